@@ -1,0 +1,1 @@
+//! Which mutations a follower may still send.

@@ -1,0 +1,1 @@
+//! What a request asks of the API server.
