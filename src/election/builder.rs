@@ -1,0 +1,191 @@
+//! What a program builds.
+
+use super::{
+    leader::{Candidate, Leader},
+    pulse::Pulse,
+    wrapped::WrappedClient,
+};
+use crate::{
+    gate::WriteGateLayer,
+    leadership::{BootClock, Clock, Leadership},
+    lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeaseTiming, Lock},
+    policy::Policy,
+};
+use kube_client::{Client, Config};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+use tower_layer::Layer;
+
+/// How long admitted writes may take to finish when the election stops.
+const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+
+/// An election that has not begun: take the [`layer`](Self::layer) for the workload's client and the
+/// [`leader`](Self::leader) handle, then [`run`](Self::run) it. Until then, and ever after it has ended, the gate is
+/// closed.
+#[derive(Debug)]
+pub struct Election<L = KubeLock> {
+    pub(super) lock: L,
+    pub(super) leadership: Leadership,
+    pub(super) candidate: Arc<Candidate>,
+    pub(super) drain_timeout: Duration,
+    policy: Policy,
+}
+
+/// Gathers what an election needs; see [`Election::builder`].
+#[derive(Debug)]
+pub struct ElectionBuilder {
+    namespace: String,
+    name: String,
+    identity: Option<Identity>,
+    timing: LeaseTiming,
+    policy: Policy,
+    drain_timeout: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+/// An election that cannot be: what was given, and what is allowed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Kubernetes would refuse the namespace or the name.
+    LeaseName(InvalidLeaseName),
+    /// No identity was given, and the inferred one cannot stand in a lease.
+    Identity(InvalidIdentity),
+    /// No client can be made from the configuration.
+    Client(kube_client::Error),
+}
+
+// === impl Election ===
+
+impl Election {
+    /// An election on the lease `name` in `namespace`.
+    pub fn builder(namespace: impl Into<String>, name: impl Into<String>) -> ElectionBuilder {
+        ElectionBuilder {
+            namespace: namespace.into(),
+            name: name.into(),
+            identity: None,
+            timing: LeaseTiming::default(),
+            policy: Policy::default(),
+            drain_timeout: DEFAULT_DRAIN,
+            clock: Arc::new(BootClock::new()),
+        }
+    }
+}
+
+impl<L> Election<L> {
+    /// The gate, for the workload's own client:
+    /// `ClientBuilder::try_from(config)?.with_layer(&election.layer()).build()`.
+    #[must_use]
+    pub fn layer(&self) -> WriteGateLayer {
+        WriteGateLayer::new(self.leadership.clone()).with_policy(self.policy.clone())
+    }
+
+    /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
+    /// behind the gate.
+    ///
+    /// Needs a tokio runtime.
+    #[must_use]
+    pub fn wrap(&self, client: Client) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let valid_until = *client.valid_until();
+        let service = WrappedClient(client);
+        Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
+    }
+
+    /// The handle to ask who leads.
+    #[must_use]
+    pub fn leader(&self) -> Leader {
+        Leader::new(self.leadership.clone(), self.candidate.clone())
+    }
+}
+
+// === impl ElectionBuilder ===
+
+impl ElectionBuilder {
+    /// The name under which this process contends; [`Identity::infer`] if none is given.
+    #[must_use]
+    pub fn identity(self, identity: Identity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    /// The election's times; 137/107/26 s if none are given.
+    #[must_use]
+    pub fn timing(self, timing: LeaseTiming) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// What a follower may send nevertheless; nothing if no policy is given.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How long admitted writes may take to finish when the election stops (rule S4); 10 s if nothing is given. They
+    /// never go on past the validity deadline.
+    #[must_use]
+    pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
+        Self { drain_timeout, ..self }
+    }
+
+    /// The clock that deadlines are kept on; the machine's if none is given.
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Builds the election over a kube client of its own, made from `config`: ungated, without retries (rule S14).
+    /// Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// [`BuildError`] says what was given and what is allowed.
+    pub fn build(self, config: &Config) -> Result<Election, BuildError> {
+        self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
+    }
+
+    /// Builds the election over a lock of your own.
+    ///
+    /// # Errors
+    /// [`BuildError`] says what was given and what is allowed; what `lock` fails with is passed on.
+    pub fn build_with<L: Lock>(
+        self,
+        lock: impl FnOnce(LeaseName) -> Result<L, BuildError>,
+    ) -> Result<Election<L>, BuildError> {
+        let lease = LeaseName::new(self.namespace, self.name).map_err(BuildError::LeaseName)?;
+        let identity = match self.identity {
+            Some(identity) => identity,
+            None => Identity::infer().map_err(BuildError::Identity)?,
+        };
+        Ok(Election {
+            lock: lock(lease.clone())?,
+            leadership: Leadership::with_clock(self.clock),
+            candidate: Arc::new(Candidate {
+                lease,
+                identity,
+                timing: self.timing,
+                pulse: Arc::new(Pulse::default()),
+            }),
+            drain_timeout: self.drain_timeout,
+            policy: self.policy,
+        })
+    }
+}
+
+// === impl BuildError ===
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeaseName(error) => error.fmt(f),
+            Self::Identity(error) => error.fmt(f),
+            Self::Client(error) => write!(f, "no client for the election can be made from the configuration: {error}"),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Client(error) => Some(error),
+            Self::LeaseName(_) | Self::Identity(_) => None,
+        }
+    }
+}

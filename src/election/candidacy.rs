@@ -1,0 +1,170 @@
+//! What a candidate decides, from what it has seen and when. Pure: no I/O, and the time is handed in.
+
+use crate::{
+    leadership::Moment,
+    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
+};
+
+/// A candidate's knowledge of the lease.
+#[derive(Debug)]
+pub(super) struct Candidacy {
+    identity: Identity,
+    timing: LeaseTiming,
+    known: Known,
+    /// The last claim that this process tried to write, whether or not it heard of the outcome.
+    claimed: Option<Claimed>,
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Read the lease: nothing is known of it.
+    Read,
+    /// Create it: there is none.
+    Create,
+    /// Swap it to this candidate: nobody holds it, or the holder's time is over.
+    Take,
+    /// Renew it: this candidate holds it and leads.
+    Renew,
+    /// Somebody else holds it, until this moment unless it is renewed.
+    WaitUntil(Moment),
+}
+
+#[derive(Debug)]
+enum Known {
+    Nothing,
+    Absent,
+    Present {
+        record: LeaseRecord,
+        /// Since when this process has seen the record say the same (rule S6): when it *heard* of it, never a time that
+        /// stands in it.
+        since: Moment,
+        /// Whether it has said the same since this process first looked.
+        from_the_start: bool,
+    },
+}
+
+/// What tells a claim of this process from one of another process with the same identity.
+#[derive(Debug, PartialEq, Eq)]
+struct Claimed {
+    transitions: u64,
+    acquire_time: String,
+}
+
+impl Candidacy {
+    pub(super) fn new(identity: Identity, timing: LeaseTiming) -> Self {
+        Self { identity, timing, known: Known::Nothing, claimed: None }
+    }
+
+    /// Takes in what was read, watched, or answered to a write, at the moment at which it was heard. Returns false for
+    /// news that is older than what is known, which changes nothing.
+    pub(super) fn observe(&mut self, news: Option<LeaseRecord>, at: Moment) -> bool {
+        let Some(news) = news else {
+            self.known = Known::Absent;
+            return true;
+        };
+        self.known = match &self.known {
+            Known::Present { record, .. } if is_older(&news, record) => return false,
+            Known::Present { record, since, from_the_start } if record.says_the_same(&news) => {
+                Known::Present { since: *since, from_the_start: *from_the_start, record: news }
+            }
+            Known::Nothing => Known::Present { record: news, since: at, from_the_start: self.claimed.is_none() },
+            Known::Present { .. } | Known::Absent => {
+                Known::Present { record: news, since: at, from_the_start: false }
+            }
+        };
+        true
+    }
+
+    /// Takes in that the lease was deleted, as `last` was its last version. False when that is older than what is known.
+    pub(super) fn observe_deletion(&mut self, last: &LeaseRecord) -> bool {
+        if self.record().is_some_and(|record| is_older(last, record)) {
+            return false;
+        }
+        self.known = Known::Absent;
+        true
+    }
+
+    /// What to do at `now`; `leading` says whether this process still has a valid grant.
+    pub(super) fn decide(&self, now: Moment, leading: bool) -> Decision {
+        let (record, since, from_the_start) = match &self.known {
+            Known::Nothing => return Decision::Read,
+            Known::Absent => return Decision::Create,
+            Known::Present { record, since, from_the_start } => (record, *since, *from_the_start),
+        };
+        let Some(holder) = record.holder() else { return Decision::Take };
+        if holder == self.identity.as_str() {
+            if self.is_mine() {
+                // A stretch that was interrupted is over, even if nobody else took the lease: a new term begins.
+                return if leading { Decision::Renew } else { Decision::Take };
+            }
+            if from_the_start {
+                // What an earlier life of this candidate left behind.
+                return Decision::Take;
+            }
+            // Another process with this identity: it is treated as any other holder.
+        }
+        // The *recorded* duration (rule S6); a nonsensical one is read as this candidate's own.
+        let until = since.saturating_add(record.duration().unwrap_or(self.timing.lease_duration()));
+        if now >= until { Decision::Take } else { Decision::WaitUntil(until) }
+    }
+
+    /// Whether the lease holds the last claim of this very process.
+    pub(super) fn is_mine(&self) -> bool {
+        let Some(record) = self.record() else { return false };
+        record.holder() == Some(self.identity.as_str())
+            && self.claimed.as_ref().is_some_and(|claimed| {
+                record.transitions() == claimed.transitions
+                    && record.acquire_time() == Some(claimed.acquire_time.as_str())
+            })
+    }
+
+    /// Whether another process stands in the lease with this one's identity.
+    pub(super) fn has_a_double(&self) -> bool {
+        let held = self.record().and_then(LeaseRecord::holder) == Some(self.identity.as_str());
+        held && !self.is_mine() && !matches!(self.known, Known::Present { from_the_start: true, .. })
+    }
+
+    /// The lease as it was last seen.
+    pub(super) fn record(&self) -> Option<&LeaseRecord> {
+        match &self.known {
+            Known::Present { record, .. } => Some(record),
+            Known::Nothing | Known::Absent => None,
+        }
+    }
+
+    /// The claim that acquires the lease, noted as tried.
+    pub(super) fn acquisition(&mut self, wall_clock: String) -> Claim {
+        let transitions = self.record().map_or(0, |record| following(record.transitions()));
+        self.claimed = Some(Claimed { transitions, acquire_time: wall_clock.clone() });
+        self.claim(self.identity.as_str(), transitions, wall_clock.clone(), wall_clock)
+    }
+
+    /// The claim that renews the lease.
+    pub(super) fn renewal(&self, wall_clock: String) -> Claim {
+        let acquired = self.record().and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
+        let transitions = self.record().map_or(0, LeaseRecord::transitions);
+        self.claim(self.identity.as_str(), transitions, acquired, wall_clock)
+    }
+
+    /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
+    pub(super) fn release(&self, wall_clock: String) -> Claim {
+        let transitions = self.record().map_or(0, LeaseRecord::transitions);
+        Claim { duration_seconds: 1, ..self.claim("", transitions, wall_clock.clone(), wall_clock) }
+    }
+
+    fn claim(&self, holder: &str, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
+        let duration_seconds = self.timing.lease_seconds();
+        Claim { holder: holder.to_owned(), duration_seconds, acquire_time, renew_time, transitions }
+    }
+}
+
+/// The API's count is an `int32`: past its end it begins anew.
+fn following(transitions: u64) -> u64 {
+    const MOST: u64 = i32::MAX as u64;
+    if transitions >= MOST { 0 } else { transitions + 1 }
+}
+
+fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
+    matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
+}

@@ -1,0 +1,81 @@
+//! One lease call: bounded, and with an ear on the watch.
+
+use super::Elector;
+use crate::{
+    election::observer::backoff,
+    lease::{Lock, LockError, LockErrorKind},
+};
+use futures_util::StreamExt;
+use std::{future::Future, pin::pin, time::Duration};
+use tokio::time::{sleep, timeout};
+
+impl<L: Lock> Elector<L> {
+    /// Makes one call within its own time, and sees to a fresh connection after one that took longer (rule S9).
+    pub(super) async fn call<T>(
+        &mut self,
+        call: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        let patience = self.timing.call_timeout();
+        self.last_call = self.leadership.now();
+        if let Ok(answer) = self.hearing(timeout(patience, call)).await {
+            return answer;
+        }
+        let lock = self.lock.clone();
+        // Making a client may hang as well; the old one has to do then.
+        let _ = self.hearing(timeout(self.timing.pause(), async move { lock.reconnect().await })).await;
+        Err(LockError::timeout(patience))
+    }
+
+    pub(super) async fn observe_for(&mut self, time: Duration) {
+        self.hearing(sleep(time)).await;
+    }
+
+    /// Drives `future` to its end, and hears of theft and deletion meanwhile (rules S7 and S8).
+    async fn hearing<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            tokio::select! {
+                // A flood of events must not starve the call.
+                biased;
+                output = &mut future => return output,
+                Some(observed) = self.observer.next() => self.on_observed(observed),
+            }
+        }
+    }
+
+    /// What follows from a call that failed.
+    pub(super) fn failed(&mut self, call: &'static str, error: &LockError) {
+        let kind = error.kind();
+        let pause = if kind == LockErrorKind::Conflict {
+            // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
+            tracing::debug!(call, "{error}");
+            self.conflicted = true;
+            if self.failures == 0 { Duration::ZERO } else { self.pause() }
+        } else {
+            self.calls.raise(kind.as_str(), &format_args!("{call}: {error}"));
+            self.pause()
+        };
+        if matches!(kind, LockErrorKind::Timeout | LockErrorKind::Unreachable | LockErrorKind::Garbage) {
+            self.uncertain = true;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = self.leadership.now().saturating_add(pause);
+    }
+
+    /// What follows from a call that worked.
+    pub(super) fn worked(&mut self) {
+        self.failures = 0;
+        self.must_read = false;
+        self.conflicted = false;
+        self.uncertain = false;
+        self.not_before = self.leadership.now();
+        self.calls.settle();
+    }
+
+    /// A leader has a deadline and tries again soon; a candidate has time.
+    fn pause(&self) -> Duration {
+        let first = self.timing.pause();
+        let longest = if self.grant.is_some() { first } else { self.timing.retry_period() };
+        backoff(first, self.failures, longest)
+    }
+}

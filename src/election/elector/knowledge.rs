@@ -1,0 +1,75 @@
+//! What follows from news of the lease.
+
+use super::Elector;
+use crate::{
+    election::observer::{Observed, observe},
+    leadership::Loss,
+    lease::{LeaseEvent, LeaseRecord, Lock},
+};
+
+impl<L: Lock> Elector<L> {
+    pub(super) fn on_observed(&mut self, observed: Observed) {
+        match observed {
+            Observed::Up => {
+                self.watching = true;
+                self.heard = None;
+                // What happened before the watch stood is not known.
+                self.must_read = true;
+                self.watch.settle();
+            }
+            Observed::Event(LeaseEvent::Seen(record)) => {
+                self.heard = self.heard.max(record.version());
+                self.know(Some(record));
+            }
+            Observed::Event(LeaseEvent::Deleted(last)) => {
+                self.heard = self.heard.max(last.version());
+                if self.candidacy.observe_deletion(&last) {
+                    self.act_on_news();
+                }
+            }
+            Observed::Down(error) => {
+                self.watching = false;
+                if let Some(error) = error {
+                    self.watch.raise(error.kind().as_str(), &error);
+                }
+            }
+        }
+    }
+
+    /// Takes in the lease as it was read, watched, or answered to a write; none when there is none.
+    pub(super) fn know(&mut self, record: Option<LeaseRecord>) {
+        if self.candidacy.observe(record, self.leadership.now()) {
+            self.act_on_news();
+        }
+    }
+
+    /// At once: a gate that closes if the lease is no longer this candidate's (rules S7 and S8), and the holder's name
+    /// for messages.
+    fn act_on_news(&mut self) {
+        if self.grant.is_some() && !self.candidacy.is_mine() {
+            let deleted = self.candidacy.record().is_none();
+            self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
+        }
+        let record = self.candidacy.record();
+        let holder = record.and_then(LeaseRecord::holder);
+        if self.leadership.holder().as_deref() != holder {
+            tracing::info!(holder, "the lease has changed hands");
+            self.leadership.note_holder(holder);
+        }
+        let double = "another process contends with this identity; give each its own";
+        match record.and_then(LeaseRecord::oddity).or(self.candidacy.has_a_double().then_some(double)) {
+            Some(oddity) => self.oddity.raise(oddity, &oddity),
+            None => self.oddity.settle(),
+        }
+    }
+
+    /// A watch that has not told of what is known by other ways hangs: start it afresh.
+    pub(super) fn restart_a_silent_watch(&mut self) {
+        let known = self.candidacy.record().and_then(LeaseRecord::version);
+        if self.watching && known > self.heard {
+            tracing::debug!("the watch of the lease is silent; starting it afresh");
+            self.watching = false;
+            self.observer = observe(self.lock.clone(), self.timing);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The loop: what is seen and what is due, call by call. The grant lives here, so that the end of this task, in
+//! whatever way, closes the gate (rule S10).
+//!
+//! This file decides what is next; `calls` makes one lease call, `steps` the three things that a candidate does,
+//! `knowledge` what follows from news of the lease, `complaints` what is said of trouble.
+
+mod calls;
+mod complaints;
+mod knowledge;
+mod steps;
+
+use self::complaints::Complaint;
+use super::{
+    candidacy::{Candidacy, Decision},
+    observer::{Observer, observe},
+    pulse::Pulse,
+};
+use crate::{
+    leadership::{Grant, Leadership, Loss, Moment},
+    lease::{Identity, JITTER, LeaseTiming, Lock, ReleaseLock},
+};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What the election is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Orders {
+    /// Contend, lead, contend again.
+    Contend,
+    /// Renew what is held, acquire nothing more: writes are being drained.
+    Hold,
+    /// Give the lease up and end.
+    Release,
+}
+
+/// What is due next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Read,
+    Acquire,
+    Renew,
+    /// Nothing; decide again.
+    Decide,
+}
+
+pub(super) struct Elector<L: Lock> {
+    lock: Arc<ReleaseLock<L>>,
+    leadership: Leadership,
+    timing: LeaseTiming,
+    pulse: Arc<Pulse>,
+    orders: watch::Receiver<Orders>,
+    candidacy: Candidacy,
+    grant: Option<Grant>,
+    observer: Observer,
+    /// Whether the watch stands.
+    watching: bool,
+    /// The newest version that the watch has told of.
+    heard: Option<u64>,
+    /// Something may have happened that is not known: read before anything else, but a due renewal.
+    must_read: bool,
+    /// The last write met a newer version: read before the next one.
+    conflicted: bool,
+    /// The last write's outcome is unknown.
+    uncertain: bool,
+    /// Calls that failed in a row.
+    failures: u32,
+    /// Nothing is sent before this moment.
+    not_before: Moment,
+    /// When the lease was last read or written.
+    last_call: Moment,
+    calls: Complaint,
+    watch: Complaint,
+    oddity: Complaint,
+}
+
+impl<L: Lock> Elector<L> {
+    pub(super) fn new(
+        lock: L,
+        leadership: Leadership,
+        identity: Identity,
+        timing: LeaseTiming,
+        pulse: Arc<Pulse>,
+        orders: watch::Receiver<Orders>,
+    ) -> Self {
+        let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
+        let now = leadership.now();
+        Self {
+            observer: observe(lock.clone(), timing),
+            lock,
+            candidacy: Candidacy::new(identity, timing),
+            timing,
+            pulse,
+            orders,
+            grant: None,
+            watching: false,
+            heard: None,
+            must_read: false,
+            conflicted: false,
+            uncertain: false,
+            failures: 0,
+            not_before: now,
+            last_call: now,
+            calls: Complaint::new("lease calls fail"),
+            watch: Complaint::new("the lease cannot be watched; it is polled"),
+            oddity: Complaint::new("the lease makes no sense"),
+            leadership,
+        }
+    }
+
+    /// Runs until it is ordered to release. True when the lease was given up, or was not this candidate's.
+    pub(super) async fn run(mut self) -> bool {
+        loop {
+            let order = *self.orders.borrow_and_update();
+            if order == Orders::Release {
+                return self.release().await;
+            }
+            self.check_grant();
+            let (step, due) = self.plan(order);
+            let leadership = self.leadership.clone();
+            tokio::select! {
+                biased;
+                changed = self.orders.changed() => if changed.is_err() { return false },
+                () = leadership.sleep_until(due) => match step {
+                    Step::Decide => {}
+                    Step::Read => { self.read().await; }
+                    Step::Acquire => self.acquire().await,
+                    Step::Renew => self.renew().await,
+                },
+                Some(observed) = self.observer.next() => self.on_observed(observed),
+            }
+        }
+    }
+
+    /// What is due next, and when.
+    fn plan(&self, order: Orders) -> (Step, Moment) {
+        let now = self.leadership.now();
+        let leading = self.grant.is_some();
+        if order == Orders::Hold && !leading {
+            return (Step::Decide, now.saturating_add(self.timing.retry_period()));
+        }
+        let read = (Step::Read, self.not_before);
+        if self.conflicted {
+            return read;
+        }
+        let step = match self.candidacy.decide(now, leading) {
+            Decision::Renew => {
+                let due = self.pulse.renewed().saturating_add(self.timing.retry_period()).max(self.not_before);
+                // A renewal that is due tells as much as a read, and cannot wait.
+                if now >= due || !self.must_read { (Step::Renew, due) } else { read }
+            }
+            _ if self.must_read => read,
+            Decision::Read => read,
+            Decision::Create | Decision::Take => (Step::Acquire, self.not_before),
+            Decision::WaitUntil(until) if self.watching => (Step::Decide, until),
+            Decision::WaitUntil(until) => {
+                let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
+                let poll = self.last_call.saturating_add(self.timing.retry_period().mul_f64(jitter));
+                if until < poll { (Step::Decide, until) } else { (Step::Read, poll.max(self.not_before)) }
+            }
+        };
+        step
+    }
+
+    /// Lets go of a grant whose deadline has passed.
+    fn check_grant(&mut self) {
+        if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
+            self.lose(Loss::Expired);
+        }
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(loss);
+        }
+    }
+}

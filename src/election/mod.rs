@@ -1,0 +1,20 @@
+//! The election: a side task that contends for the lease, for as long as it is not told to stop.
+//!
+//! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
+//! `candidacy` decides, purely, from what was seen and when; `observer` follows the lease by watch; `elector` is the loop
+//! between them, the lock and the leadership word.
+
+mod builder;
+mod candidacy;
+mod elector;
+mod leader;
+mod observer;
+mod pulse;
+mod running;
+mod wrapped;
+
+pub use self::{
+    builder::{BuildError, Election, ElectionBuilder},
+    leader::{Leader, Unhealthy},
+    running::{ElectionEnded, Running, Stopped},
+};

@@ -1,0 +1,45 @@
+//! The election's signs of life: what health is judged by.
+
+use crate::leadership::Moment;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    renewed: AtomicU64,
+    ended: AtomicBool,
+}
+
+/// Marks the election as ended when it is dropped, however that comes about (rule S10).
+#[derive(Debug)]
+pub(super) struct Alive(Arc<Pulse>);
+
+impl Pulse {
+    /// Notes a successful renewal that was sent at `sent`.
+    pub(super) fn beat(&self, sent: Moment) {
+        self.renewed.store(sent.as_nanos(), Ordering::Release);
+    }
+
+    /// When the last successful renewal was sent; the clock's origin before the first one.
+    pub(super) fn renewed(&self) -> Moment {
+        Moment::from_nanos(self.renewed.load(Ordering::Acquire))
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+impl Alive {
+    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
+        Self(pulse)
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,88 @@
+//! The response of a request that went to the gate.
+
+use super::{ErrLeadershipLost, ErrNotLeader, GateError};
+use crate::leadership::Admission;
+use pin_project_lite::pin_project;
+use std::{
+    error::Error,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::sync::futures::OwnedNotified;
+
+pin_project! {
+    /// The future of [`WriteGate`](super::WriteGate).
+    ///
+    /// Dropping it drops the request under way, as with any other service; a write's outcome is then unknown.
+    #[derive(Debug)]
+    pub struct ResponseFuture<F> {
+        #[pin]
+        state: State<F>,
+    }
+}
+
+pin_project! {
+    #[derive(Debug)]
+    #[project = StateProj]
+    enum State<F> {
+        // A read, or what the policy exempts.
+        Passed { #[pin] inner: F },
+        // Fields drop in this order: the write is counted until it is gone.
+        Admitted { #[pin] inner: F, #[pin] ended: OwnedNotified, admission: Admission },
+        Rejected { error: Option<ErrNotLeader> },
+        Done,
+    }
+}
+
+impl<F> ResponseFuture<F> {
+    pub(super) fn passed(inner: F) -> Self {
+        Self { state: State::Passed { inner } }
+    }
+
+    pub(super) fn admitted(inner: F, admission: Admission) -> Self {
+        // A term that ended before this is seen by the first poll, one that ends later wakes it.
+        Self { state: State::Admitted { inner, ended: admission.ended(), admission } }
+    }
+
+    pub(super) fn rejected(error: ErrNotLeader) -> Self {
+        Self { state: State::Rejected { error: Some(error) } }
+    }
+}
+
+impl<F, T, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Output = Result<T, Box<dyn Error + Send + Sync>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        let output = match state.as_mut().project() {
+            StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
+            StateProj::Admitted { mut inner, mut ended, admission } => loop {
+                // Before each poll, since each poll may send (rule S2).
+                if !admission.is_valid() {
+                    let error = ErrLeadershipLost::new(admission.loss());
+                    tracing::warn!(loss = error.loss().as_str(), "{error}");
+                    break Err(GateError::from(error).into());
+                }
+                if let Poll::Ready(response) = inner.as_mut().poll(cx) {
+                    break response.map_err(Into::into);
+                }
+                // Woken, perhaps for another grant: look again, and wait for the next end.
+                ready!(ended.as_mut().poll(cx));
+                ended.set(admission.ended());
+            },
+            StateProj::Rejected { error } => match error.take() {
+                Some(error) => Err(GateError::from(error).into()),
+                None => return Poll::Pending,
+            },
+            StateProj::Done => return Poll::Pending,
+        };
+        // Drops the write, and only then counts it out.
+        state.set(State::Done);
+        Poll::Ready(output)
+    }
+}

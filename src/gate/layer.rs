@@ -1,0 +1,35 @@
+//! The layer.
+
+use super::WriteGate;
+use crate::{leadership::Leadership, policy::Policy};
+use std::sync::Arc;
+use tower_layer::Layer;
+
+/// Puts a [`WriteGate`] in front of a service.
+#[derive(Clone, Debug)]
+pub struct WriteGateLayer {
+    leadership: Leadership,
+    policy: Arc<Policy>,
+}
+
+impl WriteGateLayer {
+    /// A gate that only leaders write through, with the strict policy.
+    #[must_use]
+    pub fn new(leadership: Leadership) -> Self {
+        Self { leadership, policy: Arc::default() }
+    }
+
+    /// Exempts what `policy` allows, in place of any earlier policy.
+    #[must_use]
+    pub fn with_policy(self, policy: Policy) -> Self {
+        Self { policy: Arc::new(policy), ..self }
+    }
+}
+
+impl<S> Layer<S> for WriteGateLayer {
+    type Service = WriteGate<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        WriteGate::new(inner, self.leadership.clone(), self.policy.clone())
+    }
+}

@@ -1,0 +1,55 @@
+//! The tower middleware that lets reads through and writes only while this process leads.
+//!
+//! 1. A request that [`RequestInfo`](crate::request::RequestInfo) calls a read, or that the
+//!    [`Policy`](crate::policy::Policy) exempts, goes to the inner service untouched, and so does its response.
+//! 2. A write is admitted only while [`Leadership`](crate::leadership::Leadership) says so at that instant (rule S1).
+//!    Else the inner service never sees it, and the future resolves to [`ErrNotLeader`].
+//! 3. An admitted write asks again before each poll and is woken when its term ends. It is then dropped, which hangs
+//!    up the connection under it, and resolves to [`ErrLeadershipLost`]: outcome unknown (rule S2). Retries, a token
+//!    refresh or a slow connect below the gate cannot send after the loss.
+//! 4. `poll_ready` only delegates: rejections come from `call` (rule S15).
+//!
+//! The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
+//! was upgraded while leading (exec, port forwarding) stays open after a loss.
+//!
+//! # Example
+//!
+//! ```
+//! use http::{Request, Response};
+//! use kube_leader_gate::gate::{GateError, WriteGateLayer};
+//! use kube_leader_gate::leadership::{Leadership, Term};
+//! use std::{convert::Infallible, time::Duration};
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let leadership = Leadership::new();
+//! let service = ServiceBuilder::new()
+//!     .layer(WriteGateLayer::new(leadership.clone()))
+//!     .service(service_fn(|_: Request<String>| async { Ok::<_, Infallible>(Response::new("done")) }));
+//!
+//! let read = || Request::get("/api/v1/namespaces/default/configmaps").body(String::new());
+//! let write = || Request::post("/api/v1/namespaces/default/configmaps").body("{}".to_owned());
+//!
+//! assert!(service.clone().oneshot(read()?).await.is_ok());
+//! let error = service.clone().oneshot(write()?).await.unwrap_err();
+//! assert!(matches!(GateError::find(&*error), Some(GateError::NotLeader(_))));
+//!
+//! let deadline = leadership.now().saturating_add(Duration::from_secs(107));
+//! let _grant = leadership.grant(Term::new("lease-uid", 1), deadline)?;
+//! assert!(service.oneshot(write()?).await.is_ok());
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod future;
+mod layer;
+mod service;
+
+pub use self::{
+    error::{ErrLeadershipLost, ErrNotLeader, GateError},
+    future::ResponseFuture,
+    layer::WriteGateLayer,
+    service::WriteGate,
+};

@@ -1,0 +1,71 @@
+//! The service.
+
+use super::{ErrNotLeader, ResponseFuture};
+use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
+use http::Request;
+use std::{
+    error::Error,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+
+/// A service whose writes pass only while this process leads; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct WriteGate<S> {
+    inner: S,
+    leadership: Leadership,
+    policy: Arc<Policy>,
+}
+
+impl<S> WriteGate<S> {
+    pub(super) fn new(inner: S, leadership: Leadership, policy: Arc<Policy>) -> Self {
+        Self { inner, leadership, policy }
+    }
+
+    /// The service behind the gate.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The service behind the gate, to change it.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// Takes the gate away.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, B> Service<Request<B>> for WriteGate<S>
+where
+    S: Service<Request<B>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = S::Response;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = ResponseFuture<S::Future>;
+
+    // Only the inner service's readiness: an error from here would end a buffered client for good (rule S15).
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let asked = RequestInfo::of(&request);
+        if asked.is_read() || self.policy.permits(&asked) {
+            return ResponseFuture::passed(self.inner.call(request));
+        }
+        if let Some(admission) = self.leadership.admit() {
+            return ResponseFuture::admitted(self.inner.call(request), admission);
+        }
+        // What `poll_ready` has reserved of the inner service stays reserved for the next call.
+        let verb = asked.verb();
+        let (asked, _) = request.into_parts();
+        let error = ErrNotLeader::new(verb, asked.method, asked.uri, self.leadership.holder());
+        tracing::debug!(%verb, resource = %error.resource(), holder = error.holder(), "{error}");
+        ResponseFuture::rejected(error)
+    }
+}

@@ -1,0 +1,125 @@
+//! The right to lead, in the hands of whoever runs the election.
+
+use super::{Inner, Leadership, Loss, Moment, Term};
+use std::{fmt, sync::Arc};
+
+/// Leadership for one term. Dropping it ends the term at once, however the owner came to its end (rule S10).
+#[derive(Debug)]
+#[must_use = "dropping a grant ends the term"]
+pub struct Grant {
+    leadership: Leadership,
+    number: u64,
+}
+
+/// A grant or an extension that came too late, or for a term that has ended. The gate stays closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLate(());
+
+impl Leadership {
+    /// Opens the gate for `term` until `deadline` (rule S1: the instant *before* the acquiring call was sent, plus the
+    /// renew deadline). A grant that was there before ends.
+    ///
+    /// # Errors
+    /// [`TooLate`] when the deadline has passed already.
+    pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, TooLate> {
+        if self.inner.now() >= deadline.as_nanos() {
+            return Err(TooLate(()));
+        }
+        let mut number = 0;
+        self.inner.state.send_modify(|state| {
+            number = self.inner.word.open(deadline.as_nanos());
+            state.term = Some(term);
+            state.closing = false;
+        });
+        // Writes of an earlier grant end with it.
+        self.inner.ended.notify_waiters();
+        Ok(Grant { leadership: self.clone(), number })
+    }
+
+    /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
+    pub fn revoke(&self, loss: Loss) {
+        self.inner.end_if(loss, |_| true);
+    }
+
+    /// Admits nothing more, while admitted writes may finish until the deadline (rule S4).
+    pub fn close(&self) {
+        self.inner.state.send_if_modified(|state| {
+            self.inner.word.close();
+            let changed = state.term.is_some() && !state.closing;
+            state.closing |= changed;
+            changed
+        });
+    }
+}
+
+impl Inner {
+    /// Ends the current grant if `which` says so of its number. The word falls before anybody hears of it.
+    pub(super) fn end_if(self: &Arc<Self>, loss: Loss, which: impl FnOnce(u64) -> bool) -> bool {
+        let ended = self.state.send_if_modified(|state| {
+            if state.term.is_none() || !which(self.word.current_grant()) {
+                return false;
+            }
+            self.word.revoke();
+            state.term = None;
+            state.closing = false;
+            state.lost = Some(loss);
+            true
+        });
+        if ended {
+            self.ended.notify_waiters();
+        }
+        ended
+    }
+}
+
+// === impl Grant ===
+
+impl Grant {
+    /// Moves the deadline to `deadline`, never back.
+    ///
+    /// # Errors
+    /// [`TooLate`] when the term has ended, or its old deadline has passed: a gate that has closed by itself stays
+    /// closed until the next [`grant`](Leadership::grant).
+    pub fn extend(&self, deadline: Moment) -> Result<(), TooLate> {
+        let inner = &self.leadership.inner;
+        let mut extended = false;
+        // The lock only: observers hear nothing of a renewal.
+        inner.state.send_if_modified(|_| {
+            extended = inner.word.extend(self.number, deadline.as_nanos(), || inner.now());
+            false
+        });
+        if extended { Ok(()) } else { Err(TooLate(())) }
+    }
+
+    /// Whether the term goes on: not revoked, and its deadline not passed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let inner = &self.leadership.inner;
+        inner.word.is_valid(self.number, || inner.now())
+    }
+
+    /// Ends this term, unless it has ended.
+    pub fn end(self, loss: Loss) {
+        self.end_in_place(loss);
+    }
+
+    fn end_in_place(&self, loss: Loss) {
+        self.leadership.inner.end_if(loss, |current| current == self.number);
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.end_in_place(Loss::Abandoned);
+    }
+}
+
+// === impl TooLate ===
+
+impl fmt::Display for TooLate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the validity deadline has passed or the term has ended; leadership needs a new grant")
+    }
+}
+
+impl std::error::Error for TooLate {}

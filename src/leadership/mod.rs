@@ -1,0 +1,277 @@
+//! The one word that says whether this process leads, and until when.
+//!
+//! An election grants, extends and ends leadership; a gate asks for each write. Neither knows the other:
+//! [`Leadership`] is usable with any elector, and without a gate.
+//!
+//! 1. Leadership is a deadline, not a flag (rule S1): once it has passed, no write is admitted, whether or not anybody
+//!    was there to notice. The clock counts suspend (rule S13).
+//! 2. An admitted write keeps asking [`Admission::is_valid`], and is woken when its term ends (rule S2).
+//! 3. [`close`](Leadership::close) admits nothing more, [`drain`](Leadership::drain) waits for what was admitted
+//!    (rule S4), [`revoke`](Leadership::revoke) ends everything at once.
+//! 4. Dropping the [`Grant`] ends leadership (rule S10).
+//!
+//! Nothing here spawns a task. Deadlines hold by themselves; only the *wake-up* of waiting writes at a deadline needs
+//! [`watch_deadline`](Leadership::watch_deadline) to be running. The election of this crate does that.
+//!
+//! ```
+//! use kube_leader_gate::leadership::{Leadership, Loss, Term};
+//! use std::time::Duration;
+//!
+//! let leadership = Leadership::new();
+//! assert!(leadership.admit().is_none(), "nobody has granted anything yet");
+//!
+//! let sent = leadership.now(); // before the call that acquired the lease
+//! let grant = leadership.grant(Term::new("lease-uid", 1), sent.saturating_add(Duration::from_secs(107)))?;
+//! let write = leadership.admit().expect("leading");
+//! assert!(write.is_valid());
+//!
+//! grant.end(Loss::Taken);
+//! assert!(!write.is_valid(), "an admitted write is cut off with its term");
+//! assert!(leadership.admit().is_none());
+//! # Ok::<(), kube_leader_gate::leadership::TooLate>(())
+//! ```
+
+mod admission;
+mod clock;
+mod grant;
+mod sync;
+mod term;
+mod word;
+
+pub use self::{
+    admission::Admission,
+    clock::{BootClock, Clock, Moment},
+    grant::{Grant, TooLate},
+    term::{LeadershipState, Loss, Term},
+};
+
+use self::word::Word;
+use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
+/// the real clock within this time.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The leadership of this process; a cheap handle, each clone speaks of the same leadership.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    inner: Arc<Inner>,
+}
+
+/// A drain that ran out of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StillWriting {
+    /// How many admitted writes had not finished.
+    pub writes: usize,
+}
+
+#[derive(Debug)]
+struct Inner {
+    word: Word,
+    clock: Arc<dyn Clock>,
+    /// What observers see; its lock is the one under which the word changes.
+    state: watch::Sender<LeadershipState>,
+    /// Woken whenever a grant ends.
+    ended: Arc<Notify>,
+    /// Woken when the last admitted write has finished after a close.
+    idle: Notify,
+}
+
+// === impl Leadership ===
+
+impl Default for Leadership {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Leadership {
+    /// A follower, on the machine's clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(BootClock::new()))
+    }
+
+    /// A follower, on a clock of your own.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                word: Word::new(),
+                clock,
+                state: watch::Sender::new(LeadershipState::default()),
+                ended: Arc::default(),
+                idle: Notify::new(),
+            }),
+        }
+    }
+
+    /// The present instant of this leadership's clock.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.inner.clock.now()
+    }
+
+    /// Lets a write in, if this process leads now. Takes no lock and allocates nothing.
+    #[must_use]
+    pub fn admit(&self) -> Option<Admission> {
+        match self.inner.word.enter(|| self.inner.now()) {
+            Ok(grant) => Some(Admission::new(self.inner.clone(), grant)),
+            Err(refused) => {
+                if refused.was_last {
+                    self.inner.idle.notify_waiters();
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether this process leads now, a leader that is closing included.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.inner.word.is_leading(|| self.inner.now())
+    }
+
+    /// Whether a write would be admitted now.
+    #[must_use]
+    pub fn can_write(&self) -> bool {
+        self.inner.word.is_open(|| self.inner.now())
+    }
+
+    /// The term in which this process leads now.
+    #[must_use]
+    pub fn term(&self) -> Option<Term> {
+        if self.is_leader() { self.inner.state.borrow().term.clone() } else { None }
+    }
+
+    /// The validity deadline of the current grant; it may have passed.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Moment> {
+        self.inner.word.deadline().map(Moment::from_nanos)
+    }
+
+    /// Whoever holds the lease, as far as this process knows.
+    #[must_use]
+    pub fn holder(&self) -> Option<Arc<str>> {
+        self.inner.state.borrow().holder.clone()
+    }
+
+    /// Notes who holds the lease, for messages and observers; it opens and closes nothing.
+    pub fn note_holder(&self, holder: Option<&str>) {
+        self.inner.state.send_if_modified(|state| {
+            let changed = state.holder.as_deref() != holder;
+            if changed {
+                state.holder = holder.map(Arc::from);
+            }
+            changed
+        });
+    }
+
+    /// How many admitted writes have not finished.
+    #[must_use]
+    pub fn writes_under_way(&self) -> usize {
+        self.inner.word.admitted()
+    }
+
+    /// Follows leadership: the present state, then each change of it.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<LeadershipState> {
+        self.inner.state.subscribe()
+    }
+
+    /// Waits until writes are admitted, and returns the term. Cancel-safe.
+    pub async fn elected(&self) -> Term {
+        let mut state = self.subscribe();
+        loop {
+            let seen = state.borrow_and_update().clone();
+            if let (Some(term), true) = (seen.term, self.can_write()) {
+                return term;
+            }
+            // No error: `self` keeps the sender.
+            let _ = state.changed().await;
+        }
+    }
+
+    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](Self::close) or
+    /// [`revoke`](Self::revoke): an open gate may let writes in for ever. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`StillWriting`] when the time is up first.
+    pub async fn drain(&self, bound: Duration) -> Result<(), StillWriting> {
+        let idle = async {
+            loop {
+                let mut woken = pin!(self.inner.idle.notified());
+                woken.as_mut().enable();
+                if self.writes_under_way() == 0 {
+                    return;
+                }
+                woken.await;
+            }
+        };
+        timeout(bound, idle).await.map_err(|_| StillWriting { writes: self.writes_under_way() })
+    }
+
+    /// Ends leadership when its deadline has passed, which wakes the writes that wait and tells the observers.
+    ///
+    /// The gate needs nobody for closing on time; without this running, a write that hangs is cut off only when
+    /// something else wakes it. Runs until it is dropped. Needs a tokio runtime with its timer. Cancel-safe.
+    pub async fn watch_deadline(&self) -> Infallible {
+        let mut state = self.subscribe();
+        loop {
+            state.borrow_and_update();
+            let Some(deadline) = self.deadline() else {
+                let _ = state.changed().await;
+                continue;
+            };
+            let left = deadline.saturating_since(self.now());
+            if left.is_zero() {
+                self.inner.expire();
+                continue;
+            }
+            let _ = timeout(left.min(LONGEST_SLEEP), state.changed()).await;
+        }
+    }
+
+    /// Sleeps until `moment` on this leadership's clock, suspend included. Cancel-safe.
+    #[cfg(feature = "election")]
+    pub(crate) async fn sleep_until(&self, moment: Moment) {
+        loop {
+            let left = moment.saturating_since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+        }
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn now(&self) -> u64 {
+        self.clock.now().as_nanos()
+    }
+
+    /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
+    fn expire(self: &Arc<Self>) {
+        let late = |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline);
+        if self.end_if(Loss::Expired, late) {
+            tracing::warn!(loss = Loss::Expired.as_str(), "leadership lost: {}", Loss::Expired);
+        }
+    }
+}
+
+// === impl StillWriting ===
+
+impl fmt::Display for StillWriting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
+    }
+}
+
+impl std::error::Error for StillWriting {}

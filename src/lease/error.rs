@@ -1,0 +1,76 @@
+//! What a lease call can fail with.
+
+use std::{error::Error, fmt, time::Duration};
+
+/// A lease call that failed.
+#[derive(Debug)]
+pub struct LockError {
+    kind: LockErrorKind,
+    message: String,
+}
+
+/// In what way a lease call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LockErrorKind {
+    /// Somebody else was faster: the resource version is not the newest, or the lease exists by now.
+    Conflict,
+    /// Not there: the lease on an update, the namespace on a create.
+    NotFound,
+    /// The API server does not know this candidate, or does not let it.
+    Forbidden,
+    /// A watch from a version that the API server no longer has.
+    Gone,
+    /// No answer within the call timeout.
+    Timeout,
+    /// The API server could not be reached, or the connection broke.
+    Unreachable,
+    /// An answer that makes no sense: no lease, not JSON, too long.
+    Garbage,
+    /// Any other refusal: too many requests, an internal error, an invalid lease.
+    Refused,
+}
+
+// === impl LockError ===
+
+impl LockError {
+    /// An error of this kind; `message` says what happened, for a person.
+    pub fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn timeout(after: Duration) -> Self {
+        Self::new(LockErrorKind::Timeout, format!("no answer within {after:?}"))
+    }
+
+    /// In what way the call failed.
+    #[must_use]
+    pub const fn kind(&self) -> LockErrorKind {
+        self.kind
+    }
+}
+
+impl LockErrorKind {
+    /// The word for it in log fields.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::NotFound => "not found",
+            Self::Forbidden => "forbidden",
+            Self::Gone => "gone",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::Garbage => "garbage",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.message)
+    }
+}
+
+impl Error for LockError {}

@@ -1,0 +1,126 @@
+//! Who contends.
+
+use std::{error::Error, fmt, sync::Arc};
+
+/// The longest identity, in bytes: that of an object's name, which a pod's name is.
+const LONGEST: usize = 253;
+
+/// The name under which a candidate stands in the lease. No two live processes may share one.
+///
+/// ```
+/// use kube_leader_gate::lease::Identity;
+///
+/// assert_eq!(Identity::new("my-controller-7d4b9c-x2x7q")?.as_str(), "my-controller-7d4b9c-x2x7q");
+/// assert!(Identity::new("").unwrap_err().to_string().contains("allowed: 1 to 253"));
+/// # Ok::<(), kube_leader_gate::lease::InvalidIdentity>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Arc<str>);
+
+/// An identity that cannot stand in a lease: what was given, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidIdentity {
+    given: String,
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// An identity of your own.
+    ///
+    /// # Errors
+    /// [`InvalidIdentity`] when it is empty (an empty holder means that nobody holds the lease), longer than 253 bytes,
+    /// has control characters, or space at an end.
+    pub fn new(identity: impl Into<String>) -> Result<Self, InvalidIdentity> {
+        let given = identity.into();
+        let fits = !given.is_empty() && given.len() <= LONGEST;
+        if fits && given.trim() == given && !given.chars().any(char::is_control) {
+            Ok(Self(given.into()))
+        } else {
+            Err(InvalidIdentity { given })
+        }
+    }
+
+    /// The pod's name inside a cluster, so that a restarted container takes its own lease back at once; the host's name
+    /// and a random part elsewhere.
+    ///
+    /// The pod's name is `POD_NAME`, or else the host's name, which Kubernetes sets to it. On the node's network
+    /// (`hostNetwork: true`) the host's name is the node's: set `POD_NAME` there, from the downward API's
+    /// `metadata.name`.
+    ///
+    /// # Errors
+    /// [`InvalidIdentity`] when the name found is no identity.
+    pub fn infer() -> Result<Self, InvalidIdentity> {
+        let pod_name = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
+        let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+        let host = gethostname::gethostname().to_string_lossy().into_owned();
+        Self::infer_from(pod_name, in_cluster, host, fastrand::u64(..))
+    }
+
+    fn infer_from(
+        pod_name: Option<String>,
+        in_cluster: bool,
+        host: String,
+        random: u64,
+    ) -> Result<Self, InvalidIdentity> {
+        match pod_name {
+            Some(name) => Self::new(name),
+            None if in_cluster => Self::new(host),
+            None => Self::new(format!("{host}_{random:016x}")),
+        }
+    }
+
+    /// The identity as it stands in the lease.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+// === impl InvalidIdentity ===
+
+impl fmt::Display for InvalidIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An over-long one is not repeated whole.
+        let shown: String = self.given.chars().take(64).collect();
+        write!(
+            f,
+            "invalid identity: {shown:?} ({} bytes), allowed: 1 to {LONGEST} bytes without control characters or space \
+             at an end",
+            self.given.len()
+        )
+    }
+}
+
+impl Error for InvalidIdentity {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_cannot_stand_in_a_lease() {
+        for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
+            let error = Identity::new(bad).unwrap_err().to_string();
+            assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
+        }
+        assert!(Identity::new("x".repeat(253)).is_ok());
+    }
+
+    #[test]
+    fn prefers_the_pod_name_and_adds_chance_outside_a_cluster() {
+        let infer = |pod: Option<&str>, in_cluster| {
+            Identity::infer_from(pod.map(String::from), in_cluster, "host".into(), 0xabc).unwrap().to_string()
+        };
+        assert_eq!(infer(Some("pod-1"), true), "pod-1");
+        assert_eq!(infer(Some("pod-1"), false), "pod-1");
+        assert_eq!(infer(None, true), "host");
+        assert_eq!(infer(None, false), "host_0000000000000abc");
+    }
+}

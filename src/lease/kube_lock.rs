@@ -1,0 +1,213 @@
+//! The lock over kube-client.
+
+use super::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind, lines};
+use futures_util::{Stream, StreamExt, future, stream::BoxStream};
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use kube_client::{
+    Client, Config,
+    client::{Body, ClientBuilder},
+};
+use serde_json::Value;
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+/// A watch is asked to end after so many seconds, and up to as many again, so that watches do not end together.
+const WATCH_SECONDS: u64 = 300;
+
+/// One Lease over a kube client of its own: no gate, no retries below, nothing shared with the workload (rule S14).
+///
+/// The object is kept as JSON, so that fields which this crate has never heard of survive (rule S12). Answers are read up
+/// to 3 MiB.
+pub struct KubeLock {
+    lease: LeaseName,
+    path: String,
+    config: Config,
+    client: Mutex<Client>,
+}
+
+// === impl KubeLock ===
+
+impl KubeLock {
+    /// The lock on `lease`, over a client made from `config`. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// What [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
+    pub fn new(config: &Config, lease: LeaseName) -> Result<Self, kube_client::Error> {
+        let mut config = config.clone();
+        // A renewal that is retried below would outlive its own timeout (rule S9).
+        config.default_retry = false;
+        let client = Mutex::new(connect(config.clone())?);
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", lease.namespace());
+        Ok(Self { lease, path, config, client })
+    }
+
+    async fn call(&self, method: Method, path: String, body: Option<&Value>) -> Result<Value, LockError> {
+        let response = self.send(method, path, body).await?;
+        let status = response.status();
+        let answer = collect(response.into_body()).await?;
+        if !status.is_success() {
+            return Err(refusal(status, &answer));
+        }
+        serde_json::from_slice(&answer)
+            .map_err(|error| LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}")))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<&Value>,
+    ) -> Result<http::Response<Body>, LockError> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let body = body.map_or_else(Vec::new, |value| value.to_string().into_bytes());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Body::from(body))
+            .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
+        client.send(request).await.map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
+    }
+
+    fn object(&self) -> String {
+        format!("{}/{}", self.path, self.lease.name())
+    }
+}
+
+impl Lock for KubeLock {
+    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+
+    fn name(&self) -> &LeaseName {
+        &self.lease
+    }
+
+    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+        match self.call(Method::GET, self.object(), None).await {
+            Ok(answer) => record(answer).map(Some),
+            Err(error) if error.kind() == LockErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        let lease = claim.new_lease(self.lease.namespace(), self.lease.name());
+        record(self.call(Method::POST, self.path.clone(), Some(&lease)).await?)
+    }
+
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        let lease = Value::Object(seen.with(claim).into_object());
+        record(self.call(Method::PUT, self.object(), Some(&lease)).await?)
+    }
+
+    async fn watch(&self) -> Result<Self::Events, LockError> {
+        let seconds = WATCH_SECONDS + fastrand::u64(..WATCH_SECONDS);
+        let path = format!(
+            "{}?watch=true&fieldSelector=metadata.name%3D{}&timeoutSeconds={seconds}",
+            self.path,
+            self.lease.name()
+        );
+        let response = self.send(Method::GET, path, None).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(refusal(status, &collect(response.into_body()).await?));
+        }
+        Ok(events(response.into_body(), self.lease.name().to_owned()).boxed())
+    }
+
+    async fn reconnect(&self) {
+        let config = self.config.clone();
+        // Reading certificates or running a credential plugin may block.
+        let made = tokio::task::spawn_blocking(move || connect(config)).await;
+        match made {
+            Ok(Ok(client)) => *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client,
+            Ok(Err(error)) => tracing::warn!(lease = %self.lease, "no fresh client for the lease: {error}"),
+            Err(error) => tracing::warn!(lease = %self.lease, "no fresh client for the lease: {error}"),
+        }
+    }
+}
+
+impl fmt::Debug for KubeLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeLock").field("lease", &self.lease).finish_non_exhaustive()
+    }
+}
+
+fn connect(config: Config) -> Result<Client, kube_client::Error> {
+    Ok(ClientBuilder::try_from(config)?.build())
+}
+
+async fn collect(body: Body) -> Result<bytes::Bytes, LockError> {
+    let read = Limited::new(body, lines::LONGEST).collect().await;
+    read.map(http_body_util::Collected::to_bytes)
+        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
+}
+
+fn record(answer: Value) -> Result<LeaseRecord, LockError> {
+    LeaseRecord::from_json(answer).map_err(|error| LockError::new(LockErrorKind::Garbage, error.to_string()))
+}
+
+/// What the lines of a watch say of the lease `name`; bookmarks and other objects say nothing.
+fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+    lines::lines(body).filter_map(move |line| future::ready(line.and_then(|line| event(&line, &name)).transpose()))
+}
+
+fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
+    let garbage = |message| LockError::new(LockErrorKind::Garbage, message);
+    let mut event: Value =
+        serde_json::from_slice(line).map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
+    let object = event.get_mut("object").map(Value::take).unwrap_or_default();
+    let wrap: fn(LeaseRecord) -> LeaseEvent = match event.get("type").and_then(Value::as_str) {
+        Some("ADDED" | "MODIFIED") => LeaseEvent::Seen,
+        Some("DELETED") => LeaseEvent::Deleted,
+        Some("BOOKMARK") => return Ok(None),
+        Some("ERROR") => {
+            let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+            let status = code.and_then(|code| StatusCode::from_u16(code).ok());
+            let message = object.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
+            return Err(LockError::new(status.map_or(LockErrorKind::Refused, kind), message));
+        }
+        _ => return Err(garbage("a line of the watch has no known type".into())),
+    };
+    let record = record(object)?;
+    // A server that ignores the selector must not make another lease this one.
+    Ok((record.name() == name).then(|| wrap(record)))
+}
+
+/// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
+fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
+    let parsed = serde_json::from_slice::<Value>(answer).ok();
+    let message = parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
+        || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
+        |message| message.chars().take(500).collect(),
+    );
+    LockError::new(kind(status), format!("{}: {message}", status.as_u16()))
+}
+
+fn kind(status: StatusCode) -> LockErrorKind {
+    match status {
+        StatusCode::CONFLICT => LockErrorKind::Conflict,
+        StatusCode::NOT_FOUND => LockErrorKind::NotFound,
+        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => LockErrorKind::Forbidden,
+        StatusCode::GONE => LockErrorKind::Gone,
+        _ => LockErrorKind::Refused,
+    }
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    for _ in 0..8 {
+        let Some(error) = cause else { break };
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,26 @@
+//! The Lease: who contends, when, and how the object is read and written.
+//!
+//! [`LeaseTiming`] and [`Identity`] refuse what cannot work when they are made. A [`Lock`] reads and writes one lease by
+//! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), [`ReleaseLock`] wraps any
+//! lock and lowers the flag before the lease is given up (rule S3).
+
+mod error;
+mod identity;
+mod kube_lock;
+mod lines;
+mod lock;
+mod name;
+mod record;
+mod release;
+mod timing;
+
+pub use self::{
+    error::{LockError, LockErrorKind},
+    identity::{Identity, InvalidIdentity},
+    kube_lock::KubeLock,
+    lock::{LeaseEvent, Lock},
+    name::{InvalidLeaseName, LeaseName},
+    record::{Claim, LeaseRecord, NotALease},
+    release::ReleaseLock,
+    timing::{InvalidTiming, LeaseTiming},
+};

@@ -1,0 +1,73 @@
+//! Which lease: namespace and name, as Kubernetes allows them.
+
+use std::{error::Error, fmt};
+
+/// The namespace and name of a Lease, valid by construction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseName {
+    namespace: String,
+    name: String,
+}
+
+/// A namespace or a name that Kubernetes refuses: what was given, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidLeaseName {
+    what: &'static str,
+    given: String,
+    allowed: &'static str,
+}
+
+// === impl LeaseName ===
+
+impl LeaseName {
+    /// A lease by namespace and name.
+    ///
+    /// # Errors
+    /// [`InvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
+    /// "Object Names and IDs").
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, InvalidLeaseName> {
+        let (namespace, name) = (namespace.into(), name.into());
+        if namespace.len() > 63 || !is_label(&namespace) {
+            let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
+            return Err(InvalidLeaseName { what: "namespace", given: namespace, allowed });
+        }
+        if name.len() > 253 || !name.split('.').all(is_label) {
+            let allowed = "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
+            return Err(InvalidLeaseName { what: "name", given: name, allowed });
+        }
+        Ok(Self { namespace, name })
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
+}
+
+impl fmt::Display for LeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+// === impl InvalidLeaseName ===
+
+impl fmt::Display for InvalidLeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid lease {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
+    }
+}
+
+impl Error for InvalidLeaseName {}

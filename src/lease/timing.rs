@@ -1,0 +1,242 @@
+//! How long a lease lasts, and what follows from it.
+
+use std::{error::Error, fmt, time::Duration};
+
+/// client-go's jitter: a candidate that polls waits up to this many times the retry period.
+pub(crate) const JITTER: f64 = 1.2;
+/// The shortest retry period: less would flood the API server.
+const SHORTEST_RETRY: Duration = Duration::from_millis(10);
+/// The shortest time that a lease call can be given.
+const SHORTEST_CALL: Duration = Duration::from_millis(20);
+/// The longest time that a lease call is given unless told otherwise.
+const DEFAULT_CALL: Duration = Duration::from_millis(2500);
+/// The longest pause between attempts to renew.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Attempts that must fit between a failed renewal and the deadline (rule S9).
+const ATTEMPTS: u32 = 3;
+
+/// The times of an election, valid by construction. [`Display`](fmt::Display) says what they mean.
+///
+/// | | default | [`fast`](Self::fast) | |
+/// | --- | --- | --- | --- |
+/// | lease duration | 137 s | 15 s | how long the others wait for a holder that has fallen silent; written into the lease |
+/// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal (rule S1) |
+/// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate polls where it may not watch |
+/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take (rule S9) |
+///
+/// The default is OpenShift's; `fast` is that of the core Kubernetes controllers.
+///
+/// ```
+/// use kube_leader_gate::lease::LeaseTiming;
+///
+/// assert_eq!(
+///     LeaseTiming::default().to_string(),
+///     "lease 137s, renew deadline 107s, retry 26s, call timeout 2.5s: \
+///      a released lease changes hands in milliseconds (31.2s without watch), \
+///      a crashed leader's after 137s (168.2s without watch); \
+///      tolerates 78s of API server outage and 30s of clock drift or delay"
+/// );
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTiming {
+    lease_duration: Duration,
+    renew_deadline: Duration,
+    retry_period: Duration,
+    call_timeout: Duration,
+}
+
+/// A timing that cannot work: what was given, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidTiming {
+    what: &'static str,
+    given: Duration,
+    allowed: String,
+}
+
+// === impl LeaseTiming ===
+
+impl Default for LeaseTiming {
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(137),
+            renew_deadline: Duration::from_secs(107),
+            retry_period: Duration::from_secs(26),
+            call_timeout: DEFAULT_CALL,
+        }
+    }
+}
+
+impl LeaseTiming {
+    /// 15/10/2 s, as the core Kubernetes controllers have it.
+    #[must_use]
+    pub fn fast() -> Self {
+        let mut timing = Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            call_timeout: Duration::ZERO,
+        };
+        timing.call_timeout = timing.longest_call().min(DEFAULT_CALL);
+        timing
+    }
+
+    /// A timing of your own; the call timeout follows from it.
+    ///
+    /// # Errors
+    /// [`InvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
+    /// (`lease duration > renew deadline > retry period x 1.2`, all positive), whole seconds for the lease (the API has
+    /// no fractions), and three attempts between a failed renewal and the deadline (rule S9).
+    pub fn new(
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Result<Self, InvalidTiming> {
+        let refuse = |what, given, allowed: String| Err(InvalidTiming { what, given, allowed });
+        let longest = Duration::from_secs(i32::MAX as u64);
+        if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > longest {
+            return refuse("lease duration", lease_duration, format!("whole seconds from 1s to {longest:?}"));
+        }
+        if retry_period < SHORTEST_RETRY {
+            return refuse("retry period", retry_period, format!("at least {SHORTEST_RETRY:?}"));
+        }
+        if renew_deadline >= lease_duration {
+            let allowed = format!("less than the lease duration, {lease_duration:?}");
+            return refuse("renew deadline", renew_deadline, allowed);
+        }
+        let longest_retry = renew_deadline.div_f64(JITTER);
+        if retry_period >= longest_retry {
+            let allowed = format!("less than the renew deadline / {JITTER}, {longest_retry:?}");
+            return refuse("retry period", retry_period, allowed);
+        }
+        let mut timing =
+            Self { lease_duration, renew_deadline, retry_period, call_timeout: Duration::ZERO };
+        timing.call_timeout = timing.longest_call().min(DEFAULT_CALL);
+        if timing.call_timeout < SHORTEST_CALL {
+            let shortest = retry_period + timing.pause() * ATTEMPTS + SHORTEST_CALL * (ATTEMPTS + 1);
+            let allowed = format!(
+                "at least {shortest:?} with this retry period, so that a failed renewal and {ATTEMPTS} more \
+                 attempts fit before it"
+            );
+            return refuse("renew deadline", renew_deadline, allowed);
+        }
+        Ok(timing)
+    }
+
+    /// Gives each lease call this much time.
+    ///
+    /// # Errors
+    /// [`InvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
+    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, InvalidTiming> {
+        let longest = self.longest_call();
+        if !(SHORTEST_CALL..=longest).contains(&call_timeout) {
+            let allowed = format!(
+                "{SHORTEST_CALL:?} to {longest:?}, so that a failed renewal and {ATTEMPTS} more attempts fit before \
+                 the renew deadline"
+            );
+            return Err(InvalidTiming { what: "call timeout", given: call_timeout, allowed });
+        }
+        Ok(Self { call_timeout, ..self })
+    }
+
+    /// How long the others wait for a holder that has fallen silent.
+    #[must_use]
+    pub const fn lease_duration(&self) -> Duration {
+        self.lease_duration
+    }
+
+    /// How long this process may write after it sent its last successful renewal.
+    #[must_use]
+    pub const fn renew_deadline(&self) -> Duration {
+        self.renew_deadline
+    }
+
+    /// How often the holder renews.
+    #[must_use]
+    pub const fn retry_period(&self) -> Duration {
+        self.retry_period
+    }
+
+    /// How long one lease call may take.
+    #[must_use]
+    pub const fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
+    /// How long clocks may drift apart over one lease, or a write be delayed on its way, before two can write.
+    #[must_use]
+    pub fn tolerated_skew(&self) -> Duration {
+        self.lease_duration - self.renew_deadline
+    }
+
+    /// The longest outage of the API server that never costs a leader its term: it begins just before a renewal, and
+    /// the first attempt after it must still be sent in time.
+    #[must_use]
+    pub fn tolerated_outage(&self) -> Duration {
+        self.renew_deadline - self.retry_period - self.call_timeout - self.pause()
+    }
+
+    /// How long a released lease can stay without a holder where candidates may not watch. With a watch it is
+    /// milliseconds.
+    #[must_use]
+    pub fn polled_handover(&self) -> Duration {
+        self.retry_period.mul_f64(JITTER)
+    }
+
+    /// How long a crashed leader's lease stays without a successor, from its last renewal.
+    #[must_use]
+    pub const fn crash_failover(&self) -> Duration {
+        self.lease_duration
+    }
+
+    /// The same where candidates may not watch: they see a renewal up to one poll late.
+    #[must_use]
+    pub fn polled_crash_failover(&self) -> Duration {
+        self.lease_duration + self.polled_handover()
+    }
+
+    /// The pause after an attempt that failed.
+    pub(crate) fn pause(&self) -> Duration {
+        LONGEST_PAUSE.min(self.retry_period / 4)
+    }
+
+    /// The lease duration as the API has it.
+    pub(crate) fn lease_seconds(&self) -> u64 {
+        self.lease_duration.as_secs()
+    }
+
+    /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
+    fn longest_call(&self) -> Duration {
+        let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
+        room / (ATTEMPTS + 1)
+    }
+}
+
+impl fmt::Display for LeaseTiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "lease {:?}, renew deadline {:?}, retry {:?}, call timeout {:?}: a released lease changes hands in \
+             milliseconds ({:?} without watch), a crashed leader's after {:?} ({:?} without watch); tolerates {:?} of \
+             API server outage and {:?} of clock drift or delay",
+            self.lease_duration,
+            self.renew_deadline,
+            self.retry_period,
+            self.call_timeout,
+            self.polled_handover(),
+            self.crash_failover(),
+            self.polled_crash_failover(),
+            self.tolerated_outage(),
+            self.tolerated_skew(),
+        )
+    }
+}
+
+// === impl InvalidTiming ===
+
+impl fmt::Display for InvalidTiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid lease timing: the {} is {:?}, allowed: {}", self.what, self.given, self.allowed)
+    }
+}
+
+impl Error for InvalidTiming {}

@@ -1,0 +1,3 @@
+//! Running a program around an election.
+
+mod gated;
