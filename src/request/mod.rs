@@ -1,1 +1,230 @@
 //! What a request asks of the API server.
+//!
+//! [`RequestInfo`] says it from the method, the URI and the `Connection` headers alone: no body is read, nothing is
+//! allocated, and there is no request that it fails on.
+//!
+//! 1. A **read** is `GET` or `HEAD` on a resource, and `GET`, `HEAD` or `OPTIONS` on any other path (`/version`,
+//!    `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
+//! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
+//! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
+//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged.
+//! 5. **What does not parse is no read.** The server decodes a path before it takes it apart, so a segment that says
+//!    *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`, `-`, `_`), while a segment that
+//!    says *which one* may hold what an encoder makes of a name (`system%3Anode`). Empty segments, segments of dots,
+//!    `;`, other spellings of `/api` and `/apis`, and what is not ASCII do not parse.
+//!
+//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
+//! [`name`](RequestInfo::name) never comes from a field selector.
+//!
+//! ```
+//! use http::Request;
+//! use kube_leader_gate::request::{RequestInfo, Verb};
+//!
+//! let read = Request::get("/apis/apps/v1/namespaces/default/deployments?watch=true").body(())?;
+//! let info = RequestInfo::of(&read);
+//! assert!(info.is_read());
+//! assert_eq!(info.verb(), Verb::Watch);
+//! assert_eq!(info.target().to_string(), "deployments.apps");
+//!
+//! // A GET, but it runs a command.
+//! let exec = Request::get("/api/v1/namespaces/default/pods/web-0/exec?command=reboot").body(())?;
+//! assert!(!RequestInfo::of(&exec).is_read());
+//! assert_eq!(RequestInfo::of(&exec).verb(), Verb::Connect);
+//!
+//! // The server would take this for the path above.
+//! let odd = Request::get("/api/v1/namespaces/default/pods/web-0/%65xec?command=reboot").body(())?;
+//! assert!(!RequestInfo::of(&odd).is_read());
+//! assert_eq!(RequestInfo::of(&odd).verb(), Verb::Unknown);
+//! # Ok::<(), http::Error>(())
+//! ```
+
+mod path;
+mod query;
+mod segment;
+mod upgrade;
+mod verb;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use http::{Method, Request, Uri};
+use percent_encoding::percent_decode_str;
+
+use self::path::{Prefix, ResourcePath, Target};
+pub use self::verb::Verb;
+
+/// What a request asks, borrowed from the request.
+///
+/// Making one costs a pass over the path; it is small and [`Copy`]. See the [module](self) for the rules.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestInfo<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    upgrade: bool,
+    target: Target<'a>,
+}
+
+impl<'a> RequestInfo<'a> {
+    /// What this request asks.
+    #[must_use]
+    pub fn of<B>(request: &'a Request<B>) -> Self {
+        Self::from_parts(
+            request.method(),
+            request.uri(),
+            upgrade::is_asked_for(request.headers()),
+        )
+    }
+
+    /// The same from the parts of a request; `upgrade` says whether it has a `Connection: upgrade` header.
+    #[must_use]
+    pub fn from_parts(method: &'a Method, uri: &'a Uri, upgrade: bool) -> Self {
+        Self {
+            method,
+            uri,
+            upgrade,
+            target: path::parse(uri.path()),
+        }
+    }
+
+    /// Whether the request changes nothing, so that a follower may send it under any policy.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        if self.upgrade {
+            return false;
+        }
+        match self.target {
+            Target::Resource(path) => {
+                matches!(*self.method, Method::GET | Method::HEAD)
+                    && path.prefix != Prefix::Proxy
+                    && !verb::executes(path.subresource)
+            }
+            Target::NonResource => matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS),
+            Target::Unparsed => false,
+        }
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn verb(&self) -> Verb {
+        verb::of(self.method, self.query(), self.upgrade, &self.target)
+    }
+
+    /// Whether it addresses a resource; `false` also for what does not parse.
+    #[must_use]
+    pub fn is_resource(&self) -> bool {
+        matches!(self.target, Target::Resource(_))
+    }
+
+    /// Whether the path could be taken apart. If not, the verb is [`Verb::Unknown`] and every part is absent.
+    #[must_use]
+    pub fn is_parsed(&self) -> bool {
+        !matches!(self.target, Target::Unparsed)
+    }
+
+    /// The resource's API group; empty for the core group and when no resource is addressed.
+    #[must_use]
+    pub fn group(&self) -> &'a str {
+        self.part(|path| path.group)
+    }
+
+    /// The version of the group; empty when no resource is addressed.
+    #[must_use]
+    pub fn version(&self) -> &'a str {
+        self.part(|path| path.version)
+    }
+
+    /// The resource, in the plural as it stands in the path; empty when none is addressed.
+    #[must_use]
+    pub fn resource(&self) -> &'a str {
+        self.part(|path| path.resource)
+    }
+
+    /// The subresource; empty when none is addressed.
+    #[must_use]
+    pub fn subresource(&self) -> &'a str {
+        self.part(|path| path.subresource)
+    }
+
+    /// The namespace. For a `namespaces` object it is the object's own name, as the server has it.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&'a str> {
+        Some(self.part(|path| path.namespace)).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// The object's name, decoded (which allocates only if there is something to decode). A `create` has none.
+    #[must_use]
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        let name = self.part(|path| path.name);
+        (!name.is_empty()).then(|| percent_decode_str(name).decode_utf8_lossy())
+    }
+
+    /// The method.
+    #[must_use]
+    pub fn method(&self) -> &'a Method {
+        self.method
+    }
+
+    /// The path as it stands in the URI.
+    #[must_use]
+    pub fn path(&self) -> &'a str {
+        self.uri.path()
+    }
+
+    /// The query as it stands in the URI.
+    #[must_use]
+    pub fn query(&self) -> Option<&'a str> {
+        self.uri.query()
+    }
+
+    /// Whether the request asks for a protocol upgrade.
+    #[must_use]
+    pub fn is_upgrade(&self) -> bool {
+        self.upgrade
+    }
+
+    /// What is addressed, for messages: `resource[.group][/subresource]`, or the path when it is no resource.
+    #[must_use]
+    pub fn target(&self) -> impl fmt::Display + use<'a> {
+        DisplayTarget(*self)
+    }
+
+    /// Whether a legacy verb stands in the path. The server then disagrees with the method about the verb.
+    pub(crate) fn has_legacy_prefix(&self) -> bool {
+        matches!(self.target, Target::Resource(path) if path.prefix != Prefix::None)
+    }
+
+    /// Whether the query asks for a dry run; whether the server heeds it is another matter.
+    pub(crate) fn asks_for_dry_run(&self) -> bool {
+        query::asks_for_dry_run(self.query())
+    }
+
+    /// Compares without allocating.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        percent_decode_str(self.part(|path| path.name)).eq(name.bytes())
+    }
+
+    fn part(&self, part: impl FnOnce(&ResourcePath<'a>) -> &'a str) -> &'a str {
+        match &self.target {
+            Target::Resource(path) => part(path),
+            Target::NonResource | Target::Unparsed => "",
+        }
+    }
+}
+
+struct DisplayTarget<'a>(RequestInfo<'a>);
+
+impl fmt::Display for DisplayTarget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Target::Resource(path) = &self.0.target else {
+            return f.write_str(self.0.path());
+        };
+        f.write_str(path.resource)?;
+        if !path.group.is_empty() {
+            write!(f, ".{}", path.group)?;
+        }
+        if !path.subresource.is_empty() {
+            write!(f, "/{}", path.subresource)?;
+        }
+        Ok(())
+    }
+}

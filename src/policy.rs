@@ -1,1 +1,0 @@
-//! Which mutations a follower may still send.

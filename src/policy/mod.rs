@@ -1,0 +1,144 @@
+//! Which mutations a follower may still send.
+//!
+//! A [`Policy`] is asked only about requests that [`RequestInfo::is_read`] says no to. It is strict by default: it
+//! permits nothing. What a follower needs is added piece by piece, and one piece that permits a request suffices:
+//!
+//! 1. [`Policy::allow_status`]: a follower that must report its own status, in one line;
+//! 2. a [`Preset`]: access reviews, token reviews, token requests, events, dry runs, exec;
+//! 3. a [`Rule`]: verbs on one resource, perhaps of one namespace or one name;
+//! 4. [`Policy::allow_if`]: a closure, when nothing else fits.
+//!
+//! A request that does not parse, and one below a legacy `/watch/` or `/proxy/` prefix, is permitted by nothing but the
+//! closure: the API server may take it for something else than it looks like.
+//!
+//! **What is exempted is not protected.** Every replica may send it at any time, the leader and those that were the
+//! leader a moment ago included. Exempt what may be done twice, or by several at once.
+//!
+//! ```
+//! use http::Request;
+//! use kube_leader_gate::policy::{Policy, Preset, Rule};
+//! use kube_leader_gate::request::{RequestInfo, Verb};
+//!
+//! let policy = Policy::strict()
+//!     .allow(Preset::Events)
+//!     .allow_status("example.com", "probes")
+//!     .allow(Rule::new("", "configmaps").verbs([Verb::Patch]).namespace("agents").name("node-a"));
+//!
+//! let own = Request::patch("/api/v1/namespaces/agents/configmaps/node-a").body(())?;
+//! assert!(policy.permits(&RequestInfo::of(&own)));
+//!
+//! let other = Request::patch("/api/v1/namespaces/agents/configmaps/node-b").body(())?;
+//! assert!(!policy.permits(&RequestInfo::of(&other)));
+//! # Ok::<(), http::Error>(())
+//! ```
+
+mod preset;
+mod rule;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use self::preset::Preset;
+pub use self::rule::Rule;
+use crate::request::{RequestInfo, Verb};
+
+/// Which mutations a follower may still send; none, unless something was added. Clones are cheap and share the pieces.
+///
+/// See the [module](self) for the order in which to reach for them.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    exemptions: Arc<Vec<Exemption>>,
+}
+
+impl Policy {
+    /// Permits nothing. This is the default.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self::default()
+    }
+
+    /// Permits what this [`Rule`] or [`Preset`] describes as well.
+    #[must_use]
+    pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
+        Arc::make_mut(&mut self.exemptions).push(exemption.into());
+        self
+    }
+
+    /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
+    /// report its own status. The core group is `""`.
+    ///
+    /// ```
+    /// # use http::Request;
+    /// # use kube_leader_gate::{policy::Policy, request::RequestInfo};
+    /// let policy = Policy::strict().allow_status("example.com", "probes");
+    ///
+    /// let status = Request::patch("/apis/example.com/v1/namespaces/a/probes/p/status").body(())?;
+    /// assert!(policy.permits(&RequestInfo::of(&status)));
+    ///
+    /// let spec = Request::patch("/apis/example.com/v1/namespaces/a/probes/p").body(())?;
+    /// assert!(!policy.permits(&RequestInfo::of(&spec)));
+    /// # Ok::<(), http::Error>(())
+    /// ```
+    #[must_use]
+    pub fn allow_status(self, group: impl Into<String>, resource: impl Into<String>) -> Self {
+        self.allow(
+            Rule::new(group, resource)
+                .subresource("status")
+                .verbs([Verb::Update, Verb::Patch]),
+        )
+    }
+
+    /// Permits what the closure says yes to: the last resort.
+    ///
+    /// It is asked about everything that is no read and that nothing before it permits, what does not parse included:
+    /// there every part is empty and the verb is [`Verb::Unknown`]. Compare whole parts, never pieces of the path. It
+    /// runs on the path of every such request: it should neither block nor allocate.
+    #[must_use]
+    pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
+        self
+    }
+
+    /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.
+    #[must_use]
+    pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
+        self.exemptions.iter().any(|exemption| match &exemption.0 {
+            Kind::Rule(rule) => rule.matches(info),
+            Kind::Preset(preset) => preset.matches(info),
+            Kind::Closure(permits) => permits(info),
+        })
+    }
+}
+
+/// One piece of a [`Policy`]: a [`Rule`] or a [`Preset`].
+#[derive(Clone)]
+pub struct Exemption(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Rule(Rule),
+    Preset(Preset),
+    Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
+}
+
+impl From<Rule> for Exemption {
+    fn from(rule: Rule) -> Self {
+        Self(Kind::Rule(rule))
+    }
+}
+
+impl From<Preset> for Exemption {
+    fn from(preset: Preset) -> Self {
+        Self(Kind::Preset(preset))
+    }
+}
+
+impl fmt::Debug for Exemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Rule(rule) => rule.fmt(f),
+            Kind::Preset(preset) => preset.fmt(f),
+            Kind::Closure(_) => f.write_str("Closure"),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Exemptions that many followers need.
+
+use crate::request::{RequestInfo, Verb};
+
+/// A named set of mutations that a follower may be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Preset {
+    /// `create` of the access reviews in `authorization.k8s.io` (`subjectaccessreviews`, `localsubjectaccessreviews`,
+    /// `selfsubjectaccessreviews`, `selfsubjectrulesreviews`), and of `selfsubjectreviews` in `authentication.k8s.io`.
+    /// They are questions; the server stores nothing.
+    AccessReviews,
+    /// `create` of `tokenreviews` in `authentication.k8s.io`: whose token is this? The server stores nothing.
+    TokenReviews,
+    /// `create` of `serviceaccounts/token`: a token for a service account. It stays valid after leadership is lost.
+    TokenRequests,
+    /// `create`, `update` and `patch` of `events`, in the core group and in `events.k8s.io`.
+    Events,
+    /// `create`, `update` and `patch` with `dryRun=All` in the query, on a resource itself and on its `status` and
+    /// `scale`.
+    ///
+    /// - Every `dryRun` in the query must be `All`, and nothing in the query may be malformed.
+    /// - **Not** `delete` and `deletecollection`: for those the server takes the options from the body if there is one,
+    ///   as the usual clients send it, and then ignores the query. A dry run and a deletion look the same from here.
+    /// - **Not** proxies and other connections, where the query is the backend's, nor other subresources, which an
+    ///   aggregated API may use for actions.
+    /// - An **aggregated API** must implement dry runs by itself. If one of yours ignores the parameter, this preset
+    ///   lets its writes through: write a [`Rule`](super::Rule) for each resource in place of it.
+    /// - Admission webhooks are called; those that declare side effects make the server refuse the request.
+    DryRun,
+    /// `connect` on `pods/exec`, `pods/attach` and `pods/portforward`.
+    ///
+    /// An open connection is never looked at again: it outlives a loss of leadership, and what a follower runs through
+    /// it can change anything, in the cluster too. The gate protects nothing of that.
+    Exec,
+}
+
+impl Preset {
+    pub(super) fn matches(self, info: &RequestInfo<'_>) -> bool {
+        if !info.is_resource() || info.has_legacy_prefix() {
+            return false;
+        }
+        let verb = info.verb();
+        let target = (info.group(), info.resource(), info.subresource());
+        match self {
+            Self::AccessReviews => {
+                verb == Verb::Create
+                    && matches!(
+                        target,
+                        (
+                            "authorization.k8s.io",
+                            "subjectaccessreviews"
+                                | "localsubjectaccessreviews"
+                                | "selfsubjectaccessreviews"
+                                | "selfsubjectrulesreviews",
+                            ""
+                        ) | ("authentication.k8s.io", "selfsubjectreviews", "")
+                    )
+            }
+            Self::TokenReviews => {
+                verb == Verb::Create && target == ("authentication.k8s.io", "tokenreviews", "")
+            }
+            Self::TokenRequests => verb == Verb::Create && target == ("", "serviceaccounts", "token"),
+            Self::Events => {
+                matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
+                    && matches!(target, ("" | "events.k8s.io", "events", ""))
+            }
+            Self::DryRun => {
+                matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
+                    && matches!(info.subresource(), "" | "status" | "scale")
+                    && info.asks_for_dry_run()
+            }
+            Self::Exec => {
+                verb == Verb::Connect && matches!(target, ("", "pods", "exec" | "attach" | "portforward"))
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Verbs on one resource.
+
+use crate::request::{RequestInfo, Verb};
+
+/// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
+const MUTATIONS: [Verb; 5] = [
+    Verb::Create,
+    Verb::Update,
+    Verb::Patch,
+    Verb::Delete,
+    Verb::DeleteCollection,
+];
+
+/// A typed exemption: verbs on one resource.
+///
+/// Group and resource are always given, so that no rule covers everything because a line was forgotten. For the rest:
+///
+/// | part | when it is not set |
+/// | --- | --- |
+/// | [`verbs`](Rule::verbs) | `create`, `update`, `patch`, `delete`, `deletecollection`; never `connect` |
+/// | [`subresource`](Rule::subresource) | the resource itself only; each subresource takes a rule of its own, as in RBAC |
+/// | [`namespace`](Rule::namespace) | any, and resources without one |
+/// | [`name`](Rule::name) | any, and requests without one |
+///
+/// The version of the group never matters: the API server converts between them.
+///
+/// ```
+/// use http::Request;
+/// use kube_leader_gate::policy::Rule;
+/// use kube_leader_gate::request::{RequestInfo, Verb};
+///
+/// let rule = Rule::new("apps", "deployments").verbs([Verb::Patch]).namespace("agents");
+///
+/// let patch = Request::patch("/apis/apps/v1/namespaces/agents/deployments/web").body(())?;
+/// assert!(rule.matches(&RequestInfo::of(&patch)));
+///
+/// let scale = Request::patch("/apis/apps/v1/namespaces/agents/deployments/web/scale").body(())?;
+/// assert!(!rule.matches(&RequestInfo::of(&scale)));
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Rule {
+    group: String,
+    resource: String,
+    verbs: Vec<Verb>,
+    subresource: String,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Rule {
+    /// The mutations of one resource, in the plural as it stands in paths (`deployments`). The core group is `""`.
+    pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            resource: resource.into(),
+            verbs: MUTATIONS.to_vec(),
+            subresource: String::new(),
+            namespace: None,
+            name: None,
+        }
+    }
+
+    /// Only these verbs, in place of those set before. `connect` covers upgraded connections, and `proxy`, `exec`,
+    /// `attach` and `portforward` subresources with any method. `patch` creates what is missing when it is a server-side
+    /// apply, and `update` does so for some resources.
+    pub fn verbs(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        self.verbs = verbs.into_iter().collect();
+        self
+    }
+
+    /// This subresource, and not the resource itself.
+    pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
+        self.subresource = subresource.into();
+        self
+    }
+
+    /// Only in this namespace.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only the object of this name. As in RBAC such a rule never covers `create` of the resource itself nor
+    /// `deletecollection`, since those requests name no object.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Whether this request is covered. Allocates nothing.
+    #[must_use]
+    pub fn matches(&self, info: &RequestInfo<'_>) -> bool {
+        info.is_resource()
+            && !info.has_legacy_prefix()
+            && info.resource() == self.resource
+            && info.group() == self.group
+            && info.subresource() == self.subresource
+            && self
+                .namespace
+                .as_deref()
+                .is_none_or(|namespace| info.namespace() == Some(namespace))
+            && self.name.as_deref().is_none_or(|name| info.is_named(name))
+            && self.verbs.contains(&info.verb())
+    }
+}

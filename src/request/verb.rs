@@ -1,0 +1,143 @@
+//! The verb of a request.
+
+use std::fmt;
+
+use http::Method;
+
+use super::path::{Prefix, ResourcePath, Target};
+use super::query;
+
+/// What a request does, in the words of Kubernetes' authorization.
+///
+/// It is the API server's own verb, with these exceptions, each of which makes a follower's request a mutation:
+/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade, are
+///   [`Connect`](Verb::Connect) whatever their method (the server says `get` for a `GET`);
+/// - below the legacy `/watch/` prefix the method decides (the server says `watch` even for a `DELETE`);
+/// - what cannot be parsed, and a method that the API does not use there, is [`Unknown`](Verb::Unknown).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// Reads one object, or a path that is no resource.
+    Get,
+    /// Reads a collection.
+    List,
+    /// Follows a collection, or one object below the legacy `/watch/` prefix.
+    Watch,
+    /// `POST` on a resource.
+    Create,
+    /// `PUT` on a resource.
+    Update,
+    /// `PATCH`.
+    Patch,
+    /// `DELETE` with a name.
+    Delete,
+    /// `DELETE` without a name.
+    DeleteCollection,
+    /// Opens a connection through the API server.
+    Connect,
+    /// Anything below the legacy `/proxy/` prefix.
+    Proxy,
+    /// `HEAD` on a path that is no resource.
+    Head,
+    /// `OPTIONS` on a path that is no resource.
+    Options,
+    /// `POST` on a path that is no resource.
+    Post,
+    /// `PUT` on a path that is no resource.
+    Put,
+    /// Cannot be told.
+    Unknown,
+}
+
+impl Verb {
+    /// The verb as Kubernetes spells it in roles and audit logs; `unknown` for [`Verb::Unknown`].
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Connect => "connect",
+            Self::Proxy => "proxy",
+            Self::Head => "head",
+            Self::Options => "options",
+            Self::Post => "post",
+            Self::Put => "put",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, target: &Target<'_>) -> Verb {
+    let known = matches!(
+        *method,
+        Method::GET
+            | Method::HEAD
+            | Method::OPTIONS
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+    );
+    match target {
+        Target::Unparsed => Verb::Unknown,
+        _ if !known => Verb::Unknown,
+        Target::Resource(ResourcePath {
+            prefix: Prefix::Proxy,
+            ..
+        }) => Verb::Proxy,
+        _ if upgrade => Verb::Connect,
+        Target::Resource(path) if connects(path.subresource) => Verb::Connect,
+        Target::Resource(path) => on_resource(method, query, path),
+        Target::NonResource => on_path(method),
+    }
+}
+
+fn on_resource(method: &Method, query: Option<&str>, path: &ResourcePath<'_>) -> Verb {
+    match *method {
+        Method::GET | Method::HEAD if path.prefix == Prefix::Watch => Verb::Watch,
+        Method::GET | Method::HEAD if !path.name.is_empty() => Verb::Get,
+        Method::GET | Method::HEAD if query::asks_to_watch(query) => Verb::Watch,
+        Method::GET | Method::HEAD => Verb::List,
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE if path.name.is_empty() => Verb::DeleteCollection,
+        Method::DELETE => Verb::Delete,
+        _ => Verb::Unknown,
+    }
+}
+
+fn on_path(method: &Method) -> Verb {
+    match *method {
+        Method::GET => Verb::Get,
+        Method::HEAD => Verb::Head,
+        Method::OPTIONS => Verb::Options,
+        Method::POST => Verb::Post,
+        Method::PUT => Verb::Put,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE => Verb::Delete,
+        _ => Verb::Unknown,
+    }
+}
+
+/// Subresources that are connections, in any group: aggregated APIs use these names for the same things.
+fn connects(subresource: &str) -> bool {
+    executes(subresource) || subresource == "proxy"
+}
+
+/// Connections that can change something even when they are opened with `GET`.
+pub(super) fn executes(subresource: &str) -> bool {
+    matches!(subresource, "exec" | "attach" | "portforward")
+}
