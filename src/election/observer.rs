@@ -32,16 +32,26 @@ struct State<L: Lock> {
 }
 
 pub(super) fn observe<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> Observer {
-    stream::unfold(State { lock, timing, events: None, fruitless: 0 }, |mut state| async move {
-        let observed = state.next().await;
-        Some((observed, state))
-    })
+    stream::unfold(
+        State {
+            lock,
+            timing,
+            events: None,
+            fruitless: 0,
+        },
+        |mut state| async move {
+            let observed = state.next().await;
+            Some((observed, state))
+        },
+    )
     .boxed()
 }
 
 impl<L: Lock> State<L> {
     async fn next(&mut self) -> Observed {
-        let Some(events) = &mut self.events else { return self.connect().await };
+        let Some(events) = &mut self.events else {
+            return self.connect().await;
+        };
         match events.next().await {
             Some(Ok(event)) => {
                 self.fruitless = 0;
@@ -66,9 +76,7 @@ impl<L: Lock> State<L> {
                 self.events = Some(events);
                 Observed::Up
             }
-            Ok(Err(error)) => {
-                Observed::Down(Some(error))
-            }
+            Ok(Err(error)) => Observed::Down(Some(error)),
             Err(_) => Observed::Down(Some(LockError::timeout(patience))),
         }
     }

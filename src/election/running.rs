@@ -10,11 +10,7 @@ use crate::{
     lease::Lock,
 };
 use std::{error::Error, fmt, time::Duration};
-use tokio::{
-    sync::watch,
-    task::JoinHandle,
-    time::timeout,
-};
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use tracing::Instrument;
 
 /// Lease calls that a stop may take at the longest: one that is under way, then reads and writes to give the lease up.
@@ -127,7 +123,10 @@ impl Running {
         leadership.close();
         if let Err(late) = leadership.drain(self.drain_timeout).await {
             leadership.revoke(Loss::Abandoned);
-            tracing::warn!(writes = late.writes, "{late}; they are cut off, and the lease is left to run out");
+            tracing::warn!(
+                writes = late.writes,
+                "{late}; they are cut off, and the lease is left to run out"
+            );
             return Stopped::LeftToExpire;
         }
         self.orders.send_replace(Orders::Release);
@@ -157,7 +156,9 @@ impl<T> Drop for Owned<T> {
 
 impl fmt::Display for ElectionEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the leader election has ended unasked; writes are rejected until the process is restarted")
+        f.write_str(
+            "the leader election has ended unasked; writes are rejected until the process is restarted",
+        )
     }
 }
 

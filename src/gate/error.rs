@@ -42,7 +42,12 @@ pub enum GateError {
 
 impl ErrNotLeader {
     pub(super) fn new(verb: Verb, method: Method, uri: Uri, holder: Option<Arc<str>>) -> Self {
-        Self { verb, method, uri, holder }
+        Self {
+            verb,
+            method,
+            uri,
+            holder,
+        }
     }
 
     /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
@@ -73,7 +78,12 @@ impl ErrNotLeader {
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.request();
-        write!(f, "write attempt rejected as client is not leader: {} {}", self.verb, request.target())?;
+        write!(
+            f,
+            "write attempt rejected as client is not leader: {} {}",
+            self.verb,
+            request.target()
+        )?;
         if let Some(name) = request.name() {
             write!(f, " {name:?}")?;
         }
@@ -84,7 +94,9 @@ impl fmt::Display for ErrNotLeader {
             Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
             None => write!(f, "; nobody is known to hold the lease")?,
         }
-        f.write_str("; nothing was sent: write again once this process leads, or exempt the request in the policy")
+        f.write_str(
+            "; nothing was sent: write again once this process leads, or exempt the request in the policy",
+        )
     }
 }
 

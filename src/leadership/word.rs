@@ -19,7 +19,11 @@ pub(super) struct Word {
 
 impl Word {
     pub(super) fn new() -> Self {
-        Self { deadline: AtomicU64::new(NOT_LEADING), grant: AtomicU64::new(0), admitted: AtomicUsize::new(0) }
+        Self {
+            deadline: AtomicU64::new(NOT_LEADING),
+            grant: AtomicU64::new(0),
+            admitted: AtomicUsize::new(0),
+        }
     }
 
     // --- changes, one at a time ---
@@ -40,7 +44,10 @@ impl Word {
             return false;
         }
         // A late answer to an early renewal must not shorten what a later one has given.
-        self.deadline.store(live(deadline).max(word & !CLOSING) | (word & CLOSING), Ordering::Release);
+        self.deadline.store(
+            live(deadline).max(word & !CLOSING) | (word & CLOSING),
+            Ordering::Release,
+        );
         true
     }
 
@@ -77,7 +84,9 @@ impl Word {
         if word & CLOSING == 0 && now() < word {
             Ok(grant)
         } else {
-            Err(Refused { was_last: self.leave() })
+            Err(Refused {
+                was_last: self.leave(),
+            })
         }
     }
 

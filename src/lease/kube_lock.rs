@@ -40,8 +40,16 @@ impl KubeLock {
         // A renewal that is retried below would outlive its own timeout (rule S9).
         config.default_retry = false;
         let client = Mutex::new(connect(config.clone())?);
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", lease.namespace());
-        Ok(Self { lease, path, config, client })
+        let path = format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+            lease.namespace()
+        );
+        Ok(Self {
+            lease,
+            path,
+            config,
+            client,
+        })
     }
 
     async fn call(&self, method: Method, path: String, body: Option<&Value>) -> Result<Value, LockError> {
@@ -51,8 +59,9 @@ impl KubeLock {
         if !status.is_success() {
             return Err(refusal(status, &answer));
         }
-        serde_json::from_slice(&answer)
-            .map_err(|error| LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}")))
+        serde_json::from_slice(&answer).map_err(|error| {
+            LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}"))
+        })
     }
 
     async fn send(
@@ -70,7 +79,10 @@ impl KubeLock {
             .header(header::ACCEPT, "application/json")
             .body(Body::from(body))
             .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
-        client.send(request).await.map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
+        client
+            .send(request)
+            .await
+            .map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
     }
 
     fn object(&self) -> String {
@@ -132,7 +144,9 @@ impl Lock for KubeLock {
 
 impl fmt::Debug for KubeLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeLock").field("lease", &self.lease).finish_non_exhaustive()
+        f.debug_struct("KubeLock")
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
     }
 }
 
@@ -142,8 +156,12 @@ fn connect(config: Config) -> Result<Client, kube_client::Error> {
 
 async fn collect(body: Body) -> Result<bytes::Bytes, LockError> {
     let read = Limited::new(body, lines::LONGEST).collect().await;
-    read.map(http_body_util::Collected::to_bytes)
-        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
+    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        LockError::new(
+            LockErrorKind::Unreachable,
+            format!("the answer broke off: {error}"),
+        )
+    })
 }
 
 fn record(answer: Value) -> Result<LeaseRecord, LockError> {
@@ -152,23 +170,33 @@ fn record(answer: Value) -> Result<LeaseRecord, LockError> {
 
 /// What the lines of a watch say of the lease `name`; bookmarks and other objects say nothing.
 fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
-    lines::lines(body).filter_map(move |line| future::ready(line.and_then(|line| event(&line, &name)).transpose()))
+    lines::lines(body)
+        .filter_map(move |line| future::ready(line.and_then(|line| event(&line, &name)).transpose()))
 }
 
 fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
     let garbage = |message| LockError::new(LockErrorKind::Garbage, message);
-    let mut event: Value =
-        serde_json::from_slice(line).map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
+    let mut event: Value = serde_json::from_slice(line)
+        .map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
     let object = event.get_mut("object").map(Value::take).unwrap_or_default();
     let wrap: fn(LeaseRecord) -> LeaseEvent = match event.get("type").and_then(Value::as_str) {
         Some("ADDED" | "MODIFIED") => LeaseEvent::Seen,
         Some("DELETED") => LeaseEvent::Deleted,
         Some("BOOKMARK") => return Ok(None),
         Some("ERROR") => {
-            let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+            let code = object
+                .get("code")
+                .and_then(Value::as_u64)
+                .and_then(|code| u16::try_from(code).ok());
             let status = code.and_then(|code| StatusCode::from_u16(code).ok());
-            let message = object.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
-            return Err(LockError::new(status.map_or(LockErrorKind::Refused, kind), message));
+            let message = object
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or("an error without a message");
+            return Err(LockError::new(
+                status.map_or(LockErrorKind::Refused, kind),
+                message,
+            ));
         }
         _ => return Err(garbage("a line of the watch has no known type".into())),
     };
@@ -180,10 +208,14 @@ fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
 /// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
 fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
-    let message = parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
-        || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
-        |message| message.chars().take(500).collect(),
-    );
+    let message = parsed
+        .as_ref()
+        .and_then(|status| status.get("message"))
+        .and_then(Value::as_str)
+        .map_or_else(
+            || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
+            |message| message.chars().take(500).collect(),
+        );
     LockError::new(kind(status), format!("{}: {message}", status.as_u16()))
 }
 

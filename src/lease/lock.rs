@@ -23,7 +23,11 @@ pub trait Lock: Send + Sync + 'static {
 
     /// Writes `claim` into the lease if its resource version is still that of `seen`;
     /// [`Conflict`](super::LockErrorKind::Conflict) otherwise. All other fields stay as they are in `seen` (rule S12).
-    fn update(&self, seen: &LeaseRecord, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
+    fn update(
+        &self,
+        seen: &LeaseRecord,
+        claim: &Claim,
+    ) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
 
     /// Follows the lease: first what is there, then each change. The stream may end at any time.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, LockError>> + Send;

@@ -14,6 +14,7 @@ mod record;
 mod release;
 mod timing;
 
+pub(crate) use self::timing::JITTER;
 pub use self::{
     error::{LockError, LockErrorKind},
     identity::{Identity, InvalidIdentity},

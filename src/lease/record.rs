@@ -42,7 +42,9 @@ impl LeaseRecord {
     /// # Errors
     /// [`NotALease`] when it is no object with a uid and a resource version.
     pub fn from_json(value: Value) -> Result<Self, NotALease> {
-        let Value::Object(object) = value else { return Err(NotALease(())) };
+        let Value::Object(object) = value else {
+            return Err(NotALease(()));
+        };
         let record = Self { object };
         if record.uid().is_empty() || record.resource_version().is_empty() {
             return Err(NotALease(()));
@@ -100,7 +102,9 @@ impl LeaseRecord {
     /// How often the lease has changed hands; 0 when the field makes no sense.
     #[must_use]
     pub fn transitions(&self) -> u64 {
-        self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
+        self.field("leaseTransitions")
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
     }
 
     /// When the holder says that it acquired the lease.
@@ -131,7 +135,9 @@ impl LeaseRecord {
         }
         self.holder()?;
         match self.duration() {
-            None => return Some("the duration is missing or no positive number; this candidate's own is used"),
+            None => {
+                return Some("the duration is missing or no positive number; this candidate's own is used");
+            }
             Some(duration) if duration.as_secs() > HUGE => {
                 return Some("the duration is longer than a day; it is respected");
             }
@@ -160,7 +166,11 @@ impl LeaseRecord {
     }
 
     fn metadata(&self, key: &str) -> &str {
-        self.object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or_default()
+        self.object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(key))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     fn field(&self, key: &str) -> Option<&Value> {

@@ -25,7 +25,7 @@ impl<L: Lock> Election<L> {
     /// # Panics
     /// When the workload does, and outside of a tokio runtime.
     pub async fn run<F: Future>(self, workload: F) -> Result<F::Output, ElectionEnded> {
-        let mut running = self.start();
+        let running = self.start();
         // On the heap, so that it can be dropped before the gate closes.
         let mut workload = Box::pin(AssertUnwindSafe(workload).catch_unwind());
         let output = tokio::select! {

@@ -44,6 +44,16 @@ enum Step {
     Decide,
 }
 
+/// How far what is known of the lease can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    None,
+    /// Something may have happened meanwhile: read, unless a renewal is due, which tells as much.
+    MayBeOld,
+    /// A write met a newer version: read before the next one.
+    IsOld,
+}
+
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
     leadership: Leadership,
@@ -57,12 +67,8 @@ pub(super) struct Elector<L: Lock> {
     watching: bool,
     /// The newest version that the watch has told of.
     heard: Option<u64>,
-    /// Something may have happened that is not known: read before anything else, but a due renewal.
-    must_read: bool,
-    /// The last write met a newer version: read before the next one.
-    conflicted: bool,
-    /// The last write's outcome is unknown.
-    uncertain: bool,
+    /// Whether what is known of the lease may be old.
+    doubt: Doubt,
     /// Calls that failed in a row.
     failures: u32,
     /// Nothing is sent before this moment.
@@ -95,9 +101,7 @@ impl<L: Lock> Elector<L> {
             grant: None,
             watching: false,
             heard: None,
-            must_read: false,
-            conflicted: false,
-            uncertain: false,
+            doubt: Doubt::None,
             failures: 0,
             not_before: now,
             last_call: now,
@@ -140,26 +144,38 @@ impl<L: Lock> Elector<L> {
             return (Step::Decide, now.saturating_add(self.timing.retry_period()));
         }
         let read = (Step::Read, self.not_before);
-        if self.conflicted {
+        if self.doubt == Doubt::IsOld {
             return read;
         }
-        let step = match self.candidacy.decide(now, leading) {
+        match self.candidacy.decide(now, leading) {
             Decision::Renew => {
-                let due = self.pulse.renewed().saturating_add(self.timing.retry_period()).max(self.not_before);
-                // A renewal that is due tells as much as a read, and cannot wait.
-                if now >= due || !self.must_read { (Step::Renew, due) } else { read }
+                let due = self
+                    .pulse
+                    .renewed()
+                    .saturating_add(self.timing.retry_period())
+                    .max(self.not_before);
+                if now >= due || self.doubt == Doubt::None {
+                    (Step::Renew, due)
+                } else {
+                    read
+                }
             }
-            _ if self.must_read => read,
             Decision::Read => read,
+            _ if self.doubt != Doubt::None => read,
             Decision::Create | Decision::Take => (Step::Acquire, self.not_before),
             Decision::WaitUntil(until) if self.watching => (Step::Decide, until),
             Decision::WaitUntil(until) => {
                 let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
-                let poll = self.last_call.saturating_add(self.timing.retry_period().mul_f64(jitter));
-                if until < poll { (Step::Decide, until) } else { (Step::Read, poll.max(self.not_before)) }
+                let poll = self
+                    .last_call
+                    .saturating_add(self.timing.retry_period().mul_f64(jitter));
+                if until < poll {
+                    (Step::Decide, until)
+                } else {
+                    (Step::Read, poll.max(self.not_before))
+                }
             }
-        };
-        step
+        }
     }
 
     /// Lets go of a grant whose deadline has passed.

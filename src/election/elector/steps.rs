@@ -38,7 +38,9 @@ impl<L: Lock> Elector<L> {
         match self.candidacy.decide(self.leadership.now(), false) {
             Decision::Create | Decision::Take => {}
             // The watch had not told of what the read has shown.
-            Decision::Read | Decision::Renew | Decision::WaitUntil(_) => return self.restart_a_silent_watch(),
+            Decision::Read | Decision::Renew | Decision::WaitUntil(_) => {
+                return self.restart_a_silent_watch();
+            }
         }
         let seen = self.candidacy.record().cloned();
         let claim = self.candidacy.acquisition(wall_clock());
@@ -71,7 +73,9 @@ impl<L: Lock> Elector<L> {
     /// Renews the lease and moves the deadline on.
     pub(super) async fn renew(&mut self) {
         self.restart_a_silent_watch();
-        let Some(seen) = self.candidacy.record().cloned() else { return };
+        let Some(seen) = self.candidacy.record().cloned() else {
+            return;
+        };
         let claim = self.candidacy.renewal(wall_clock());
         let sent = self.leadership.now();
         let lock = self.lock.clone();
@@ -81,7 +85,11 @@ impl<L: Lock> Elector<L> {
                 self.worked();
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
-                if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
+                if self
+                    .grant
+                    .as_ref()
+                    .is_some_and(|grant| grant.extend(deadline).is_ok())
+                {
                     self.pulse.beat(sent);
                 }
             }
@@ -95,13 +103,19 @@ impl<L: Lock> Elector<L> {
     pub(super) async fn release(&mut self) -> bool {
         for attempt in 0..RELEASE_ATTEMPTS {
             if attempt > 0 {
-                self.observe_for(self.not_before.saturating_since(self.leadership.now())).await;
+                self.observe_for(self.not_before.saturating_since(self.leadership.now()))
+                    .await;
             }
             if (self.conflicted || self.must_read || self.uncertain) && !self.read().await {
                 continue;
             }
             // Holder *and* term: a late release must not erase a successor.
-            let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
+            let Some(seen) = self
+                .candidacy
+                .record()
+                .filter(|_| self.candidacy.is_mine())
+                .cloned()
+            else {
                 return true;
             };
             let claim = self.candidacy.release(wall_clock());
@@ -119,5 +133,7 @@ impl<L: Lock> Elector<L> {
 
 /// The wall clock, as the API writes `MicroTime`. For people only: nothing here reads such a time back.
 fn wall_clock() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+        .to_string()
 }
