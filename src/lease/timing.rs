@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 3;
 /// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate polls where it may not watch |
 /// | call timeout | 2.5 s | 1.6 s | how long one lease call may take (rule S9) |
 ///
-/// The default is OpenShift's; `fast` is that of the core Kubernetes controllers.
+/// The default is that of `OpenShift`; `fast` is that of the core Kubernetes controllers.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
@@ -181,14 +181,15 @@ impl LeaseTiming {
     /// How long clocks may drift apart over one lease, or a write be delayed on its way, before two can write.
     #[must_use]
     pub fn tolerated_skew(&self) -> Duration {
-        self.lease_duration - self.renew_deadline
+        self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
     /// The longest outage of the API server that never costs a leader its term: it begins just before a renewal, and
     /// the first attempt after it must still be sent in time.
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
-        self.renew_deadline - self.retry_period - self.call_timeout - self.pause()
+        self.renew_deadline
+            .saturating_sub(self.retry_period + self.call_timeout + self.pause())
     }
 
     /// How long a released lease can stay without a holder where candidates may not watch. With a watch it is

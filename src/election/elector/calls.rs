@@ -1,6 +1,6 @@
 //! One lease call: bounded, and with an ear on the watch.
 
-use super::Elector;
+use super::{Doubt, Elector};
 use crate::{
     election::observer::backoff,
     lease::{Lock, LockError, LockErrorKind},
@@ -54,7 +54,7 @@ impl<L: Lock> Elector<L> {
         let pause = if kind == LockErrorKind::Conflict {
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
             tracing::debug!(call, "{error}");
-            self.conflicted = true;
+            self.doubt = Doubt::IsOld;
             if self.failures == 0 {
                 Duration::ZERO
             } else {
@@ -62,14 +62,10 @@ impl<L: Lock> Elector<L> {
             }
         } else {
             self.calls.raise(kind.as_str(), &format_args!("{call}: {error}"));
+            // A write without an answer may have been carried out.
+            self.doubt = self.doubt.max(Doubt::MayBeOld);
             self.pause()
         };
-        if matches!(
-            kind,
-            LockErrorKind::Timeout | LockErrorKind::Unreachable | LockErrorKind::Garbage
-        ) {
-            self.uncertain = true;
-        }
         self.failures = self.failures.saturating_add(1);
         self.not_before = self.leadership.now().saturating_add(pause);
     }
@@ -77,9 +73,7 @@ impl<L: Lock> Elector<L> {
     /// What follows from a call that worked.
     pub(super) fn worked(&mut self) {
         self.failures = 0;
-        self.must_read = false;
-        self.conflicted = false;
-        self.uncertain = false;
+        self.doubt = Doubt::None;
         self.not_before = self.leadership.now();
         self.calls.settle();
     }

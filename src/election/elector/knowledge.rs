@@ -1,6 +1,6 @@
 //! What follows from news of the lease.
 
-use super::Elector;
+use super::{Doubt, Elector};
 use crate::{
     election::observer::{Observed, observe},
     leadership::Loss,
@@ -14,7 +14,7 @@ impl<L: Lock> Elector<L> {
                 self.watching = true;
                 self.heard = None;
                 // What happened before the watch stood is not known.
-                self.must_read = true;
+                self.doubt = self.doubt.max(Doubt::MayBeOld);
                 self.watch.settle();
             }
             Observed::Event(LeaseEvent::Seen(record)) => {

@@ -45,7 +45,7 @@ enum Step {
 }
 
 /// How far what is known of the lease can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubt {
     None,
     /// Something may have happened meanwhile: read, unless a renewal is due, which tells as much.

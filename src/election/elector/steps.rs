@@ -1,6 +1,6 @@
 //! What a candidate does: read, acquire, renew, and give up.
 
-use super::{Elector, Orders};
+use super::{Doubt, Elector, Orders};
 use crate::{
     election::candidacy::Decision,
     lease::{Lock, LockErrorKind},
@@ -106,7 +106,7 @@ impl<L: Lock> Elector<L> {
                 self.observe_for(self.not_before.saturating_since(self.leadership.now()))
                     .await;
             }
-            if (self.conflicted || self.must_read || self.uncertain) && !self.read().await {
+            if self.doubt != Doubt::None && !self.read().await {
                 continue;
             }
             // Holder *and* term: a late release must not erase a successor.
