@@ -1,1 +1,34 @@
 //! An in-process Kubernetes API server for tests and demos.
+mod body;
+mod change;
+mod changes;
+mod direct;
+mod discovery;
+mod endpoint;
+mod fault;
+mod faults;
+mod handler;
+mod kinds;
+mod log;
+mod merge;
+mod object;
+mod ops;
+mod options;
+mod path;
+mod request;
+mod review;
+mod selector;
+mod server;
+mod service;
+mod status;
+mod store;
+mod validate;
+mod watch;
+
+pub use self::changes::Break;
+pub use self::endpoint::Endpoint;
+pub use self::fault::Fault;
+pub use self::log::{LeaseRecord, Moment, WriteRecord};
+pub use self::server::{ApiServer, ApiServerBuilder, FaultGuard};
+pub use self::service::{ApiBody, ApiFuture, ApiService, BoxError, ConnectionDropped};
+pub use self::status::Refusal;

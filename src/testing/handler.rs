@@ -1,0 +1,185 @@
+//! From a request to its answer: arrival, faults, body, effect, faults, answer.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body::Body;
+
+use super::body::{self, Payload};
+use super::discovery::{self, Page};
+use super::fault::Effect;
+use super::log::Entry;
+use super::ops::{self, Answer};
+use super::path::Route;
+use super::request::RequestInfo;
+use super::server::Shared;
+use super::service::{ApiBody, BoxError};
+use super::status::Refusal;
+use super::watch::WatchBody;
+
+pub(super) async fn handle<B>(
+    shared: Arc<Shared>,
+    default_user: Option<Arc<str>>,
+    request: Request<B>,
+) -> Result<Response<ApiBody>, BoxError>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    let (parts, body) = request.into_parts();
+    let info = RequestInfo::new(&parts, default_user.as_deref());
+    let entry = shared.state().log.arrived(&info);
+    let work = serve(&shared, &info, entry, body);
+    let Some(limit) = info.timeout() else {
+        return work.await;
+    };
+    match tokio::time::timeout(limit, work).await {
+        Ok(answer) => answer,
+        Err(_) => Ok(refuse(&shared, entry, &Refusal::timeout())),
+    }
+}
+
+async fn serve<B>(
+    shared: &Arc<Shared>,
+    info: &RequestInfo,
+    entry: Option<Entry>,
+    body: B,
+) -> Result<Response<ApiBody>, BoxError>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    let effects = shared.faults().meet(info);
+    for effect in &effects {
+        if let Some(refusal) = effect.before(info).await? {
+            return Ok(refuse(shared, entry, &refusal));
+        }
+    }
+    let answer = match body::read(info, body).await? {
+        Ok(bytes) => execute(shared, info, entry, &bytes),
+        Err(refusal) => refuse(shared, entry, &refusal),
+    };
+    let answer = break_off(answer, &effects);
+    for effect in &effects {
+        effect.after().await?;
+    }
+    Ok(answer)
+}
+
+/// Carries the request out, and notes it in the log under the same lock.
+fn execute(
+    shared: &Arc<Shared>,
+    info: &RequestInfo,
+    entry: Option<Entry>,
+    bytes: &[u8],
+) -> Response<ApiBody> {
+    let target = match &info.route {
+        Route::Resource(target) => target,
+        Route::Other(path) => return page(shared, info, entry, path),
+        Route::Unknown => return refuse(shared, entry, &Refusal::no_such_path()),
+    };
+    let payload = Payload::decode(info, bytes);
+    let mut state = shared.state();
+    let answer = payload.and_then(|payload| {
+        let in_body = payload.dry_run(info)?;
+        if let Some(entry) = entry.filter(|_| in_body) {
+            state.log.is_dry_run(entry);
+        }
+        let dry = info.dry_run()? || in_body;
+        ops::apply(&mut state.store, info, target, payload, dry)
+    });
+    if let Some(entry) = entry {
+        match &answer {
+            Ok(Answer::Object(code, object)) => state.log.completed(entry, *code, Some(&object.value)),
+            Ok(Answer::Json(code, _)) => state.log.completed(entry, *code, None),
+            Ok(Answer::List { .. } | Answer::Watch(_)) => state.log.completed(entry, 200, None),
+            Err(refusal) => state.log.completed(entry, refusal.code(), None),
+        }
+    }
+    drop(state);
+    match answer {
+        Ok(Answer::Object(code, object)) => respond(code, JSON, object.bytes.clone()),
+        Ok(Answer::Json(code, value)) => respond(code, JSON, value.to_string().into()),
+        Ok(answer @ Answer::List { .. }) => respond(200, JSON, render_list(&answer)),
+        Ok(Answer::Watch(start)) => {
+            let mut response = respond(200, JSON, Bytes::new());
+            *response.body_mut() = ApiBody::watch(WatchBody::new(Arc::clone(shared), start));
+            response
+        }
+        Err(refusal) => refusal_response(&refusal),
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+fn page(shared: &Shared, info: &RequestInfo, entry: Option<Entry>, path: &str) -> Response<ApiBody> {
+    match (discovery::page(path), info.method.as_str()) {
+        (None, _) => refuse(shared, entry, &Refusal::no_such_path()),
+        (Some(Page::Text(text)), "GET" | "HEAD") => respond(200, TEXT, Bytes::from_static(text.as_bytes())),
+        (Some(Page::Json(value)), "GET" | "HEAD") => respond(200, JSON, value.to_string().into()),
+        (Some(_), _) => refuse(shared, entry, &Refusal::method_not_allowed()),
+    }
+}
+
+/// Notes the refusal in the log and makes its answer.
+fn refuse(shared: &Shared, entry: Option<Entry>, refusal: &Refusal) -> Response<ApiBody> {
+    if let Some(entry) = entry {
+        shared.state().log.completed(entry, refusal.code(), None);
+    }
+    refusal_response(refusal)
+}
+
+fn refusal_response(refusal: &Refusal) -> Response<ApiBody> {
+    let mut response = respond(refusal.code(), JSON, refusal.to_status().to_string().into());
+    if let Some(after) = refusal.retry_after() {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, after.as_secs().into());
+    }
+    response
+}
+
+fn respond(code: u16, content_type: HeaderValue, bytes: Bytes) -> Response<ApiBody> {
+    let mut response = Response::new(ApiBody::whole(bytes));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
+}
+
+fn render_list(answer: &Answer) -> Bytes {
+    let Answer::List {
+        kind,
+        api_version,
+        version,
+        items,
+    } = answer
+    else {
+        return Bytes::new();
+    };
+    let head = format!(
+        r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{version}"}},"items":["#
+    );
+    let size = items.iter().map(|it| it.bytes.len() + 1).sum::<usize>();
+    let mut list = BytesMut::with_capacity(head.len() + size + 2);
+    list.put_slice(head.as_bytes());
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            list.put_u8(b',');
+        }
+        list.put_slice(&item.bytes);
+    }
+    list.put_slice(b"]}");
+    list.freeze()
+}
+
+/// A fault on a new watch lets it send what was there at its start, and no more.
+fn break_off(mut answer: Response<ApiBody>, effects: &[Effect]) -> Response<ApiBody> {
+    for effect in effects {
+        if let Effect::BreakWatch(how) = effect {
+            answer.body_mut().break_off(*how);
+        }
+    }
+    answer
+}

@@ -1,0 +1,46 @@
+//! Reviews: questions that are asked with a create and stored nowhere.
+
+use serde_json::{Value, json};
+
+use super::object::members;
+use super::ops::Answer;
+use super::path::Collection;
+use super::status::Refusal;
+use super::validate;
+
+pub(super) fn is_review(collection: &Collection) -> bool {
+    matches!(
+        (collection.group.as_str(), collection.resource.as_str()),
+        ("authentication.k8s.io", "tokenreviews" | "selfsubjectreviews")
+            | (
+                "authorization.k8s.io",
+                "selfsubjectaccessreviews" | "subjectaccessreviews"
+            )
+    )
+}
+
+/// Every token is good, and names its user; everything is allowed.
+pub(super) fn answer(collection: &Collection, user: &str, mut object: Value) -> Result<Answer, Refusal> {
+    validate::shape(collection, &object)?;
+    let groups = json!(["system:authenticated"]);
+    let status = match collection.resource.as_str() {
+        "tokenreviews" => match object["spec"]["token"].as_str() {
+            Some(token) if !token.is_empty() => {
+                json!({ "authenticated": true, "user": { "username": token, "groups": groups } })
+            }
+            _ => {
+                return Err(Refusal::bad_request(
+                    "token is required for TokenReview in authentication",
+                ));
+            }
+        },
+        "selfsubjectreviews" => json!({ "userInfo": { "username": user, "groups": groups } }),
+        _ => json!({ "allowed": true }),
+    };
+    let kind = super::kinds::kind_of(collection, &object);
+    let members = members(&mut object);
+    members.insert("apiVersion".into(), collection.api_version().into());
+    members.insert("kind".into(), kind.into());
+    members.insert("status".into(), status);
+    Ok(Answer::Json(201, object))
+}

@@ -1,0 +1,324 @@
+//! `v1.Status` bodies, worded as Kubernetes words them.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::path::{Collection, Target};
+
+/// A request that the server refused, with the `v1.Status` that says why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Value>,
+    retry_after: Option<Duration>,
+}
+
+/// One complaint of a validation.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cause {
+    pub(super) field: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// The HTTP status.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// The machine-readable reason, such as `Conflict`; may be empty.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.reason
+    }
+
+    /// The sentence for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The `v1.Status` object.
+    #[must_use]
+    pub fn to_status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        if let Some(after) = self.retry_after {
+            status["details"]["retryAfterSeconds"] = after.as_secs().into();
+        }
+        status
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            retry_after: None,
+        }
+    }
+
+    fn about(mut self, collection: &Collection, name: &str) -> Self {
+        let mut details = json!({ "kind": collection.resource });
+        if !name.is_empty() {
+            details["name"] = name.into();
+        }
+        if !collection.group.is_empty() {
+            details["group"] = collection.group.as_str().into();
+        }
+        self.details = Some(details);
+        self
+    }
+
+    pub(super) fn not_found(collection: &Collection, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{collection} \"{name}\" not found")).about(collection, name)
+    }
+
+    pub(super) fn namespace_not_found(namespace: &str) -> Self {
+        let namespaces = Collection {
+            group: String::new(),
+            version: "v1".into(),
+            resource: "namespaces".into(),
+        };
+        Self::not_found(&namespaces, namespace)
+    }
+
+    pub(super) fn no_such_path() -> Self {
+        let mut refusal = Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        let mut refusal = Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        );
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    pub(super) fn already_exists(collection: &Collection, name: &str) -> Self {
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{collection} \"{name}\" already exists"),
+        )
+        .about(collection, name)
+    }
+
+    pub(super) fn stale(collection: &Collection, name: &str) -> Self {
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(collection, name, why)
+    }
+
+    pub(super) fn conflict(collection: &Collection, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {collection} \"{name}\": {why}");
+        Self::new(409, "Conflict", message).about(collection, name)
+    }
+
+    pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
+        let Target {
+            collection,
+            namespace,
+            name,
+            ..
+        } = target;
+        let name = name.as_deref().unwrap_or_default();
+        let mut message = format!(
+            "{collection} \"{name}\" is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\"",
+            collection.resource, collection.group,
+        );
+        match namespace {
+            Some(namespace) => message.push_str(&format!(" in the namespace \"{namespace}\"")),
+            None => message.push_str(" at the cluster scope"),
+        }
+        if name.is_empty() {
+            message = message.replacen(" \"\" is forbidden", " is forbidden", 1);
+        }
+        Self::new(403, "Forbidden", message).about(collection, name)
+    }
+
+    pub(super) fn path_forbidden(user: &str, verb: &str, path: &str) -> Self {
+        let message = format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\"");
+        let mut refusal = Self::new(403, "Forbidden", message);
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(super) fn invalid(kind: &str, collection: &Collection, name: &str, causes: &[Cause]) -> Self {
+        let qualified = if collection.group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{}", collection.group)
+        };
+        let mut said: Vec<String> = causes
+            .iter()
+            .map(|it| format!("{}: {}", it.field, it.message))
+            .collect();
+        let said = if said.len() == 1 {
+            said.remove(0)
+        } else {
+            format!("[{}]", said.join(", "))
+        };
+        let mut refusal = Self::new(
+            422,
+            "Invalid",
+            format!("{qualified} \"{name}\" is invalid: {said}"),
+        )
+        .about(collection, name);
+        if let Some(details) = &mut refusal.details {
+            details["kind"] = kind.into();
+            details["causes"] = causes
+                .iter()
+                .map(|it| json!({ "reason": it.reason, "message": it.message, "field": it.field }))
+                .collect();
+        }
+        refusal
+    }
+
+    pub(super) fn too_large(limit: usize) -> Self {
+        Self::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {limit}"),
+        )
+    }
+
+    pub(super) fn unsupported_media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(super) fn version_on_create() -> Self {
+        Self::new(
+            500,
+            "",
+            "resourceVersion should not be set on objects to be created",
+        )
+    }
+
+    pub(super) fn expired(asked: u64, oldest: u64) -> Self {
+        Self::new(
+            410,
+            "Expired",
+            format!("too old resource version: {asked} ({oldest})"),
+        )
+    }
+
+    pub(super) fn version_too_large(asked: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        Self {
+            retry_after: Some(Duration::from_secs(1)),
+            ..Self::new(504, "Timeout", message)
+        }
+    }
+
+    pub(super) fn timeout() -> Self {
+        Self::new(
+            504,
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+        )
+    }
+
+    /// What a fault answers with: the words Kubernetes has for the code, where it has any.
+    pub(super) fn injected(code: u16, retry_after: Option<Duration>) -> Self {
+        let code = if (400..600).contains(&code) { code } else { 500 };
+        let (reason, message) = match code {
+            429 => ("TooManyRequests", "Too many requests, please try again later."),
+            500 => ("InternalError", "Internal error occurred: injected by a test"),
+            503 => (
+                "ServiceUnavailable",
+                "the server is currently unable to handle the request",
+            ),
+            504 => (
+                "Timeout",
+                "Timeout: request did not complete within the allotted timeout",
+            ),
+            _ => ("", "injected by a test"),
+        };
+        Self {
+            retry_after,
+            ..Self::new(code, reason, message)
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+// === impl Cause ===
+
+impl Cause {
+    pub(super) fn invalid(field: &'static str, value: &Value, why: &str) -> Self {
+        Self {
+            field,
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {value}: {why}"),
+        }
+    }
+
+    pub(super) fn required(field: &'static str, why: &str) -> Self {
+        Self {
+            field,
+            reason: "FieldValueRequired",
+            message: format!("Required value: {why}"),
+        }
+    }
+
+    pub(super) fn forbidden(field: &'static str, why: &str) -> Self {
+        Self {
+            field,
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {why}"),
+        }
+    }
+
+    pub(super) fn unsupported(field: &'static str, value: &str, supported: &str) -> Self {
+        let message = format!("Unsupported value: \"{value}\": supported values: \"{supported}\"");
+        Self {
+            field,
+            reason: "FieldValueNotSupported",
+            message,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The body of a watch: events as they happen, one JSON object a line.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, Sleep};
+
+use super::changes::{Break, Piece};
+use super::server::Shared;
+
+/// How often a watch that wants bookmarks gets one.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What the store gives to one watch.
+#[derive(Debug)]
+pub(super) struct WatchStart {
+    /// What comes first: the initial state, or the history since the version asked for.
+    pub(super) first: VecDeque<Bytes>,
+    /// None for a watch that ends after that.
+    pub(super) live: Option<(u64, mpsc::Receiver<Piece>)>,
+    /// The kind of the bookmarks, for a watch that wants them.
+    pub(super) bookmarks: Option<String>,
+    pub(super) timeout: Option<Duration>,
+}
+
+/// The stream itself. Dropping it ends the watch.
+#[derive(Debug)]
+pub(super) struct WatchBody {
+    shared: Arc<Shared>,
+    first: VecDeque<Piece>,
+    live: Option<(u64, mpsc::Receiver<Piece>)>,
+    bookmarks: Option<(Interval, String)>,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+// === impl WatchBody ===
+
+impl WatchBody {
+    pub(super) fn new(shared: Arc<Shared>, start: WatchStart) -> Self {
+        let interval = || tokio::time::interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
+        Self {
+            shared,
+            first: start.first.into_iter().map(Ok).collect(),
+            live: start.live,
+            bookmarks: start.bookmarks.map(|kind| (interval(), kind)),
+            deadline: start.timeout.map(|it| Box::pin(tokio::time::sleep(it))),
+        }
+    }
+
+    /// Breaks the stream behind what it sends first.
+    pub(super) fn break_off(&mut self, how: Break) {
+        self.first.extend(how.pieces());
+        if how != Break::Garbage {
+            self.leave();
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some((id, _)) = self.live.take() {
+            self.shared.state().store.changes.unsubscribe(id);
+        }
+    }
+
+    pub(super) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
+        if let Some(piece) = self.first.pop_front() {
+            return Poll::Ready(Some(piece));
+        }
+        if self
+            .deadline
+            .as_mut()
+            .is_some_and(|it| it.as_mut().poll(context).is_ready())
+        {
+            self.leave();
+        }
+        let Some((id, receiver)) = &mut self.live else {
+            return Poll::Ready(None);
+        };
+        if let Some((interval, kind)) = &mut self.bookmarks {
+            while interval.poll_tick(context).is_ready() {
+                let mut state = self.shared.state();
+                let version = state.store.version();
+                state.store.changes.bookmark(*id, version, kind);
+            }
+        }
+        receiver.poll_recv(context)
+    }
+}
+
+impl Drop for WatchBody {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
