@@ -104,10 +104,7 @@ impl ElectionBuilder {
     /// The name under which this process contends; [`Identity::infer`] if none is given.
     #[must_use]
     pub fn identity(self, identity: Identity) -> Self {
-        Self {
-            identity: Some(identity),
-            ..self
-        }
+        Self { identity: Some(identity), ..self }
     }
 
     /// The election's times; 137/107/26 s if none are given.
@@ -126,10 +123,7 @@ impl ElectionBuilder {
     /// never go on past the validity deadline.
     #[must_use]
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
-        Self {
-            drain_timeout,
-            ..self
-        }
+        Self { drain_timeout, ..self }
     }
 
     /// The clock that deadlines are kept on; the machine's if none is given.
@@ -182,10 +176,9 @@ impl fmt::Display for BuildError {
         match self {
             Self::LeaseName(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
-            Self::Client(error) => write!(
-                f,
-                "no client for the election can be made from the configuration: {error}"
-            ),
+            Self::Client(error) => {
+                write!(f, "no client for the election can be made from the configuration: {error}")
+            }
         }
     }
 }

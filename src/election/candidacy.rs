@@ -53,12 +53,7 @@ struct Claimed {
 
 impl Candidacy {
     pub(super) fn new(identity: Identity, timing: LeaseTiming) -> Self {
-        Self {
-            identity,
-            timing,
-            known: Known::Nothing,
-            claimed: None,
-        }
+        Self { identity, timing, known: Known::Nothing, claimed: None }
     }
 
     /// Takes in what was read, watched, or answered to a write, at the moment at which it was heard. Returns false for
@@ -70,25 +65,15 @@ impl Candidacy {
         };
         self.known = match &self.known {
             Known::Present { record, .. } if is_older(&news, record) => return false,
-            Known::Present {
-                record,
-                since,
-                from_the_start,
-            } if record.says_the_same(&news) => Known::Present {
-                since: *since,
-                from_the_start: *from_the_start,
-                record: news,
-            },
-            Known::Nothing => Known::Present {
-                record: news,
-                since: at,
-                from_the_start: self.claimed.is_none(),
-            },
-            Known::Present { .. } | Known::Absent => Known::Present {
-                record: news,
-                since: at,
-                from_the_start: false,
-            },
+            Known::Present { record, since, from_the_start } if record.says_the_same(&news) => {
+                Known::Present { since: *since, from_the_start: *from_the_start, record: news }
+            }
+            Known::Nothing => {
+                Known::Present { record: news, since: at, from_the_start: self.claimed.is_none() }
+            }
+            Known::Present { .. } | Known::Absent => {
+                Known::Present { record: news, since: at, from_the_start: false }
+            }
         };
         true
     }
@@ -107,11 +92,7 @@ impl Candidacy {
         let (record, since, from_the_start) = match &self.known {
             Known::Nothing => return Decision::Read,
             Known::Absent => return Decision::Create,
-            Known::Present {
-                record,
-                since,
-                from_the_start,
-            } => (record, *since, *from_the_start),
+            Known::Present { record, since, from_the_start } => (record, *since, *from_the_start),
         };
         let Some(holder) = record.holder() else {
             return Decision::Take;
@@ -129,11 +110,7 @@ impl Candidacy {
         }
         // The *recorded* duration (rule S6); a nonsensical one is read as this candidate's own.
         let until = since.saturating_add(record.duration().unwrap_or(self.timing.lease_duration()));
-        if now >= until {
-            Decision::Take
-        } else {
-            Decision::WaitUntil(until)
-        }
+        if now >= until { Decision::Take } else { Decision::WaitUntil(until) }
     }
 
     /// Whether the lease holds the last claim of this very process.
@@ -149,14 +126,7 @@ impl Candidacy {
     /// Whether another process stands in the lease with this one's identity.
     pub(super) fn has_a_double(&self) -> bool {
         let held = self.record().and_then(LeaseRecord::holder) == Some(self.identity.as_str());
-        held && !self.is_mine()
-            && !matches!(
-                self.known,
-                Known::Present {
-                    from_the_start: true,
-                    ..
-                }
-            )
+        held && !self.is_mine() && !matches!(self.known, Known::Present { from_the_start: true, .. })
     }
 
     /// The lease as it was last seen.
@@ -170,25 +140,13 @@ impl Candidacy {
     /// The claim that acquires the lease, noted as tried.
     pub(super) fn acquisition(&mut self, wall_clock: String) -> Claim {
         let transitions = self.record().map_or(0, |record| following(record.transitions()));
-        self.claimed = Some(Claimed {
-            transitions,
-            acquire_time: wall_clock.clone(),
-        });
-        self.claim(
-            self.identity.as_str(),
-            transitions,
-            wall_clock.clone(),
-            wall_clock,
-        )
+        self.claimed = Some(Claimed { transitions, acquire_time: wall_clock.clone() });
+        self.claim(self.identity.as_str(), transitions, wall_clock.clone(), wall_clock)
     }
 
     /// The claim that renews the lease.
     pub(super) fn renewal(&self, wall_clock: String) -> Claim {
-        let acquired = self
-            .record()
-            .and_then(LeaseRecord::acquire_time)
-            .unwrap_or(&wall_clock)
-            .to_owned();
+        let acquired = self.record().and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
         self.claim(self.identity.as_str(), transitions, acquired, wall_clock)
     }
@@ -196,21 +154,12 @@ impl Candidacy {
     /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
     pub(super) fn release(&self, wall_clock: String) -> Claim {
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        Claim {
-            duration_seconds: 1,
-            ..self.claim("", transitions, wall_clock.clone(), wall_clock)
-        }
+        Claim { duration_seconds: 1, ..self.claim("", transitions, wall_clock.clone(), wall_clock) }
     }
 
     fn claim(&self, holder: &str, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
         let duration_seconds = self.timing.lease_seconds();
-        Claim {
-            holder: holder.to_owned(),
-            duration_seconds,
-            acquire_time,
-            renew_time,
-            transitions,
-        }
+        Claim { holder: holder.to_owned(), duration_seconds, acquire_time, renew_time, transitions }
     }
 }
 

@@ -45,10 +45,7 @@ pub enum Unhealthy {
 
 impl Leader {
     pub(super) fn new(leadership: Leadership, candidate: Arc<Candidate>) -> Self {
-        Self {
-            leadership,
-            candidate,
-        }
+        Self { leadership, candidate }
     }
 
     /// Whether this process leads.
@@ -121,12 +118,7 @@ impl Leader {
     /// # Errors
     /// [`Unhealthy`] says what is wrong. Restarting the process mends both.
     pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), Unhealthy> {
-        let Candidate {
-            identity,
-            timing,
-            pulse,
-            ..
-        } = &*self.candidate;
+        let Candidate { identity, timing, pulse, .. } = &*self.candidate;
         if pulse.has_ended() {
             return Err(Unhealthy::Ended);
         }

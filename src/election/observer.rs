@@ -32,18 +32,10 @@ struct State<L: Lock> {
 }
 
 pub(super) fn observe<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> Observer {
-    stream::unfold(
-        State {
-            lock,
-            timing,
-            events: None,
-            fruitless: 0,
-        },
-        |mut state| async move {
-            let observed = state.next().await;
-            Some((observed, state))
-        },
-    )
+    stream::unfold(State { lock, timing, events: None, fruitless: 0 }, |mut state| async move {
+        let observed = state.next().await;
+        Some((observed, state))
+    })
     .boxed()
 }
 

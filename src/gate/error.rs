@@ -42,12 +42,7 @@ pub enum GateError {
 
 impl ErrNotLeader {
     pub(super) fn new(verb: Verb, method: Method, uri: Uri, holder: Option<Arc<str>>) -> Self {
-        Self {
-            verb,
-            method,
-            uri,
-            holder,
-        }
+        Self { verb, method, uri, holder }
     }
 
     /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
@@ -78,12 +73,7 @@ impl ErrNotLeader {
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.request();
-        write!(
-            f,
-            "write attempt rejected as client is not leader: {} {}",
-            self.verb,
-            request.target()
-        )?;
+        write!(f, "write attempt rejected as client is not leader: {} {}", self.verb, request.target())?;
         if let Some(name) = request.name() {
             write!(f, " {name:?}")?;
         }

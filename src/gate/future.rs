@@ -37,26 +37,16 @@ pin_project! {
 
 impl<F> ResponseFuture<F> {
     pub(super) fn passed(inner: F) -> Self {
-        Self {
-            state: State::Passed { inner },
-        }
+        Self { state: State::Passed { inner } }
     }
 
     pub(super) fn admitted(inner: F, admission: Admission) -> Self {
         // A term that ended before this is seen by the first poll, one that ends later wakes it.
-        Self {
-            state: State::Admitted {
-                inner,
-                ended: admission.ended(),
-                admission,
-            },
-        }
+        Self { state: State::Admitted { inner, ended: admission.ended(), admission } }
     }
 
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
-        Self {
-            state: State::Rejected { error: Some(error) },
-        }
+        Self { state: State::Rejected { error: Some(error) } }
     }
 }
 
@@ -71,11 +61,7 @@ where
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
             StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
-            StateProj::Admitted {
-                mut inner,
-                mut ended,
-                admission,
-            } => loop {
+            StateProj::Admitted { mut inner, mut ended, admission } => loop {
                 // Before each poll, since each poll may send (rule S2).
                 if !admission.is_valid() {
                     let error = ErrLeadershipLost::new(admission.loss());

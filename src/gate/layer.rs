@@ -16,19 +16,13 @@ impl WriteGateLayer {
     /// A gate that only leaders write through, with the strict policy.
     #[must_use]
     pub fn new(leadership: Leadership) -> Self {
-        Self {
-            leadership,
-            policy: Arc::default(),
-        }
+        Self { leadership, policy: Arc::default() }
     }
 
     /// Exempts what `policy` allows, in place of any earlier policy.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
-        Self {
-            policy: Arc::new(policy),
-            ..self
-        }
+        Self { policy: Arc::new(policy), ..self }
     }
 }
 

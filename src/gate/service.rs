@@ -20,11 +20,7 @@ pub struct WriteGate<S> {
 
 impl<S> WriteGate<S> {
     pub(super) fn new(inner: S, leadership: Leadership, policy: Arc<Policy>) -> Self {
-        Self {
-            inner,
-            leadership,
-            policy,
-        }
+        Self { inner, leadership, policy }
     }
 
     /// The service behind the gate.

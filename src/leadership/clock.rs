@@ -47,10 +47,7 @@ impl Moment {
     /// This moment moved on by `by`; the last moment there is if that is past it (584 years).
     #[must_use]
     pub fn saturating_add(self, by: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 

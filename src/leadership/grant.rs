@@ -33,10 +33,7 @@ impl Leadership {
         });
         // Writes of an earlier grant end with it.
         self.inner.ended.notify_waiters();
-        Ok(Grant {
-            leadership: self.clone(),
-            number,
-        })
+        Ok(Grant { leadership: self.clone(), number })
     }
 
     /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
@@ -88,9 +85,7 @@ impl Grant {
         let mut extended = false;
         // The lock only: observers hear nothing of a renewal.
         inner.state.send_if_modified(|_| {
-            extended = inner
-                .word
-                .extend(self.number, deadline.as_nanos(), || inner.now());
+            extended = inner.word.extend(self.number, deadline.as_nanos(), || inner.now());
             false
         });
         if extended { Ok(()) } else { Err(TooLate(())) }
@@ -109,9 +104,7 @@ impl Grant {
     }
 
     fn end_in_place(&self, loss: Loss) {
-        self.leadership
-            .inner
-            .end_if(loss, |current| current == self.number);
+        self.leadership.inner.end_if(loss, |current| current == self.number);
     }
 }
 

@@ -146,11 +146,7 @@ impl Leadership {
     /// The term in which this process leads now.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
-        if self.is_leader() {
-            self.inner.state.borrow().term.clone()
-        } else {
-            None
-        }
+        if self.is_leader() { self.inner.state.borrow().term.clone() } else { None }
     }
 
     /// The validity deadline of the current grant; it may have passed.
@@ -217,9 +213,7 @@ impl Leadership {
                 woken.await;
             }
         };
-        timeout(bound, idle).await.map_err(|_| StillWriting {
-            writes: self.writes_under_way(),
-        })
+        timeout(bound, idle).await.map_err(|_| StillWriting { writes: self.writes_under_way() })
     }
 
     /// Ends leadership when its deadline has passed, which wakes the writes that wait and tells the observers.
@@ -265,17 +259,9 @@ impl Inner {
 
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
     fn expire(self: &Arc<Self>) {
-        let late = |_| {
-            self.word
-                .deadline()
-                .is_some_and(|deadline| self.now() >= deadline)
-        };
+        let late = |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline);
         if self.end_if(Loss::Expired, late) {
-            tracing::warn!(
-                loss = Loss::Expired.as_str(),
-                "leadership lost: {}",
-                Loss::Expired
-            );
+            tracing::warn!(loss = Loss::Expired.as_str(), "leadership lost: {}", Loss::Expired);
         }
     }
 }
@@ -284,11 +270,7 @@ impl Inner {
 
 impl fmt::Display for StillWriting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} admitted writes had not finished when the time for draining was up",
-            self.writes
-        )
+        write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
     }
 }
 

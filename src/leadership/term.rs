@@ -49,10 +49,7 @@ impl Term {
     /// The term of the lease object `lease_uid` after `transitions` changes of its holder.
     #[must_use]
     pub fn new(lease_uid: impl Into<Arc<str>>, transitions: u64) -> Self {
-        Self {
-            lease_uid: lease_uid.into(),
-            transitions,
-        }
+        Self { lease_uid: lease_uid.into(), transitions }
     }
 
     /// The uid of the lease object; a lease that was deleted and made again has another.

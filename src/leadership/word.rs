@@ -44,10 +44,7 @@ impl Word {
             return false;
         }
         // A late answer to an early renewal must not shorten what a later one has given.
-        self.deadline.store(
-            live(deadline).max(word & !CLOSING) | (word & CLOSING),
-            Ordering::Release,
-        );
+        self.deadline.store(live(deadline).max(word & !CLOSING) | (word & CLOSING), Ordering::Release);
         true
     }
 
@@ -81,13 +78,7 @@ impl Word {
         fence(Ordering::SeqCst);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
-        if word & CLOSING == 0 && now() < word {
-            Ok(grant)
-        } else {
-            Err(Refused {
-                was_last: self.leave(),
-            })
-        }
+        if word & CLOSING == 0 && now() < word { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
 
     /// Counts an admitted write out. True when it was the last one and nothing new is admitted.

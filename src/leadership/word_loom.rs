@@ -65,10 +65,7 @@ fn s4_the_last_write_wakes_the_drain() {
         word.close();
         let drained = word.admitted() == 0;
         writer.join().unwrap();
-        assert!(
-            drained || told.load(Ordering::SeqCst) == 1,
-            "the drain would wait for ever"
-        );
+        assert!(drained || told.load(Ordering::SeqCst) == 1, "the drain would wait for ever");
     });
 }
 

@@ -36,10 +36,7 @@ pub enum LockErrorKind {
 impl LockError {
     /// An error of this kind; `message` says what happened, for a person.
     pub fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-        }
+        Self { kind, message: message.into() }
     }
 
     pub(crate) fn timeout(after: Duration) -> Self {

@@ -108,10 +108,7 @@ mod tests {
     fn refuses_what_cannot_stand_in_a_lease() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
             let error = Identity::new(bad).unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())),
-                "{error}"
-            );
+            assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
         }
         assert!(Identity::new("x".repeat(253)).is_ok());
     }
@@ -119,9 +116,7 @@ mod tests {
     #[test]
     fn prefers_the_pod_name_and_adds_chance_outside_a_cluster() {
         let infer = |pod: Option<&str>, in_cluster| {
-            Identity::infer_from(pod.map(String::from), in_cluster, "host".into(), 0xabc)
-                .unwrap()
-                .to_string()
+            Identity::infer_from(pod.map(String::from), in_cluster, "host".into(), 0xabc).unwrap().to_string()
         };
         assert_eq!(infer(Some("pod-1"), true), "pod-1");
         assert_eq!(infer(Some("pod-1"), false), "pod-1");

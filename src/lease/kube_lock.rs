@@ -11,7 +11,7 @@ use kube_client::{
 use serde_json::Value;
 use std::{
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// A watch is asked to end after so many seconds, and up to as many again, so that watches do not end together.
@@ -24,9 +24,11 @@ const WATCH_SECONDS: u64 = 300;
 pub struct KubeLock {
     lease: LeaseName,
     path: String,
-    config: Config,
+    connect: Arc<Connect>,
     client: Mutex<Client>,
 }
+
+type Connect = dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync;
 
 // === impl KubeLock ===
 
@@ -39,17 +41,21 @@ impl KubeLock {
         let mut config = config.clone();
         // A renewal that is retried below would outlive its own timeout (rule S9).
         config.default_retry = false;
-        let client = Mutex::new(connect(config.clone())?);
-        let path = format!(
-            "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
-            lease.namespace()
-        );
-        Ok(Self {
-            lease,
-            path,
-            config,
-            client,
-        })
+        Self::over(lease, move || Ok(ClientBuilder::try_from(config.clone())?.build()))
+    }
+
+    /// The lock on `lease`, over clients of your own making: one now, and a fresh one after each call that was not
+    /// answered in time (rule S9). They must neither retry nor share a limit or a buffer with the workload (rule S14).
+    ///
+    /// # Errors
+    /// What `connect` fails with.
+    pub fn over(
+        lease: LeaseName,
+        connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
+    ) -> Result<Self, kube_client::Error> {
+        let client = Mutex::new(connect()?);
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", lease.namespace());
+        Ok(Self { lease, path, connect: Arc::new(connect), client })
     }
 
     async fn call(&self, method: Method, path: String, body: Option<&Value>) -> Result<Value, LockError> {
@@ -79,10 +85,7 @@ impl KubeLock {
             .header(header::ACCEPT, "application/json")
             .body(Body::from(body))
             .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
-        client
-            .send(request)
-            .await
-            .map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
+        client.send(request).await.map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
     }
 
     fn object(&self) -> String {
@@ -131,9 +134,9 @@ impl Lock for KubeLock {
     }
 
     async fn reconnect(&self) {
-        let config = self.config.clone();
+        let connect = self.connect.clone();
         // Reading certificates or running a credential plugin may block.
-        let made = tokio::task::spawn_blocking(move || connect(config)).await;
+        let made = tokio::task::spawn_blocking(move || connect()).await;
         match made {
             Ok(Ok(client)) => *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client,
             Ok(Err(error)) => tracing::warn!(lease = %self.lease, "no fresh client for the lease: {error}"),
@@ -144,24 +147,14 @@ impl Lock for KubeLock {
 
 impl fmt::Debug for KubeLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeLock")
-            .field("lease", &self.lease)
-            .finish_non_exhaustive()
+        f.debug_struct("KubeLock").field("lease", &self.lease).finish_non_exhaustive()
     }
-}
-
-fn connect(config: Config) -> Result<Client, kube_client::Error> {
-    Ok(ClientBuilder::try_from(config)?.build())
 }
 
 async fn collect(body: Body) -> Result<bytes::Bytes, LockError> {
     let read = Limited::new(body, lines::LONGEST).collect().await;
-    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
-        LockError::new(
-            LockErrorKind::Unreachable,
-            format!("the answer broke off: {error}"),
-        )
-    })
+    read.map(http_body_util::Collected::to_bytes)
+        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
 }
 
 fn record(answer: Value) -> Result<LeaseRecord, LockError> {
@@ -184,19 +177,11 @@ fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
         Some("DELETED") => LeaseEvent::Deleted,
         Some("BOOKMARK") => return Ok(None),
         Some("ERROR") => {
-            let code = object
-                .get("code")
-                .and_then(Value::as_u64)
-                .and_then(|code| u16::try_from(code).ok());
+            let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
             let status = code.and_then(|code| StatusCode::from_u16(code).ok());
-            let message = object
-                .get("message")
-                .and_then(Value::as_str)
-                .unwrap_or("an error without a message");
-            return Err(LockError::new(
-                status.map_or(LockErrorKind::Refused, kind),
-                message,
-            ));
+            let message =
+                object.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
+            return Err(LockError::new(status.map_or(LockErrorKind::Refused, kind), message));
         }
         _ => return Err(garbage("a line of the watch has no known type".into())),
     };
@@ -208,11 +193,8 @@ fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
 /// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
 fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
-    let message = parsed
-        .as_ref()
-        .and_then(|status| status.get("message"))
-        .and_then(Value::as_str)
-        .map_or_else(
+    let message =
+        parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
             || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
             |message| message.chars().take(500).collect(),
         );

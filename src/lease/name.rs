@@ -29,20 +29,12 @@ impl LeaseName {
         let (namespace, name) = (namespace.into(), name.into());
         if namespace.len() > 63 || !is_label(&namespace) {
             let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
-            return Err(InvalidLeaseName {
-                what: "namespace",
-                given: namespace,
-                allowed,
-            });
+            return Err(InvalidLeaseName { what: "namespace", given: namespace, allowed });
         }
         if name.len() > 253 || !name.split('.').all(is_label) {
             let allowed =
                 "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
-            return Err(InvalidLeaseName {
-                what: "name",
-                given: name,
-                allowed,
-            });
+            return Err(InvalidLeaseName { what: "name", given: name, allowed });
         }
         Ok(Self { namespace, name })
     }
@@ -75,11 +67,7 @@ impl fmt::Display for LeaseName {
 
 impl fmt::Display for InvalidLeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "invalid lease {}: {:?}, allowed: {}",
-            self.what, self.given, self.allowed
-        )
+        write!(f, "invalid lease {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 

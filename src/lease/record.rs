@@ -102,9 +102,7 @@ impl LeaseRecord {
     /// How often the lease has changed hands; 0 when the field makes no sense.
     #[must_use]
     pub fn transitions(&self) -> u64 {
-        self.field("leaseTransitions")
-            .and_then(Value::as_u64)
-            .unwrap_or(0)
+        self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
     }
 
     /// When the holder says that it acquired the lease.

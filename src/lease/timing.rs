@@ -94,18 +94,10 @@ impl LeaseTiming {
         let refuse = |what, given, allowed: String| Err(InvalidTiming { what, given, allowed });
         let longest = Duration::from_secs(i32::MAX as u64);
         if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > longest {
-            return refuse(
-                "lease duration",
-                lease_duration,
-                format!("whole seconds from 1s to {longest:?}"),
-            );
+            return refuse("lease duration", lease_duration, format!("whole seconds from 1s to {longest:?}"));
         }
         if retry_period < SHORTEST_RETRY {
-            return refuse(
-                "retry period",
-                retry_period,
-                format!("at least {SHORTEST_RETRY:?}"),
-            );
+            return refuse("retry period", retry_period, format!("at least {SHORTEST_RETRY:?}"));
         }
         if renew_deadline >= lease_duration {
             let allowed = format!("less than the lease duration, {lease_duration:?}");
@@ -116,12 +108,7 @@ impl LeaseTiming {
             let allowed = format!("less than the renew deadline / {JITTER}, {longest_retry:?}");
             return refuse("retry period", retry_period, allowed);
         }
-        let mut timing = Self {
-            lease_duration,
-            renew_deadline,
-            retry_period,
-            call_timeout: Duration::ZERO,
-        };
+        let mut timing = Self { lease_duration, renew_deadline, retry_period, call_timeout: Duration::ZERO };
         timing.call_timeout = timing.longest_call().min(DEFAULT_CALL);
         if timing.call_timeout < SHORTEST_CALL {
             let shortest = retry_period + timing.pause() * ATTEMPTS + SHORTEST_CALL * (ATTEMPTS + 1);
@@ -145,11 +132,7 @@ impl LeaseTiming {
                 "{SHORTEST_CALL:?} to {longest:?}, so that a failed renewal and {ATTEMPTS} more attempts fit before \
                  the renew deadline"
             );
-            return Err(InvalidTiming {
-                what: "call timeout",
-                given: call_timeout,
-                allowed,
-            });
+            return Err(InvalidTiming { what: "call timeout", given: call_timeout, allowed });
         }
         Ok(Self { call_timeout, ..self })
     }
@@ -188,8 +171,7 @@ impl LeaseTiming {
     /// the first attempt after it must still be sent in time.
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
-        self.renew_deadline
-            .saturating_sub(self.retry_period + self.call_timeout + self.pause())
+        self.renew_deadline.saturating_sub(self.retry_period + self.call_timeout + self.pause())
     }
 
     /// How long a released lease can stay without a holder where candidates may not watch. With a watch it is
@@ -223,9 +205,7 @@ impl LeaseTiming {
 
     /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
     fn longest_call(&self) -> Duration {
-        let room = self
-            .renew_deadline
-            .saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
+        let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
         room / (ATTEMPTS + 1)
     }
 }
@@ -254,11 +234,7 @@ impl fmt::Display for LeaseTiming {
 
 impl fmt::Display for InvalidTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "invalid lease timing: the {} is {:?}, allowed: {}",
-            self.what, self.given, self.allowed
-        )
+        write!(f, "invalid lease timing: the {} is {:?}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 

@@ -81,11 +81,7 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn allow_status(self, group: impl Into<String>, resource: impl Into<String>) -> Self {
-        self.allow(
-            Rule::new(group, resource)
-                .subresource("status")
-                .verbs([Verb::Update, Verb::Patch]),
-        )
+        self.allow(Rule::new(group, resource).subresource("status").verbs([Verb::Update, Verb::Patch]))
     }
 
     /// Permits what the closure says yes to: the last resort.

@@ -3,13 +3,7 @@
 use crate::request::{RequestInfo, Verb};
 
 /// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
-const MUTATIONS: [Verb; 5] = [
-    Verb::Create,
-    Verb::Update,
-    Verb::Patch,
-    Verb::Delete,
-    Verb::DeleteCollection,
-];
+const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
 /// A typed exemption: verbs on one resource.
 ///
@@ -97,10 +91,7 @@ impl Rule {
             && info.resource() == self.resource
             && info.group() == self.group
             && info.subresource() == self.subresource
-            && self
-                .namespace
-                .as_deref()
-                .is_none_or(|namespace| info.namespace() == Some(namespace))
+            && self.namespace.as_deref().is_none_or(|namespace| info.namespace() == Some(namespace))
             && self.name.as_deref().is_none_or(|name| info.is_named(name))
             && self.verbs.contains(&info.verb())
     }

@@ -68,22 +68,13 @@ impl<'a> RequestInfo<'a> {
     /// What this request asks.
     #[must_use]
     pub fn of<B>(request: &'a Request<B>) -> Self {
-        Self::from_parts(
-            request.method(),
-            request.uri(),
-            upgrade::is_asked_for(request.headers()),
-        )
+        Self::from_parts(request.method(), request.uri(), upgrade::is_asked_for(request.headers()))
     }
 
     /// The same from the parts of a request; `upgrade` says whether it has a `Connection: upgrade` header.
     #[must_use]
     pub fn from_parts(method: &'a Method, uri: &'a Uri, upgrade: bool) -> Self {
-        Self {
-            method,
-            uri,
-            upgrade,
-            target: path::parse(uri.path()),
-        }
+        Self { method, uri, upgrade, target: path::parse(uri.path()) }
     }
 
     /// Whether the request changes nothing, so that a follower may send it under any policy.

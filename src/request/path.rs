@@ -36,9 +36,7 @@ pub(super) enum Prefix {
 }
 
 pub(super) fn parse(path: &str) -> Target<'_> {
-    path.strip_prefix('/')
-        .and_then(|rest| root(Segments::of(rest)))
-        .unwrap_or(Target::Unparsed)
+    path.strip_prefix('/').and_then(|rest| root(Segments::of(rest))).unwrap_or(Target::Unparsed)
 }
 
 fn root(mut segments: Segments<'_>) -> Option<Target<'_>> {
@@ -87,15 +85,8 @@ fn resource<'a>(group: &'a str, version: &'a str, mut segments: Segments<'a>) ->
     if prefix != Prefix::None {
         first = segments.structural()?;
     }
-    let mut path = ResourcePath {
-        prefix,
-        group,
-        version,
-        namespace: "",
-        resource: first,
-        name: "",
-        subresource: "",
-    };
+    let mut path =
+        ResourcePath { prefix, group, version, namespace: "", resource: first, name: "", subresource: "" };
 
     if first == "namespaces"
         && let Some(namespace) = segments.next()

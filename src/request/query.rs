@@ -4,13 +4,10 @@ use percent_encoding::percent_decode_str;
 
 /// Whether a read of a collection is a watch: the first `watch` decides, and all but `0` and `false` mean yes.
 pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
-    pairs(query)
-        .flatten()
-        .find(|(key, _)| decodes_to(key, "watch"))
-        .is_some_and(|(_, value)| {
-            let lower = || percent_decode_str(value).map(|byte| byte.to_ascii_lowercase());
-            !lower().eq("0".bytes()) && !lower().eq("false".bytes())
-        })
+    pairs(query).flatten().find(|(key, _)| decodes_to(key, "watch")).is_some_and(|(_, value)| {
+        let lower = || percent_decode_str(value).map(|byte| byte.to_ascii_lowercase());
+        !lower().eq("0".bytes()) && !lower().eq("false".bytes())
+    })
 }
 
 /// Whether there is a `dryRun` and each one is `All`. A pair that the server would drop spoils the whole query.
@@ -30,14 +27,9 @@ pub(super) fn asks_for_dry_run(query: Option<&str>) -> bool {
 
 /// The pairs, still encoded; `None` stands for one that the server drops: it holds a `;` or a broken escape.
 fn pairs(query: Option<&str>) -> impl Iterator<Item = Option<(&str, &str)>> {
-    query
-        .unwrap_or_default()
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            (!pair.contains(';') && escapes_are_whole(pair))
-                .then(|| pair.split_once('=').unwrap_or((pair, "")))
-        })
+    query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        (!pair.contains(';') && escapes_are_whole(pair)).then(|| pair.split_once('=').unwrap_or((pair, "")))
+    })
 }
 
 fn escapes_are_whole(text: &str) -> bool {

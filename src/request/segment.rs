@@ -36,11 +36,7 @@ impl<'a> Segments<'a> {
             length += 1;
         }
         self.rest = rest.get(length + 1..);
-        Some(Segment {
-            text: rest.get(..length)?,
-            all,
-            any,
-        })
+        Some(Segment { text: rest.get(..length)?, all, any })
     }
 
     pub(super) fn structural(&mut self) -> Option<&'a str> {

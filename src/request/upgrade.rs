@@ -6,10 +6,8 @@ use http::{HeaderMap, header::CONNECTION};
 /// header; an `Upgrade` header alone does nothing.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     const WORD: &[u8] = b"upgrade";
-    headers.get_all(CONNECTION).iter().any(|value| {
-        value
-            .as_bytes()
-            .windows(WORD.len())
-            .any(|window| window.eq_ignore_ascii_case(WORD))
-    })
+    headers
+        .get_all(CONNECTION)
+        .iter()
+        .any(|value| value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD)))
 }

@@ -93,10 +93,7 @@ pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, target: &T
     match target {
         Target::Unparsed => Verb::Unknown,
         _ if !known => Verb::Unknown,
-        Target::Resource(ResourcePath {
-            prefix: Prefix::Proxy,
-            ..
-        }) => Verb::Proxy,
+        Target::Resource(ResourcePath { prefix: Prefix::Proxy, .. }) => Verb::Proxy,
         _ if upgrade => Verb::Connect,
         Target::Resource(path) if connects(path.subresource) => Verb::Connect,
         Target::Resource(path) => on_resource(method, query, path),

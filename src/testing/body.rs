@@ -45,10 +45,7 @@ where
     if !info.is_write() {
         return Ok(Ok(Bytes::new()));
     }
-    if info
-        .content_length
-        .is_some_and(|it| usize::try_from(it).is_ok_and(|it| it > BODY_LIMIT))
-    {
+    if info.content_length.is_some_and(|it| usize::try_from(it).is_ok_and(|it| it > BODY_LIMIT)) {
         return Ok(Err(Refusal::too_large(BODY_LIMIT)));
     }
     match Limited::new(body, BODY_LIMIT).collect().await {
@@ -62,22 +59,13 @@ where
 
 impl Payload {
     pub(super) fn decode(info: &RequestInfo, bytes: &[u8]) -> Result<Self, Refusal> {
-        let media_type = info
-            .content_type
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
+        let media_type = info.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match info.method.as_str() {
             "POST" | "PUT" => {
                 if !matches!(media_type.as_str(), "" | "application/json" | "*/*") {
                     return Err(Refusal::unsupported_media_type("application/json"));
                 }
-                Ok(Self {
-                    value: json(bytes)?,
-                    patch: None,
-                })
+                Ok(Self { value: json(bytes)?, patch: None })
             }
             "PATCH" => {
                 let patch = match media_type.as_str() {
@@ -90,15 +78,9 @@ impl Payload {
                 if patch == PatchKind::Apply && info.query.get("fieldManager").is_none_or(str::is_empty) {
                     return Err(Refusal::bad_request("fieldManager is required for apply patch"));
                 }
-                Ok(Self {
-                    value: json(bytes)?,
-                    patch: Some(patch),
-                })
+                Ok(Self { value: json(bytes)?, patch: Some(patch) })
             }
-            "DELETE" if !bytes.is_empty() => Ok(Self {
-                value: json(bytes)?,
-                patch: None,
-            }),
+            "DELETE" if !bytes.is_empty() => Ok(Self { value: json(bytes)?, patch: None }),
             _ => Ok(Self::default()),
         }
     }
@@ -107,10 +89,7 @@ impl Payload {
     pub(super) fn precondition(&self) -> Precondition {
         let wanted = &self.value["preconditions"];
         let text = |it: &Value| it.as_str().map(str::to_owned);
-        Precondition {
-            uid: text(&wanted["uid"]),
-            version: text(&wanted["resourceVersion"]),
-        }
+        Precondition { uid: text(&wanted["uid"]), version: text(&wanted["resourceVersion"]) }
     }
 
     /// `dryRun` of `DeleteOptions`.

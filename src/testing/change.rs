@@ -26,11 +26,7 @@ pub(super) fn create(
     if !text(&object, "resourceVersion").is_empty() {
         return Err(Refusal::version_on_create());
     }
-    let name = match (
-        target.name.as_deref(),
-        text(&object, "name"),
-        text(&object, "generateName"),
-    ) {
+    let name = match (target.name.as_deref(), text(&object, "name"), text(&object, "generateName")) {
         (Some(name), ..) => name.to_owned(),
         (None, "", "") => {
             let kind = kind_of(collection, &object);
@@ -41,22 +37,14 @@ pub(super) fn create(
         (None, name, _) => name.to_owned(),
     };
     let namespace = target.namespace.clone().unwrap_or_default();
-    let key = Key {
-        collection: collection.clone(),
-        namespace,
-        name,
-    };
+    let key = Key { collection: collection.clone(), namespace, name };
     members(&mut object).remove("status");
     identify(store, &key, &mut object);
     validate::values(collection, &object)?;
     if store.get(&key).is_some() {
         return Err(Refusal::already_exists(collection, &key.name));
     }
-    Ok(if dry {
-        Arc::new(Object::new(object))
-    } else {
-        store.put(key, object)
-    })
+    Ok(if dry { Arc::new(Object::new(object)) } else { store.put(key, object) })
 }
 
 pub(super) fn update(
@@ -141,12 +129,7 @@ fn replace(
                 &Value::from(0),
                 "must be specified for an update",
             );
-            return Err(Refusal::invalid(
-                &collection.resource,
-                collection,
-                &key.name,
-                &[cause],
-            ));
+            return Err(Refusal::invalid(&collection.resource, collection, &key.name, &[cause]));
         }
         version if !version.is_empty() && version != existing.version() => {
             return Err(Refusal::stale(collection, &key.name));
@@ -159,14 +142,7 @@ fn replace(
         // Nothing changes: no new version, no event.
         return Ok(Answer::Object(200, Arc::clone(existing)));
     }
-    Ok(Answer::Object(
-        200,
-        if dry {
-            Arc::new(Object::new(next))
-        } else {
-            store.put(key, next)
-        },
-    ))
+    Ok(Answer::Object(200, if dry { Arc::new(Object::new(next)) } else { store.put(key, next) }))
 }
 
 /// The next state of an object: the status endpoint changes the status alone, the main one everything else.
@@ -227,11 +203,7 @@ fn needs_version(collection: &Collection) -> bool {
 }
 
 fn uid_conflict(key: &Key, asked: &str, found: &str) -> Refusal {
-    let Key {
-        collection,
-        namespace,
-        name,
-    } = key;
+    let Key { collection, namespace, name } = key;
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{}/{namespace}/{name}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, UID in object meta: {found}",

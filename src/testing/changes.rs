@@ -75,10 +75,7 @@ impl Change {
         if !filter.covers(&self.collection, &self.namespace) {
             return None;
         }
-        let before = self
-            .before
-            .as_ref()
-            .filter(|it| filter.selector.matches(&it.value));
+        let before = self.before.as_ref().filter(|it| filter.selector.matches(&it.value));
         let now = !self.deleted && filter.selector.matches(&self.object.value);
         match (before, now) {
             (None, false) => None,
@@ -129,14 +126,7 @@ impl Filter {
 
 impl Changes {
     pub(super) fn new(limit: usize, buffer: usize) -> Self {
-        Self {
-            history: VecDeque::new(),
-            limit,
-            buffer,
-            forgotten: 0,
-            watchers: Vec::new(),
-            next_id: 0,
-        }
+        Self { history: VecDeque::new(), limit, buffer, forgotten: 0, watchers: Vec::new(), next_id: 0 }
     }
 
     /// Keeps the change and tells the watches. One that does not keep up is closed.
@@ -162,23 +152,13 @@ impl Changes {
         if version < self.forgotten {
             return Err(Refusal::expired(version, self.forgotten));
         }
-        Ok(self
-            .history
-            .iter()
-            .filter(|it| it.version > version)
-            .filter_map(|it| it.line(filter))
-            .collect())
+        Ok(self.history.iter().filter(|it| it.version > version).filter_map(|it| it.line(filter)).collect())
     }
 
     pub(super) fn subscribe(&mut self, user: &str, filter: Filter) -> (u64, mpsc::Receiver<Piece>) {
         let (pieces, receiver) = mpsc::channel(self.buffer);
         self.next_id += 1;
-        self.watchers.push(Watcher {
-            id: self.next_id,
-            user: user.to_owned(),
-            filter,
-            pieces,
-        });
+        self.watchers.push(Watcher { id: self.next_id, user: user.to_owned(), filter, pieces });
         (self.next_id, receiver)
     }
 
@@ -194,10 +174,7 @@ impl Changes {
     pub(super) fn bookmark(&mut self, id: u64, version: u64, kind: &str) {
         self.watchers.retain(|it| {
             it.id != id
-                || it
-                    .pieces
-                    .try_send(Ok(bookmark(&it.filter.collection, kind, version, false)))
-                    .is_ok()
+                || it.pieces.try_send(Ok(bookmark(&it.filter.collection, kind, version, false))).is_ok()
         });
     }
 
@@ -210,10 +187,7 @@ impl Changes {
             }
             broken += 1;
             // A stream whose buffer is full just ends.
-            let sent = how
-                .pieces()
-                .into_iter()
-                .all(|piece| it.pieces.try_send(piece).is_ok());
+            let sent = how.pieces().into_iter().all(|piece| it.pieces.try_send(piece).is_ok());
             sent && how == Break::Garbage
         });
         broken

@@ -31,23 +31,9 @@ impl ApiServer {
         let Route::Resource(target) = Route::parse(path) else {
             return Vec::new();
         };
-        let Target {
-            collection,
-            namespace,
-            ..
-        } = target;
-        let filter = Filter {
-            collection,
-            namespace,
-            selector: Selector::default(),
-        };
-        self.shared
-            .state()
-            .store
-            .list(&filter)
-            .iter()
-            .map(|(_, object)| object.value.clone())
-            .collect()
+        let Target { collection, namespace, .. } = target;
+        let filter = Filter { collection, namespace, selector: Selector::default() };
+        self.shared.state().store.list(&filter).iter().map(|(_, object)| object.value.clone()).collect()
     }
 
     /// Creates the object or replaces it whole; returns it as stored.
@@ -98,11 +84,7 @@ impl ApiServer {
         let (target, key) = named(path)?;
         let mut state = self.shared.state();
         let existing = state.store.get(&key).map(|it| it.value.clone());
-        let (code, verb) = if existing.is_some() {
-            (200, "update")
-        } else {
-            (201, "create")
-        };
+        let (code, verb) = if existing.is_some() { (200, "update") } else { (201, "create") };
         let object = next(existing)?;
         check_place(&target, &object)?;
         let State { store, log } = &mut *state;
@@ -119,30 +101,15 @@ fn named(path: &str) -> Result<(Target, Key), Refusal> {
     let Route::Resource(target) = Route::parse(path) else {
         return Err(Refusal::no_such_path());
     };
-    let Target {
-        collection,
-        namespace,
-        name,
-        ..
-    } = target.clone();
+    let Target { collection, namespace, name, .. } = target.clone();
     let (Some(name), None) = (name, &target.subresource) else {
         return Err(Refusal::no_such_path());
     };
-    Ok((
-        target,
-        Key {
-            collection,
-            namespace: namespace.unwrap_or_default(),
-            name,
-        },
-    ))
+    Ok((target, Key { collection, namespace: namespace.unwrap_or_default(), name }))
 }
 
 fn not_found(path: &str) -> Refusal {
-    named(path).map_or_else(
-        |refusal| refusal,
-        |(_, key)| Refusal::not_found(&key.collection, &key.name),
-    )
+    named(path).map_or_else(|refusal| refusal, |(_, key)| Refusal::not_found(&key.collection, &key.name))
 }
 
 /// What the log is told.

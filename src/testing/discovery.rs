@@ -31,10 +31,9 @@ pub(super) fn page(path: &str) -> Option<Page> {
                 resource("secrets", "Secret", true, &EVERYTHING),
             ],
         ),
-        "apis/coordination.k8s.io/v1" => resources(
-            "coordination.k8s.io/v1",
-            &[resource("leases", "Lease", true, &EVERYTHING)],
-        ),
+        "apis/coordination.k8s.io/v1" => {
+            resources("coordination.k8s.io/v1", &[resource("leases", "Lease", true, &EVERYTHING)])
+        }
         "apis/authentication.k8s.io/v1" => resources(
             "authentication.k8s.io/v1",
             &[
@@ -45,33 +44,17 @@ pub(super) fn page(path: &str) -> Option<Page> {
         "apis/authorization.k8s.io/v1" => resources(
             "authorization.k8s.io/v1",
             &[
-                resource(
-                    "selfsubjectaccessreviews",
-                    "SelfSubjectAccessReview",
-                    false,
-                    &["create"],
-                ),
+                resource("selfsubjectaccessreviews", "SelfSubjectAccessReview", false, &["create"]),
                 resource("subjectaccessreviews", "SubjectAccessReview", false, &["create"]),
             ],
         ),
-        _ => group(
-            path.strip_prefix("apis/")
-                .filter(|it| it.ends_with(".k8s.io") && !it.contains('/'))?,
-        ),
+        _ => group(path.strip_prefix("apis/").filter(|it| it.ends_with(".k8s.io") && !it.contains('/'))?),
     };
     Some(Page::Json(page))
 }
 
-const EVERYTHING: [&str; 8] = [
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
-];
+const EVERYTHING: [&str; 8] =
+    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 fn group(name: &str) -> Value {
     let version = json!({ "groupVersion": format!("{name}/v1"), "version": "v1" });

@@ -145,7 +145,5 @@ async fn connection(stream: TcpStream, service: ApiService) {
         async { answer.await.map_err(io::Error::other) }
     });
     // The error has been the client's or a fault's doing; there is nobody to tell.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -227,10 +227,7 @@ impl fmt::Debug for Fault {
 impl Effect {
     /// Whether nothing comes after it.
     pub(super) fn ends_request(&self) -> bool {
-        !matches!(
-            self,
-            Self::DelayBefore(_) | Self::DelayAfter(_) | Self::BreakWatch(_)
-        )
+        !matches!(self, Self::DelayBefore(_) | Self::DelayAfter(_) | Self::BreakWatch(_))
     }
 
     /// What happens before the request takes effect: it is held up, refused or lost.
@@ -248,10 +245,7 @@ impl Effect {
                 None => Refusal::path_forbidden(&info.user, info.verb, &info.path),
             },
             Self::NamespaceNotFound => {
-                let namespace = info
-                    .target()
-                    .and_then(|it| it.namespace.as_deref())
-                    .unwrap_or_default();
+                let namespace = info.target().and_then(|it| it.namespace.as_deref()).unwrap_or_default();
                 Refusal::namespace_not_found(namespace)
             }
             Self::DelayAfter(_) | Self::HangAfter | Self::DropAfter | Self::BreakWatch(_) => return Ok(None),

@@ -26,11 +26,7 @@ impl Faults {
     pub(super) fn add(&mut self, fault: Fault) -> (u64, Arc<AtomicU64>) {
         self.next_id += 1;
         let hits = Arc::default();
-        self.rules.push(Rule {
-            id: self.next_id,
-            fault,
-            hits: Arc::clone(&hits),
-        });
+        self.rules.push(Rule { id: self.next_id, fault, hits: Arc::clone(&hits) });
         (self.next_id, hits)
     }
 
@@ -47,10 +43,7 @@ impl Faults {
         let mut effects = Vec::new();
         for rule in &self.rules {
             // The count changes only under the lock that guards the rules.
-            let left = rule
-                .fault
-                .times
-                .is_none_or(|times| rule.hits.load(Ordering::Relaxed) < times);
+            let left = rule.fault.times.is_none_or(|times| rule.hits.load(Ordering::Relaxed) < times);
             if !left || !rule.fault.matches(info) {
                 continue;
             }

@@ -134,9 +134,7 @@ fn refuse(shared: &Shared, entry: Option<Entry>, refusal: &Refusal) -> Response<
 fn refusal_response(refusal: &Refusal) -> Response<ApiBody> {
     let mut response = respond(refusal.code(), JSON, refusal.to_status().to_string().into());
     if let Some(after) = refusal.retry_after() {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, after.as_secs().into());
+        response.headers_mut().insert(header::RETRY_AFTER, after.as_secs().into());
     }
     response
 }
@@ -149,13 +147,7 @@ fn respond(code: u16, content_type: HeaderValue, bytes: Bytes) -> Response<ApiBo
 }
 
 fn render_list(answer: &Answer) -> Bytes {
-    let Answer::List {
-        kind,
-        api_version,
-        version,
-        items,
-    } = answer
-    else {
+    let Answer::List { kind, api_version, version, items } = answer else {
         return Bytes::new();
     };
     let head = format!(

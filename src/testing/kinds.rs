@@ -34,10 +34,7 @@ pub(super) fn known_kind(collection: &Collection) -> Option<&'static str> {
     if collection.is_custom() {
         return None;
     }
-    KINDS
-        .iter()
-        .find(|(resource, _)| *resource == collection.resource)
-        .map(|(_, kind)| *kind)
+    KINDS.iter().find(|(resource, _)| *resource == collection.resource).map(|(_, kind)| *kind)
 }
 
 /// What the object says it is, else what its collection holds, else the resource's own name.

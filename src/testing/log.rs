@@ -151,26 +151,17 @@ impl LeaseRecord {
 impl Log {
     fn moment(&mut self) -> Moment {
         self.order += 1;
-        Moment {
-            at: Instant::now(),
-            order: self.order,
-        }
+        Moment { at: Instant::now(), order: self.order }
     }
 
     /// Notes that a request has arrived; a read is only counted.
     pub(super) fn arrived(&mut self, info: &RequestInfo) -> Option<Entry> {
         let target = info.target();
-        let resource = target
-            .map(|it| it.collection.resource.clone())
-            .unwrap_or_default();
+        let resource = target.map(|it| it.collection.resource.clone()).unwrap_or_default();
         if !info.is_write() {
             *self
                 .reads
-                .entry(ReadKind {
-                    user: info.user.clone(),
-                    verb: info.verb,
-                    resource,
-                })
+                .entry(ReadKind { user: info.user.clone(), verb: info.verb, resource })
                 .or_default() += 1;
             return None;
         }

@@ -32,17 +32,9 @@ mod tests {
         for (target, patch, want) in [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"})),
-            (
-                json!({"a": {"b": "c"}}),
-                json!({"a": {"b": "d", "c": null}}),
-                json!({"a": {"b": "d"}}),
-            ),
+            (json!({"a": {"b": "c"}}), json!({"a": {"b": "d", "c": null}}), json!({"a": {"b": "d"}})),
             (json!({"a": [1]}), json!({"a": [2, 3]}), json!({"a": [2, 3]})),
-            (
-                json!({"a": "x"}),
-                json!({"a": {"b": {"c": null}}}),
-                json!({"a": {"b": {}}}),
-            ),
+            (json!({"a": "x"}), json!({"a": {"b": {"c": null}}}), json!({"a": {"b": {}}})),
         ] {
             let mut target = target;
             merge(&mut target, patch);

@@ -2,6 +2,7 @@
 mod body;
 mod change;
 mod changes;
+mod clock;
 mod direct;
 mod discovery;
 mod endpoint;
@@ -26,6 +27,7 @@ mod validate;
 mod watch;
 
 pub use self::changes::Break;
+pub use self::clock::{ManualClock, TokioClock};
 pub use self::endpoint::Endpoint;
 pub use self::fault::Fault;
 pub use self::log::{LeaseRecord, Moment, WriteRecord};

@@ -20,12 +20,7 @@ use super::{change, review};
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Arc<Object>),
-    List {
-        kind: String,
-        api_version: String,
-        version: u64,
-        items: Vec<Arc<Object>>,
-    },
+    List { kind: String, api_version: String, version: u64, items: Vec<Arc<Object>> },
     Json(u16, Value),
     Watch(WatchStart),
 }
@@ -38,12 +33,7 @@ pub(super) fn apply(
     payload: Payload,
     dry: bool,
 ) -> Result<Answer, Refusal> {
-    let Target {
-        collection,
-        name,
-        subresource,
-        ..
-    } = target;
+    let Target { collection, name, subresource, .. } = target;
     if review::is_review(collection) {
         if info.method == http::Method::POST && name.is_none() {
             return review::answer(collection, &info.user, payload.value);
@@ -63,9 +53,7 @@ pub(super) fn apply(
     match (info.method.as_str(), key) {
         ("GET", _) if info.verb == "watch" => watch(store, info, target),
         ("GET", Some(key)) => {
-            let object = store
-                .get(&key)
-                .ok_or_else(|| Refusal::not_found(collection, &key.name))?;
+            let object = store.get(&key).ok_or_else(|| Refusal::not_found(collection, &key.name))?;
             Ok(Answer::Object(200, object))
         }
         ("GET", None) => list(store, info, target),
@@ -89,10 +77,7 @@ fn filter(target: &Target, options: &ListOptions) -> Filter {
 }
 
 fn collection_kind(store: &Store, collection: &Collection) -> String {
-    known_kind(collection)
-        .or_else(|| store.kind_in(collection))
-        .unwrap_or_default()
-        .to_owned()
+    known_kind(collection).or_else(|| store.kind_in(collection)).unwrap_or_default().to_owned()
 }
 
 fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
@@ -101,22 +86,13 @@ fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result<Answer, Re
     if options.version > version {
         return Err(Refusal::version_too_large(options.version, version));
     }
-    let items = store
-        .list(&filter(target, &options))
-        .into_iter()
-        .map(|(_, object)| object)
-        .collect();
+    let items = store.list(&filter(target, &options)).into_iter().map(|(_, object)| object).collect();
     Ok(list_answer(store, &target.collection, version, items))
 }
 
 fn list_answer(store: &Store, collection: &Collection, version: u64, items: Vec<Arc<Object>>) -> Answer {
     let kind = format!("{}List", collection_kind(store, collection));
-    Answer::List {
-        kind,
-        api_version: collection.api_version(),
-        version,
-        items,
-    }
+    Answer::List { kind, api_version: collection.api_version(), version, items }
 }
 
 fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
@@ -130,29 +106,16 @@ fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> Result<Answe
     let kind = collection_kind(store, collection);
     let initial = options.send_initial_events.unwrap_or(options.version == 0);
     let mut first = if initial {
-        store
-            .list(&filter)
-            .iter()
-            .map(|(_, object)| line("ADDED", &object.bytes))
-            .collect()
+        store.list(&filter).iter().map(|(_, object)| line("ADDED", &object.bytes)).collect()
     } else {
-        let since = if options.version == 0 {
-            current
-        } else {
-            options.version
-        };
+        let since = if options.version == 0 { current } else { options.version };
         match store.changes.since(&filter, since) {
             Ok(lines) => lines,
             // The real server too answers 200 first and then sends the refusal as an event.
             Err(refusal) => {
                 let error = line("ERROR", refusal.to_status().to_string().as_bytes());
                 let first = [error].into();
-                return Ok(Answer::Watch(WatchStart {
-                    first,
-                    live: None,
-                    bookmarks: None,
-                    timeout: None,
-                }));
+                return Ok(Answer::Watch(WatchStart { first, live: None, bookmarks: None, timeout: None }));
             }
         }
     };
@@ -161,19 +124,12 @@ fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> Result<Answe
     }
     let live = store.changes.subscribe(&info.user, filter);
     let bookmarks = options.bookmarks.then_some(kind);
-    Ok(Answer::Watch(WatchStart {
-        first,
-        live: Some(live),
-        bookmarks,
-        timeout: options.timeout,
-    }))
+    Ok(Answer::Watch(WatchStart { first, live: Some(live), bookmarks, timeout: options.timeout }))
 }
 
 fn delete(store: &mut Store, key: Key, wanted: &Precondition, dry: bool) -> Result<Answer, Refusal> {
     let Key { collection, name, .. } = &key;
-    let object = store
-        .get(&key)
-        .ok_or_else(|| Refusal::not_found(collection, name))?;
+    let object = store.get(&key).ok_or_else(|| Refusal::not_found(collection, name))?;
     let (uid, version) = (object.uid(), object.version());
     if let Some(asked) = wanted.uid.as_deref().filter(|it| *it != uid) {
         let why = format!(
@@ -212,11 +168,7 @@ fn delete_collection(
     let found = store.list(&filter(target, &options));
     let mut items = Vec::with_capacity(found.len());
     for (key, object) in found {
-        items.push(if dry {
-            object
-        } else {
-            store.remove(key).unwrap_or(object)
-        });
+        items.push(if dry { object } else { store.remove(key).unwrap_or(object) });
     }
     Ok(list_answer(store, &target.collection, store.version(), items))
 }

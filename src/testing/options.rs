@@ -30,11 +30,7 @@ impl ListOptions {
     ) -> Result<Self, Refusal> {
         let by_name = name.map(|it| format!("metadata.name={it}"));
         let fields = query.get("fieldSelector").map(str::to_owned);
-        let fields = [by_name, fields]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(",");
+        let fields = [by_name, fields].into_iter().flatten().collect::<Vec<_>>().join(",");
         let version = query.get("resourceVersion").unwrap_or_default();
         let version_given = !version.is_empty();
         let version = match version {
@@ -44,26 +40,16 @@ impl ListOptions {
                 .map_err(|_| Refusal::bad_request(format!("invalid resource version \"{text}\"")))?,
         };
         let matching = query.get("resourceVersionMatch").unwrap_or_default();
-        let send_initial_events = query
-            .get("sendInitialEvents")
-            .map(|_| query.flag("sendInitialEvents"));
+        let send_initial_events = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
         let complaint = if watch {
             watch_complaint(matching, send_initial_events)
         } else {
             list_complaint(matching, send_initial_events, version_given)
         };
         if let Some(cause) = complaint {
-            return Err(Refusal::invalid(
-                "ListOptions.meta.k8s.io",
-                collection,
-                "",
-                &[cause],
-            ));
+            return Err(Refusal::invalid("ListOptions.meta.k8s.io", collection, "", &[cause]));
         }
-        let seconds = query
-            .get("timeoutSeconds")
-            .and_then(|it| it.parse().ok())
-            .filter(|it| *it > 0);
+        let seconds = query.get("timeoutSeconds").and_then(|it| it.parse().ok()).filter(|it| *it > 0);
         Ok(Self {
             selector: Selector::parse(Some(&fields), query.get("labelSelector"))?,
             version,
@@ -91,10 +77,7 @@ fn watch_complaint(matching: &str, send_initial_events: Option<bool>) -> Option<
 
 fn list_complaint(matching: &str, send_initial_events: Option<bool>, version_given: bool) -> Option<Cause> {
     if send_initial_events.is_some() {
-        return Some(Cause::forbidden(
-            "sendInitialEvents",
-            "sendInitialEvents is forbidden for list",
-        ));
+        return Some(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     match matching {
         "" => None,
@@ -103,10 +86,6 @@ fn list_complaint(matching: &str, send_initial_events: Option<bool>, version_giv
             Some(Cause::forbidden("resourceVersionMatch", why))
         }
         "Exact" | "NotOlderThan" => None,
-        other => Some(Cause::unsupported(
-            "resourceVersionMatch",
-            other,
-            "Exact\", \"NotOlderThan",
-        )),
+        other => Some(Cause::unsupported("resourceVersionMatch", other, "Exact\", \"NotOlderThan")),
     }
 }

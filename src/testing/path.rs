@@ -37,11 +37,7 @@ pub(super) enum Route {
 impl Collection {
     /// `v1`, `coordination.k8s.io/v1`.
     pub(super) fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
     pub(super) fn is_lease(&self) -> bool {
@@ -50,10 +46,8 @@ impl Collection {
 
     /// Custom resources are told by their group: the built-in ones are listed or end in `.k8s.io`.
     pub(super) fn is_custom(&self) -> bool {
-        !matches!(
-            self.group.as_str(),
-            "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy"
-        ) && !self.group.ends_with(".k8s.io")
+        !matches!(self.group.as_str(), "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy")
+            && !self.group.ends_with(".k8s.io")
     }
 }
 
@@ -150,36 +144,21 @@ mod tests {
         let it = target("/apis/coordination.k8s.io/v1/namespaces/ns/leases/a/status");
         assert_eq!(it.collection.to_string(), "leases.coordination.k8s.io");
         assert_eq!(it.collection.api_version(), "coordination.k8s.io/v1");
-        assert_eq!(
-            (it.namespace.as_deref(), it.name.as_deref()),
-            (Some("ns"), Some("a"))
-        );
+        assert_eq!((it.namespace.as_deref(), it.name.as_deref()), (Some("ns"), Some("a")));
         assert_eq!(it.subresource.as_deref(), Some("status"));
     }
 
     #[test]
     fn a_namespace_is_an_object_too() {
         let it = target("/api/v1/namespaces/ns");
-        assert_eq!(
-            (it.collection.resource.as_str(), it.name.as_deref()),
-            ("namespaces", Some("ns"))
-        );
-        assert_eq!(
-            target("/api/v1/namespaces/ns/status").subresource.as_deref(),
-            Some("status")
-        );
-        assert_eq!(
-            target("/api/v1/namespaces/ns/pods").namespace.as_deref(),
-            Some("ns")
-        );
+        assert_eq!((it.collection.resource.as_str(), it.name.as_deref()), ("namespaces", Some("ns")));
+        assert_eq!(target("/api/v1/namespaces/ns/status").subresource.as_deref(), Some("status"));
+        assert_eq!(target("/api/v1/namespaces/ns/pods").namespace.as_deref(), Some("ns"));
     }
 
     #[test]
     fn decodes_and_ignores_slashes_at_the_end() {
-        assert_eq!(
-            target("/api%2Fv1/config%6Daps/a//"),
-            target("/api/v1/configmaps/a")
-        );
+        assert_eq!(target("/api%2Fv1/config%6Daps/a//"), target("/api/v1/configmaps/a"));
         assert!(target("/api/v1/watch/configmaps").legacy_watch);
     }
 
@@ -197,10 +176,7 @@ mod tests {
         ] {
             assert_eq!(Route::parse(path), Route::Unknown, "{path}");
         }
-        assert_eq!(
-            Route::parse("/apis/apps/v1/"),
-            Route::Other("apis/apps/v1".into())
-        );
+        assert_eq!(Route::parse("/apis/apps/v1/"), Route::Other("apis/apps/v1".into()));
         assert_eq!(Route::parse("/"), Route::Other(String::new()));
     }
 }

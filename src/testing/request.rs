@@ -38,10 +38,7 @@ impl RequestInfo {
         let verb = verb(&parts.method, &route, &query);
         let text = |name| header_text(&parts.headers, name);
         let token = text(header::AUTHORIZATION);
-        let token = token
-            .strip_prefix("Bearer ")
-            .map(str::trim)
-            .filter(|it| !it.is_empty());
+        let token = token.strip_prefix("Bearer ").map(str::trim).filter(|it| !it.is_empty());
         Self {
             method: parts.method.clone(),
             path: parts.uri.path().to_owned(),
@@ -84,12 +81,7 @@ impl RequestInfo {
             return Ok(false);
         };
         let causes = [Cause::unsupported("dryRun", value, "All")];
-        Err(Refusal::invalid(
-            "Options.meta.k8s.io",
-            &target.collection,
-            "",
-            &causes,
-        ))
+        Err(Refusal::invalid("Options.meta.k8s.io", &target.collection, "", &causes))
     }
 
     /// The client's own limit (`?timeout=3s`), which the server enforces. A watch has none.
@@ -102,10 +94,7 @@ impl RequestInfo {
 }
 
 fn header_text(headers: &HeaderMap, name: header::HeaderName) -> String {
-    headers
-        .get(name)
-        .map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
-        .unwrap_or_default()
+    headers.get(name).map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned()).unwrap_or_default()
 }
 
 fn verb(method: &Method, route: &Route, query: &Query) -> &'static str {
@@ -139,22 +128,13 @@ impl Query {
     fn parse(query: &str) -> Self {
         let decode = |it: &str| {
             let spaced = it.replace('+', " ");
-            percent_encoding::percent_decode_str(&spaced)
-                .decode_utf8()
-                .ok()
-                .map(std::borrow::Cow::into_owned)
+            percent_encoding::percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
         };
         let pair = |it: &str| {
             let (name, value) = it.split_once('=').unwrap_or((it, ""));
             Some((decode(name)?, decode(value)?))
         };
-        Self(
-            query
-                .split('&')
-                .filter(|it| !it.is_empty() && !it.contains(';'))
-                .filter_map(pair)
-                .collect(),
-        )
+        Self(query.split('&').filter(|it| !it.is_empty() && !it.contains(';')).filter_map(pair).collect())
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
@@ -162,16 +142,12 @@ impl Query {
     }
 
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(move |it| it.0 == name)
-            .map(|it| it.1.as_str())
+        self.0.iter().filter(move |it| it.0 == name).map(|it| it.1.as_str())
     }
 
     /// Present and neither `0` nor `false`.
     pub(super) fn flag(&self, name: &str) -> bool {
-        self.get(name)
-            .is_some_and(|it| it != "0" && !it.eq_ignore_ascii_case("false"))
+        self.get(name).is_some_and(|it| it != "0" && !it.eq_ignore_ascii_case("false"))
     }
 }
 
@@ -182,9 +158,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
         let (number, tail) = rest.split_at(digits);
-        let unit = tail
-            .find(|it: char| it.is_ascii_digit() || it == '.')
-            .unwrap_or(tail.len());
+        let unit = tail.find(|it: char| it.is_ascii_digit() || it == '.').unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit);
         let seconds = match unit {
             "h" => 3600.0,
@@ -219,25 +193,10 @@ mod tests {
 
     #[test]
     fn flags_are_read_as_the_server_reads_them() {
-        for yes in [
-            "watch",
-            "watch=",
-            "watch=1",
-            "watch=no",
-            "watch=1&watch=0",
-            "a=b;c&watch=true",
-        ] {
+        for yes in ["watch", "watch=", "watch=1", "watch=no", "watch=1&watch=0", "a=b;c&watch=true"] {
             assert!(Query::parse(yes).flag("watch"), "{yes}");
         }
-        for no in [
-            "",
-            "watch=0",
-            "watch=false",
-            "watch=False",
-            "watch=0&watch=1",
-            "watch=1;a",
-            "watch=%ff",
-        ] {
+        for no in ["", "watch=0", "watch=false", "watch=False", "watch=0&watch=1", "watch=1;a", "watch=%ff"] {
             assert!(!Query::parse(no).flag("watch"), "{no}");
         }
     }

@@ -12,10 +12,7 @@ pub(super) fn is_review(collection: &Collection) -> bool {
     matches!(
         (collection.group.as_str(), collection.resource.as_str()),
         ("authentication.k8s.io", "tokenreviews" | "selfsubjectreviews")
-            | (
-                "authorization.k8s.io",
-                "selfsubjectaccessreviews" | "subjectaccessreviews"
-            )
+            | ("authorization.k8s.io", "selfsubjectaccessreviews" | "subjectaccessreviews")
     )
 }
 
@@ -29,9 +26,7 @@ pub(super) fn answer(collection: &Collection, user: &str, mut object: Value) -> 
                 json!({ "authenticated": true, "user": { "username": token, "groups": groups } })
             }
             _ => {
-                return Err(Refusal::bad_request(
-                    "token is required for TokenReview in authentication",
-                ));
+                return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
             }
         },
         "selfsubjectreviews" => json!({ "userInfo": { "username": user, "groups": groups } }),

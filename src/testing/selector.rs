@@ -38,20 +38,14 @@ enum Wants {
 impl Selector {
     pub(super) fn parse(fields: Option<&str>, labels: Option<&str>) -> Result<Self, Refusal> {
         Ok(Self {
-            fields: terms(fields.unwrap_or_default())
-                .map(Field::parse)
-                .collect::<Result<_, _>>()?,
-            labels: terms(labels.unwrap_or_default())
-                .map(Label::parse)
-                .collect::<Result<_, _>>()?,
+            fields: terms(fields.unwrap_or_default()).map(Field::parse).collect::<Result<_, _>>()?,
+            labels: terms(labels.unwrap_or_default()).map(Label::parse).collect::<Result<_, _>>()?,
         })
     }
 
     pub(super) fn matches(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];
-        self.fields
-            .iter()
-            .all(|it| (metadata[it.key].as_str().unwrap_or_default() == it.value) == it.equal)
+        self.fields.iter().all(|it| (metadata[it.key].as_str().unwrap_or_default() == it.value) == it.equal)
             && self.labels.iter().all(|it| it.matches(&metadata["labels"]))
     }
 }
@@ -97,11 +91,7 @@ impl Field {
             "metadata.namespace" => "namespace",
             _ => return Err(Refusal::bad_request(format!("field label not supported: {key}"))),
         };
-        Ok(Self {
-            key,
-            value: value.to_owned(),
-            equal,
-        })
+        Ok(Self { key, value: value.to_owned(), equal })
     }
 }
 
@@ -120,14 +110,7 @@ impl Label {
             }
         } else if let Some((key, value, equal)) = comparison(term) {
             let values = vec![value.to_owned()];
-            (
-                key,
-                if equal {
-                    Wants::In(values)
-                } else {
-                    Wants::NotIn(values)
-                },
-            )
+            (key, if equal { Wants::In(values) } else { Wants::NotIn(values) })
         } else if let Some(key) = term.strip_prefix('!') {
             (key.trim(), Wants::Absent)
         } else {
@@ -136,10 +119,7 @@ impl Label {
         if key.is_empty() || key.contains(|it: char| it.is_whitespace() || "()!=,".contains(it)) {
             return Err(wrong());
         }
-        Ok(Self {
-            key: key.to_owned(),
-            wants,
-        })
+        Ok(Self { key: key.to_owned(), wants })
     }
 
     fn matches(&self, labels: &Value) -> bool {
@@ -161,9 +141,7 @@ mod tests {
 
     fn labels(selector: &str) -> bool {
         let object = json!({ "metadata": { "name": "a", "labels": { "app": "x", "tier": "1" } } });
-        Selector::parse(None, Some(selector))
-            .expect(selector)
-            .matches(&object)
+        Selector::parse(None, Some(selector)).expect(selector).matches(&object)
     }
 
     #[test]
@@ -181,16 +159,9 @@ mod tests {
         ] {
             assert!(labels(yes), "{yes}");
         }
-        for no in [
-            "app=y",
-            "app!=x",
-            "nope",
-            "!app",
-            "app in (y,z)",
-            "app notin (x,y)",
-            "app=x,tier=2",
-            "nope=x",
-        ] {
+        for no in
+            ["app=y", "app!=x", "nope", "!app", "app in (y,z)", "app notin (x,y)", "app=x,tier=2", "nope=x"]
+        {
             assert!(!labels(no), "{no}");
         }
         for wrong in ["app in x", "app in (x", "app like (x)", "=x", "a b"] {

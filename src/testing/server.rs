@@ -75,10 +75,7 @@ impl ApiServer {
     /// A server with limits of one's own choice.
     #[must_use]
     pub fn builder() -> ApiServerBuilder {
-        ApiServerBuilder {
-            event_history: 1024,
-            watch_buffer: 256,
-        }
+        ApiServerBuilder { event_history: 1024, watch_buffer: 256 }
     }
 
     /// The server as a tower service, without sockets.
@@ -98,23 +95,13 @@ impl ApiServer {
     pub fn reads(&self, user: &str, verb: &str, resource: &str) -> u64 {
         let state = self.shared.state();
         let same = |it: &ReadKind| it.user == user && it.verb == verb && it.resource == resource;
-        state
-            .log
-            .reads
-            .iter()
-            .filter(|(kind, _)| same(kind))
-            .map(|(_, count)| count)
-            .sum()
+        state.log.reads.iter().filter(|(kind, _)| same(kind)).map(|(_, count)| count).sum()
     }
 
     /// Adds a fault, behind those that are there, until the guard is dropped.
     pub fn inject(&self, fault: Fault) -> FaultGuard {
         let (id, hits) = self.shared.faults().add(fault);
-        FaultGuard {
-            shared: Arc::clone(&self.shared),
-            id,
-            hits,
-        }
+        FaultGuard { shared: Arc::clone(&self.shared), id, hits }
     }
 
     /// Removes all faults. Requests that already hang stay so.
@@ -158,35 +145,21 @@ impl ApiServerBuilder {
     /// How many changes the server remembers for watches that start from a version (1024).
     #[must_use]
     pub fn event_history(self, changes: usize) -> Self {
-        Self {
-            event_history: changes,
-            ..self
-        }
+        Self { event_history: changes, ..self }
     }
 
     /// How many events wait for a slow watch before it is closed (256; at least 1).
     #[must_use]
     pub fn watch_buffer(self, events: usize) -> Self {
-        Self {
-            watch_buffer: events.clamp(1, 1 << 16),
-            ..self
-        }
+        Self { watch_buffer: events.clamp(1, 1 << 16), ..self }
     }
 
     /// The server.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let store = Store::new(Changes::new(self.event_history, self.watch_buffer));
-        let state = Mutex::new(State {
-            store,
-            log: Log::default(),
-        });
-        ApiServer {
-            shared: Arc::new(Shared {
-                state,
-                faults: Mutex::default(),
-            }),
-        }
+        let state = Mutex::new(State { store, log: Log::default() });
+        ApiServer { shared: Arc::new(Shared { state, faults: Mutex::default() }) }
     }
 }
 
@@ -208,9 +181,7 @@ impl Drop for FaultGuard {
 
 impl fmt::Debug for FaultGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultGuard")
-            .field("hits", &self.hits)
-            .finish_non_exhaustive()
+        f.debug_struct("FaultGuard").field("hits", &self.hits).finish_non_exhaustive()
     }
 }
 

@@ -56,10 +56,7 @@ impl ApiService {
     /// Requests without a bearer token come from this user.
     #[must_use]
     pub fn user(self, user: &str) -> Self {
-        Self {
-            user: Some(user.into()),
-            ..self
-        }
+        Self { user: Some(user.into()), ..self }
     }
 }
 
@@ -78,11 +75,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> ApiFuture {
-        Box::pin(handler::handle(
-            Arc::clone(&self.shared),
-            self.user.clone(),
-            request,
-        ))
+        Box::pin(handler::handle(Arc::clone(&self.shared), self.user.clone(), request))
     }
 }
 
@@ -115,9 +108,9 @@ impl Body for ApiBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectionDropped>>> {
         match &mut self.get_mut().0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Inner::Watch(watch) => watch
-                .poll_piece(context)
-                .map(|it| it.map(|it| it.map(Frame::data).map_err(Into::into))),
+            Inner::Watch(watch) => {
+                watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data).map_err(Into::into)))
+            }
         }
     }
 

@@ -70,13 +70,7 @@ impl Refusal {
     }
 
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            reason,
-            message: message.into(),
-            details: None,
-            retry_after: None,
-        }
+        Self { code, reason, message: message.into(), details: None, retry_after: None }
     }
 
     fn about(mut self, collection: &Collection, name: &str) -> Self {
@@ -96,20 +90,13 @@ impl Refusal {
     }
 
     pub(super) fn namespace_not_found(namespace: &str) -> Self {
-        let namespaces = Collection {
-            group: String::new(),
-            version: "v1".into(),
-            resource: "namespaces".into(),
-        };
+        let namespaces =
+            Collection { group: String::new(), version: "v1".into(), resource: "namespaces".into() };
         Self::not_found(&namespaces, namespace)
     }
 
     pub(super) fn no_such_path() -> Self {
-        let mut refusal = Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        );
+        let mut refusal = Self::new(404, "NotFound", "the server could not find the requested resource");
         refusal.details = Some(json!({}));
         refusal
     }
@@ -125,12 +112,8 @@ impl Refusal {
     }
 
     pub(super) fn already_exists(collection: &Collection, name: &str) -> Self {
-        Self::new(
-            409,
-            "AlreadyExists",
-            format!("{collection} \"{name}\" already exists"),
-        )
-        .about(collection, name)
+        Self::new(409, "AlreadyExists", format!("{collection} \"{name}\" already exists"))
+            .about(collection, name)
     }
 
     pub(super) fn stale(collection: &Collection, name: &str) -> Self {
@@ -145,12 +128,7 @@ impl Refusal {
     }
 
     pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
-        let Target {
-            collection,
-            namespace,
-            name,
-            ..
-        } = target;
+        let Target { collection, namespace, name, .. } = target;
         let name = name.as_deref().unwrap_or_default();
         let mut message = format!(
             "{collection} \"{name}\" is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\"",
@@ -183,21 +161,10 @@ impl Refusal {
         } else {
             format!("{kind}.{}", collection.group)
         };
-        let mut said: Vec<String> = causes
-            .iter()
-            .map(|it| format!("{}: {}", it.field, it.message))
-            .collect();
-        let said = if said.len() == 1 {
-            said.remove(0)
-        } else {
-            format!("[{}]", said.join(", "))
-        };
-        let mut refusal = Self::new(
-            422,
-            "Invalid",
-            format!("{qualified} \"{name}\" is invalid: {said}"),
-        )
-        .about(collection, name);
+        let mut said: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
+        let said = if said.len() == 1 { said.remove(0) } else { format!("[{}]", said.join(", ")) };
+        let mut refusal = Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {said}"))
+            .about(collection, name);
         if let Some(details) = &mut refusal.details {
             details["kind"] = kind.into();
             details["causes"] = causes
@@ -209,11 +176,7 @@ impl Refusal {
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
-        Self::new(
-            413,
-            "RequestEntityTooLarge",
-            format!("Request entity too large: limit is {limit}"),
-        )
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
     pub(super) fn unsupported_media_type(accepted: &str) -> Self {
@@ -224,35 +187,20 @@ impl Refusal {
     }
 
     pub(super) fn version_on_create() -> Self {
-        Self::new(
-            500,
-            "",
-            "resourceVersion should not be set on objects to be created",
-        )
+        Self::new(500, "", "resourceVersion should not be set on objects to be created")
     }
 
     pub(super) fn expired(asked: u64, oldest: u64) -> Self {
-        Self::new(
-            410,
-            "Expired",
-            format!("too old resource version: {asked} ({oldest})"),
-        )
+        Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
     pub(super) fn version_too_large(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        Self {
-            retry_after: Some(Duration::from_secs(1)),
-            ..Self::new(504, "Timeout", message)
-        }
+        Self { retry_after: Some(Duration::from_secs(1)), ..Self::new(504, "Timeout", message) }
     }
 
     pub(super) fn timeout() -> Self {
-        Self::new(
-            504,
-            "Timeout",
-            "Timeout: request did not complete within the allotted timeout",
-        )
+        Self::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
     }
 
     /// What a fault answers with: the words Kubernetes has for the code, where it has any.
@@ -261,20 +209,11 @@ impl Refusal {
         let (reason, message) = match code {
             429 => ("TooManyRequests", "Too many requests, please try again later."),
             500 => ("InternalError", "Internal error occurred: injected by a test"),
-            503 => (
-                "ServiceUnavailable",
-                "the server is currently unable to handle the request",
-            ),
-            504 => (
-                "Timeout",
-                "Timeout: request did not complete within the allotted timeout",
-            ),
+            503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
+            504 => ("Timeout", "Timeout: request did not complete within the allotted timeout"),
             _ => ("", "injected by a test"),
         };
-        Self {
-            retry_after,
-            ..Self::new(code, reason, message)
-        }
+        Self { retry_after, ..Self::new(code, reason, message) }
     }
 }
 
@@ -290,35 +229,19 @@ impl std::error::Error for Refusal {}
 
 impl Cause {
     pub(super) fn invalid(field: &'static str, value: &Value, why: &str) -> Self {
-        Self {
-            field,
-            reason: "FieldValueInvalid",
-            message: format!("Invalid value: {value}: {why}"),
-        }
+        Self { field, reason: "FieldValueInvalid", message: format!("Invalid value: {value}: {why}") }
     }
 
     pub(super) fn required(field: &'static str, why: &str) -> Self {
-        Self {
-            field,
-            reason: "FieldValueRequired",
-            message: format!("Required value: {why}"),
-        }
+        Self { field, reason: "FieldValueRequired", message: format!("Required value: {why}") }
     }
 
     pub(super) fn forbidden(field: &'static str, why: &str) -> Self {
-        Self {
-            field,
-            reason: "FieldValueForbidden",
-            message: format!("Forbidden: {why}"),
-        }
+        Self { field, reason: "FieldValueForbidden", message: format!("Forbidden: {why}") }
     }
 
     pub(super) fn unsupported(field: &'static str, value: &str, supported: &str) -> Self {
         let message = format!("Unsupported value: \"{value}\": supported values: \"{supported}\"");
-        Self {
-            field,
-            reason: "FieldValueNotSupported",
-            message,
-        }
+        Self { field, reason: "FieldValueNotSupported", message }
     }
 }

@@ -23,12 +23,7 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new(changes: Changes) -> Self {
         // 0 has a meaning of its own in requests.
-        Self {
-            objects: BTreeMap::new(),
-            version: 1,
-            changes,
-            ids: Ids::default(),
-        }
+        Self { objects: BTreeMap::new(), version: 1, changes, ids: Ids::default() }
     }
 
     /// The version of the last write.
@@ -57,11 +52,7 @@ impl Store {
 
     /// The kind of some object of the collection.
     pub(super) fn kind_in(&self, collection: &Collection) -> Option<&str> {
-        let first = Key {
-            collection: collection.clone(),
-            namespace: String::new(),
-            name: String::new(),
-        };
+        let first = Key { collection: collection.clone(), namespace: String::new(), name: String::new() };
         let (key, object) = self.objects.range(first..).next()?;
         (key.collection == *collection).then(|| object.value["kind"].as_str())?
     }
@@ -93,19 +84,8 @@ impl Store {
     }
 
     fn tell(&mut self, key: Key, before: Option<Arc<Object>>, object: Arc<Object>, deleted: bool) {
-        let Key {
-            collection,
-            namespace,
-            ..
-        } = key;
+        let Key { collection, namespace, .. } = key;
         let version = self.version;
-        self.changes.record(Change {
-            version,
-            collection,
-            namespace,
-            before,
-            object,
-            deleted,
-        });
+        self.changes.record(Change { version, collection, namespace, before, object, deleted });
     }
 }

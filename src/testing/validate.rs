@@ -39,23 +39,13 @@ pub(super) fn shape(collection: &Collection, object: &Value) -> Result<(), Refus
         && strings(&metadata["labels"])
         && strings(&metadata["annotations"]);
     if !good {
-        return Err(unreadable(
-            collection,
-            object,
-            "metadata has a field of the wrong type",
-        ));
+        return Err(unreadable(collection, object, "metadata has a field of the wrong type"));
     }
     let version = text(object, "resourceVersion");
     if !version.is_empty() && version.parse::<u64>().is_err() {
-        return Err(Refusal::bad_request(format!(
-            "invalid resource version \"{version}\""
-        )));
+        return Err(Refusal::bad_request(format!("invalid resource version \"{version}\"")));
     }
-    if collection.is_lease() {
-        lease_shape(collection, object)
-    } else {
-        Ok(())
-    }
+    if collection.is_lease() { lease_shape(collection, object) } else { Ok(()) }
 }
 
 /// The values that the server's validation demands.
@@ -64,40 +54,23 @@ pub(super) fn values(collection: &Collection, object: &Value) -> Result<(), Refu
     let mut causes = Vec::new();
     // Names of roles and bindings are free.
     if collection.group != "rbac.authorization.k8s.io" && !is_subdomain(name) {
-        causes.push(Cause::invalid(
-            "metadata.name",
-            &object["metadata"]["name"],
-            NAME_RULE,
-        ));
+        causes.push(Cause::invalid("metadata.name", &object["metadata"]["name"], NAME_RULE));
     }
     if collection.is_lease() {
         let spec = &object["spec"];
         if spec["leaseDurationSeconds"].as_i64().is_some_and(|it| it <= 0) {
             let value = &spec["leaseDurationSeconds"];
-            causes.push(Cause::invalid(
-                "spec.leaseDurationSeconds",
-                value,
-                "must be greater than 0",
-            ));
+            causes.push(Cause::invalid("spec.leaseDurationSeconds", value, "must be greater than 0"));
         }
         if spec["leaseTransitions"].as_i64().is_some_and(|it| it < 0) {
             let value = &spec["leaseTransitions"];
-            causes.push(Cause::invalid(
-                "spec.leaseTransitions",
-                value,
-                "must be greater than or equal to 0",
-            ));
+            causes.push(Cause::invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"));
         }
     }
     if causes.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(
-        &kind_of(collection, object),
-        collection,
-        name,
-        &causes,
-    ))
+    Err(Refusal::invalid(&kind_of(collection, object), collection, name, &causes))
 }
 
 fn lease_shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
@@ -105,21 +78,15 @@ fn lease_shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
     let int32 = |it: &Value| it.is_null() || it.as_i64().is_some_and(|it| i32::try_from(it).is_ok());
     let why = if !spec.is_null() && !spec.is_object() {
         "spec is not an object".to_owned()
-    } else if let Some(field) = ["leaseDurationSeconds", "leaseTransitions"]
-        .into_iter()
-        .find(|it| !int32(&spec[*it]))
+    } else if let Some(field) =
+        ["leaseDurationSeconds", "leaseTransitions"].into_iter().find(|it| !int32(&spec[*it]))
     {
         format!("spec.{field} is not an int32")
     } else if !optional_text(&spec["holderIdentity"]) {
         "spec.holderIdentity is not a string".to_owned()
-    } else if let Some(field) = ["acquireTime", "renewTime"]
-        .into_iter()
-        .find(|it| !is_micro_time(&spec[*it]))
+    } else if let Some(field) = ["acquireTime", "renewTime"].into_iter().find(|it| !is_micro_time(&spec[*it]))
     {
-        format!(
-            "parsing time {} of spec.{field} as \"2006-01-02T15:04:05.000000Z07:00\"",
-            spec[field]
-        )
+        format!("parsing time {} of spec.{field} as \"2006-01-02T15:04:05.000000Z07:00\"", spec[field])
     } else {
         return Ok(());
     };
@@ -129,9 +96,7 @@ fn lease_shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
 fn unreadable(collection: &Collection, object: &Value, why: &str) -> Refusal {
     let kind = kind_of(collection, object);
     let version = &collection.version;
-    Refusal::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
-    ))
+    Refusal::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
 }
 
 fn optional_text(value: &Value) -> bool {
@@ -143,9 +108,8 @@ fn is_micro_time(value: &Value) -> bool {
     let Value::String(text) = value else {
         return value.is_null();
     };
-    let digits = text
-        .split_once('.')
-        .map_or(0, |(_, rest)| rest.bytes().take_while(u8::is_ascii_digit).count());
+    let digits =
+        text.split_once('.').map_or(0, |(_, rest)| rest.bytes().take_while(u8::is_ascii_digit).count());
     digits == 6 && text.parse::<jiff::Timestamp>().is_ok()
 }
 
@@ -167,11 +131,7 @@ mod tests {
     use super::*;
 
     fn leases() -> Collection {
-        Collection {
-            group: "coordination.k8s.io".into(),
-            version: "v1".into(),
-            resource: "leases".into(),
-        }
+        Collection { group: "coordination.k8s.io".into(), version: "v1".into(), resource: "leases".into() }
     }
 
     #[test]
@@ -186,11 +146,9 @@ mod tests {
 
     #[test]
     fn micro_times() {
-        for good in [
-            json!(null),
-            json!("2026-01-02T03:04:05.000006Z"),
-            json!("2026-01-02T03:04:05.000006+02:00"),
-        ] {
+        for good in
+            [json!(null), json!("2026-01-02T03:04:05.000006Z"), json!("2026-01-02T03:04:05.000006+02:00")]
+        {
             assert!(is_micro_time(&good), "{good}");
         }
         for bad in [

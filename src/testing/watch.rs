@@ -70,11 +70,7 @@ impl WatchBody {
         if let Some(piece) = self.first.pop_front() {
             return Poll::Ready(Some(piece));
         }
-        if self
-            .deadline
-            .as_mut()
-            .is_some_and(|it| it.as_mut().poll(context).is_ready())
-        {
+        if self.deadline.as_mut().is_some_and(|it| it.as_mut().poll(context).is_ready()) {
             self.leave();
         }
         let Some((id, receiver)) = &mut self.live else {

@@ -22,12 +22,7 @@ impl<L: Lock> Elector<L> {
         }
         let lock = self.lock.clone();
         // Making a client may hang as well; the old one has to do then.
-        let _ = self
-            .hearing(timeout(
-                self.timing.pause(),
-                async move { lock.reconnect().await },
-            ))
-            .await;
+        let _ = self.hearing(timeout(self.timing.pause(), async move { lock.reconnect().await })).await;
         Err(LockError::timeout(patience))
     }
 
@@ -55,11 +50,7 @@ impl<L: Lock> Elector<L> {
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
             tracing::debug!(call, "{error}");
             self.doubt = Doubt::IsOld;
-            if self.failures == 0 {
-                Duration::ZERO
-            } else {
-                self.pause()
-            }
+            if self.failures == 0 { Duration::ZERO } else { self.pause() }
         } else {
             self.calls.raise(kind.as_str(), &format_args!("{call}: {error}"));
             // A write without an answer may have been carried out.
@@ -81,11 +72,7 @@ impl<L: Lock> Elector<L> {
     /// A leader has a deadline and tries again soon; a candidate has time.
     fn pause(&self) -> Duration {
         let first = self.timing.pause();
-        let longest = if self.grant.is_some() {
-            first
-        } else {
-            self.timing.retry_period()
-        };
+        let longest = if self.grant.is_some() { first } else { self.timing.retry_period() };
         backoff(first, self.failures, longest)
     }
 }

@@ -57,10 +57,7 @@ impl<L: Lock> Elector<L> {
             self.leadership.note_holder(holder);
         }
         let double = "another process contends with this identity; give each its own";
-        match record
-            .and_then(LeaseRecord::oddity)
-            .or(self.candidacy.has_a_double().then_some(double))
-        {
+        match record.and_then(LeaseRecord::oddity).or(self.candidacy.has_a_double().then_some(double)) {
             Some(oddity) => self.oddity.raise(oddity, &oddity),
             None => self.oddity.settle(),
         }

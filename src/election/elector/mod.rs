@@ -149,16 +149,9 @@ impl<L: Lock> Elector<L> {
         }
         match self.candidacy.decide(now, leading) {
             Decision::Renew => {
-                let due = self
-                    .pulse
-                    .renewed()
-                    .saturating_add(self.timing.retry_period())
-                    .max(self.not_before);
-                if now >= due || self.doubt == Doubt::None {
-                    (Step::Renew, due)
-                } else {
-                    read
-                }
+                let due =
+                    self.pulse.renewed().saturating_add(self.timing.retry_period()).max(self.not_before);
+                if now >= due || self.doubt == Doubt::None { (Step::Renew, due) } else { read }
             }
             Decision::Read => read,
             _ if self.doubt != Doubt::None => read,
@@ -166,14 +159,8 @@ impl<L: Lock> Elector<L> {
             Decision::WaitUntil(until) if self.watching => (Step::Decide, until),
             Decision::WaitUntil(until) => {
                 let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
-                let poll = self
-                    .last_call
-                    .saturating_add(self.timing.retry_period().mul_f64(jitter));
-                if until < poll {
-                    (Step::Decide, until)
-                } else {
-                    (Step::Read, poll.max(self.not_before))
-                }
+                let poll = self.last_call.saturating_add(self.timing.retry_period().mul_f64(jitter));
+                if until < poll { (Step::Decide, until) } else { (Step::Read, poll.max(self.not_before)) }
             }
         }
     }

@@ -85,11 +85,7 @@ impl<L: Lock> Elector<L> {
                 self.worked();
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
-                if self
-                    .grant
-                    .as_ref()
-                    .is_some_and(|grant| grant.extend(deadline).is_ok())
-                {
+                if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
                     self.pulse.beat(sent);
                 }
             }
@@ -103,19 +99,13 @@ impl<L: Lock> Elector<L> {
     pub(super) async fn release(&mut self) -> bool {
         for attempt in 0..RELEASE_ATTEMPTS {
             if attempt > 0 {
-                self.observe_for(self.not_before.saturating_since(self.leadership.now()))
-                    .await;
+                self.observe_for(self.not_before.saturating_since(self.leadership.now())).await;
             }
             if self.doubt != Doubt::None && !self.read().await {
                 continue;
             }
             // Holder *and* term: a late release must not erase a successor.
-            let Some(seen) = self
-                .candidacy
-                .record()
-                .filter(|_| self.candidacy.is_mine())
-                .cloned()
-            else {
+            let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
                 return true;
             };
             let claim = self.candidacy.release(wall_clock());
@@ -133,7 +123,5 @@ impl<L: Lock> Elector<L> {
 
 /// The wall clock, as the API writes `MicroTime`. For people only: nothing here reads such a time back.
 fn wall_clock() -> String {
-    jiff::Timestamp::now()
-        .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
-        .to_string()
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

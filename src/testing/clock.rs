@@ -1,0 +1,80 @@
+//! Clocks that tests drive.
+
+use crate::leadership::{Clock, Moment};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// A clock that stands still until it is told to move; clones share it.
+///
+/// ```
+/// use kube_leader_gate::leadership::Clock;
+/// use kube_leader_gate::testing::ManualClock;
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::new();
+/// let before = clock.now();
+/// clock.advance(Duration::from_secs(3));
+/// assert_eq!(clock.now().saturating_since(before), Duration::from_secs(3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ManualClock(Arc<AtomicU64>);
+
+/// Tokio's clock, which stands and moves with `tokio::time::pause` and `advance`.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioClock {
+    origin: Instant,
+}
+
+impl ManualClock {
+    /// A clock one hour after its origin.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(3_600_000_000_000)))
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Moment {
+        Moment::from_nanos(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl TokioClock {
+    /// A clock one hour after its origin.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime where the clock is paused.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { origin: Instant::now() }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Moment {
+        Moment::from_nanos(3_600_000_000_000).saturating_add(self.origin.elapsed())
+    }
+}

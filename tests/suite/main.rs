@@ -1,0 +1,6 @@
+//! What the crate promises, over the in-process API server.
+#![cfg(all(feature = "election", feature = "test-util"))]
+#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+
+mod election;
+mod support;
