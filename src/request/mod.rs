@@ -12,6 +12,9 @@
 //!    *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`, `-`, `_`), while a segment that
 //!    says *which one* may hold what an encoder makes of a name (`system%3Anode`). Empty segments, segments of dots,
 //!    `;`, other spellings of `/api` and `/apis`, and what is not ASCII do not parse.
+//! 6. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
+//!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
+//!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
 //!
 //! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
 //! [`name`](RequestInfo::name) never comes from a field selector.

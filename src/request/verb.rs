@@ -91,8 +91,8 @@ pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, parts: &Pa
             | Method::DELETE
     );
     match parts.kind {
-        _ if !known => Verb::Unknown,
         Kind::Unparsed => Verb::Unknown,
+        _ if !known => Verb::Unknown,
         Kind::Resource if parts.prefix == Prefix::Proxy => Verb::Proxy,
         _ if upgrade => Verb::Connect,
         Kind::Resource if parts.connection != Connection::None => Verb::Connect,
