@@ -145,6 +145,7 @@ fn dry_runs() {
             "POST ~/pods?dryrun=All",
             "POST ~/pods?dryRun=All&dryRun=",
             "POST ~/pods?dryRun=All&dryRun=None",
+            "POST ~/pods?dryRun=None&dryRun=All",
             "POST ~/pods?dryRun=All,All",
             "POST ~/pods?dryRun=All+",
             "POST ~/pods?dryRun=All%00",
@@ -248,6 +249,11 @@ fn an_unset_part_of_a_rule_has_a_safe_meaning() {
             "DELETE /api/v1/proxy/namespaces/a/pods/x",
         ],
     );
+    check(
+        Rule::new("", "pods").subresource("exec"),
+        &[],
+        &["POST ~/pods/x/exec", "GET ~/pods/x/exec"],
+    );
     // What addresses no resource has empty parts, and is still nothing that a rule covers.
     check(
         Rule::new("", "").verbs([Verb::Patch, Verb::Unknown]),
@@ -330,6 +336,7 @@ fn a_clone_is_not_changed_by_what_is_added_to_the_other() {
     let first = Policy::strict().allow(Preset::Events);
     let second = first.clone().allow(Preset::Exec);
     assert!(permits(&second, "GET ~/pods/web-0/exec", false));
+    assert!(permits(&second, "POST ~/events", false));
     assert!(!permits(&first, "GET ~/pods/web-0/exec", false));
 }
 
