@@ -5,6 +5,7 @@
 mod bad_input;
 mod election;
 mod loss;
+mod pinniped;
 mod stopping;
 mod support;
 mod taking;
