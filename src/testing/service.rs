@@ -117,7 +117,7 @@ impl Body for ApiBody {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
             Inner::Watch(watch) => watch
                 .poll_piece(context)
-                .map(|it| it.map(|it| it.map(Frame::data).map_err(Into::into))),
+                .map(|it| it.map(|it| it.map(Frame::data))),
         }
     }
 
