@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::body::{PatchKind, Payload};
+use super::cause::Cause;
 use super::kinds::kind_of;
 use super::merge::merge;
 use super::object::{Key, Object, copy_member, members, metadata, text};
 use super::ops::{Answer, check_place};
 use super::path::{Collection, Target};
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 use super::store::Store;
 use super::validate;
 
@@ -101,7 +102,8 @@ pub(super) fn patch(
     replace(store, key, &existing, object, status, dry)
 }
 
-/// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a deleted Lease again.
+/// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a
+/// deleted Lease again.
 fn create_by_update(
     store: &mut Store,
     target: &Target,

@@ -10,13 +10,13 @@ use super::log::{Moment, WriteRecord};
 
 /// Judges a write log by one Lease.
 ///
-/// Only the server's own log counts, so no client can talk it round. A candidate is known by its user, the bearer
-/// token; an identity that is a candidate's user is that candidate too.
+/// Only the server's own log counts, so no client can talk it round. A candidate is known by its user, the
+/// bearer token; an identity that is a candidate's user is that candidate too.
 ///
-/// - An **acquisition** is a write of the Lease that took effect and names a holder where there was another, none, no Lease,
-///   or the same with other `leaseTransitions`.
-/// - A write by X **overlaps** when it was received after another candidate's acquisition had taken effect, and
-///   X has not acquired again since.
+/// - An **acquisition** is a write of the Lease that took effect and names a holder where there was another,
+///   none, no Lease, or the same with other `leaseTransitions`.
+/// - A write by X **overlaps** when it was received after another candidate's acquisition had taken effect,
+///   and X has not acquired again since.
 ///
 /// ```
 /// use kube_leader_gate::testing::{ApiServer, Judge};
@@ -101,8 +101,9 @@ pub struct Stray {
 pub enum StrayKind {
     /// Another candidate, the one named, had acquired the Lease: the overlap that must not be.
     Overlap(String),
-    /// No other candidate had acquired the Lease since, but the writer did not hold it either: it had never acquired or had released it,
-    /// it was deleted, or somebody who is no candidate had written another holder into it.
+    /// No other candidate had acquired the Lease since, but the writer did not hold it either: it had never
+    /// acquired or had released it, it was deleted, or somebody who is no candidate had written another
+    /// holder into it.
     NotHeld,
     /// The writer held the Lease, but it had run out.
     RunOut,
@@ -117,8 +118,8 @@ pub struct Succession {
     pub to: String,
     /// How it came.
     pub kind: SuccessionKind,
-    /// Graceful: from the release to the acquisition. Takeover: from the end of the Lease's time to the acquisition.
-    /// After a deletion: from there to the acquisition. Theft: zero.
+    /// Graceful: from the release to the acquisition. Takeover: from the end of the Lease's time to the
+    /// acquisition. After a deletion: from there to the acquisition. Theft: zero.
     pub gap: Duration,
 }
 
@@ -138,8 +139,8 @@ pub enum SuccessionKind {
 // === impl Judge ===
 
 impl Judge {
-    /// A judge for the Lease `namespace/name`, over these candidates. Other users' writes on the Lease count as what they do to
-    /// the candidates' terms; their other writes do not count.
+    /// A judge for the Lease `namespace/name`, over these candidates. Other users' writes on the Lease count
+    /// as what they do to the candidates' terms; their other writes do not count.
     #[must_use]
     pub fn new<S: Into<String>>(
         namespace: impl Into<String>,
@@ -153,8 +154,8 @@ impl Judge {
         }
     }
 
-    /// Reads the log of one server from its beginning. Dry runs and refused writes do not count; nor does a deletion of the
-    /// Lease by `deletecollection`.
+    /// Reads the log of one server from its beginning. Dry runs and refused writes do not count; nor does a
+    /// deletion of the Lease by `deletecollection`.
     #[must_use]
     pub fn verdict(&self, log: &[WriteRecord]) -> Verdict {
         // A write on the Lease counts when it takes effect, any other when it arrives.
@@ -193,7 +194,8 @@ impl Judge {
 // === impl Verdict ===
 
 impl Verdict {
-    /// The writes by a non-holder: those that another candidate's acquisition came before. There must be none.
+    /// The writes by a non-holder: those that another candidate's acquisition came before. There must be
+    /// none.
     pub fn overlaps(&self) -> impl Iterator<Item = &Stray> {
         self.strays
             .iter()

@@ -8,5 +8,7 @@ mod judge;
 mod leases;
 mod objects;
 mod patches;
+mod refusals;
+mod sockets;
 mod support;
 mod watches;
