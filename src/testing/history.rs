@@ -20,12 +20,7 @@ pub(super) struct History<'a> {
 
 impl<'a> History<'a> {
     pub(super) fn new(judge: &'a Judge) -> Self {
-        Self {
-            judge,
-            lease: None,
-            last_candidate: None,
-            verdict: Verdict::default(),
-        }
+        Self { judge, lease: None, last_candidate: None, verdict: Verdict::default() }
     }
 
     /// A write on the Lease has taken effect.
@@ -69,12 +64,7 @@ impl<'a> History<'a> {
             _ => StrayKind::NotHeld,
         };
         let (user, path) = (user.clone(), record.path.clone());
-        self.verdict.strays.push(Stray {
-            user,
-            path,
-            received: record.received,
-            kind,
-        });
+        self.verdict.strays.push(Stray { user, path, received: record.received, kind });
     }
 
     fn begin_term(&mut self, moment: Moment, user: &str, lease: &LeaseRecord) {

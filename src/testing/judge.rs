@@ -163,11 +163,7 @@ impl Judge {
             .iter()
             .filter(|it| it.took_effect())
             .filter_map(|it| {
-                let moment = if self.is_lease(it) {
-                    it.completed?
-                } else {
-                    it.received
-                };
+                let moment = if self.is_lease(it) { it.completed? } else { it.received };
                 Some((moment, it))
             })
             .collect();
@@ -197,18 +193,13 @@ impl Verdict {
     /// The writes by a non-holder: those that another candidate's acquisition came before. There must be
     /// none.
     pub fn overlaps(&self) -> impl Iterator<Item = &Stray> {
-        self.strays
-            .iter()
-            .filter(|it| matches!(it.kind, StrayKind::Overlap(_)))
+        self.strays.iter().filter(|it| matches!(it.kind, StrayKind::Overlap(_)))
     }
 
     /// How each term followed the one before.
     #[must_use]
     pub fn successions(&self) -> Vec<Succession> {
-        self.terms
-            .windows(2)
-            .filter_map(|pair| Succession::between(&pair[0], &pair[1]))
-            .collect()
+        self.terms.windows(2).filter_map(|pair| Succession::between(&pair[0], &pair[1])).collect()
     }
 
     /// The times of the graceful handovers: from the release to the next acquisition.
@@ -224,11 +215,7 @@ impl Verdict {
     }
 
     fn gaps(&self, kind: SuccessionKind) -> Vec<Duration> {
-        self.successions()
-            .into_iter()
-            .filter(|it| it.kind == kind)
-            .map(|it| it.gap)
-            .collect()
+        self.successions().into_iter().filter(|it| it.kind == kind).map(|it| it.gap).collect()
     }
 }
 
@@ -239,10 +226,7 @@ impl Term {
     #[must_use]
     pub fn runs_out(&self) -> Instant {
         // What does not fit into the clock is far enough away.
-        self.renewed
-            .at
-            .checked_add(self.duration)
-            .unwrap_or(self.renewed.at + Duration::from_secs(1 << 31))
+        self.renewed.at.checked_add(self.duration).unwrap_or(self.renewed.at + Duration::from_secs(1 << 31))
     }
 }
 
@@ -261,11 +245,6 @@ impl Succession {
             Ending::Replaced => (SuccessionKind::Theft, acquired),
         };
         let gap = acquired.saturating_duration_since(since);
-        Some(Self {
-            from: before.holder.clone(),
-            to: after.holder.clone(),
-            kind,
-            gap,
-        })
+        Some(Self { from: before.holder.clone(), to: after.holder.clone(), kind, gap })
     }
 }

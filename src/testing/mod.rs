@@ -63,6 +63,7 @@ mod status;
 mod validate;
 
 // What a test does with it.
+mod clock;
 mod direct;
 mod fault;
 mod faults;

@@ -109,9 +109,7 @@ impl Body for ApiBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectionDropped>>> {
         match &mut self.get_mut().0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Inner::Watch(watch) => watch
-                .poll_piece(context)
-                .map(|it| it.map(|it| it.map(Frame::data))),
+            Inner::Watch(watch) => watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data))),
         }
     }
 

@@ -123,11 +123,7 @@ impl Refusal {
     pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
         let Target { collection, namespace, name, .. } = target;
         let name = name.as_deref().unwrap_or_default();
-        let quoted = if name.is_empty() {
-            String::new()
-        } else {
-            format!(" \"{name}\"")
-        };
+        let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
         let place = match namespace {
             Some(namespace) => format!("in the namespace \"{namespace}\""),
             None => "at the cluster scope".to_owned(),

@@ -94,11 +94,7 @@ impl WatchBody {
     }
 
     fn poll_live(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
-        if self
-            .deadline
-            .as_mut()
-            .is_some_and(|it| it.as_mut().poll(context).is_ready())
-        {
+        if self.deadline.as_mut().is_some_and(|it| it.as_mut().poll(context).is_ready()) {
             self.leave();
         }
         let Some((id, receiver)) = &mut self.live else {

@@ -20,10 +20,7 @@ fn is_there(server: &ApiServer) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_delay_comes_before_or_after_the_effect() {
-    for (fault, early) in [
-        (Fault::delay_before(3 * SECOND), false),
-        (Fault::delay_after(3 * SECOND), true),
-    ] {
+    for (fault, early) in [(Fault::delay_before(3 * SECOND), false), (Fault::delay_after(3 * SECOND), true)] {
         let server = ApiServer::new();
         let guard = server.inject(fault);
         let start = Instant::now();
@@ -73,10 +70,7 @@ async fn a_clients_own_limit_is_kept_by_the_server() {
     let _guard = server.inject(Fault::delay_before(8 * SECOND));
     let start = Instant::now();
     let answer = ask(&server, "POST", &format!("{MAPS}?timeout=3s"), body()).await;
-    assert_eq!(
-        answer.said(),
-        "Timeout: Timeout: request did not complete within the allotted timeout"
-    );
+    assert_eq!(answer.said(), "Timeout: Timeout: request did not complete within the allotted timeout");
     assert_eq!((answer.code, start.elapsed()), (504, 3 * SECOND));
     assert!(!is_there(&server));
     assert_eq!(server.write_log()[0].status, 504);
@@ -87,9 +81,7 @@ async fn a_connection_is_dropped_before_or_after_the_effect() {
     for (fault, there) in [(Fault::drop_before(), false), (Fault::drop_after(), true)] {
         let server = ApiServer::new();
         let _guard = server.inject(fault);
-        let error = send(&server, "a", "POST", MAPS, body())
-            .await
-            .expect_err("no answer");
+        let error = send(&server, "a", "POST", MAPS, body()).await.expect_err("no answer");
         assert!(error.is::<ConnectionDropped>(), "{error:?}");
         assert_eq!(is_there(&server), there);
         assert_eq!(server.write_log()[0].completed.is_some(), there);
@@ -102,10 +94,7 @@ async fn a_status_is_answered_without_effect() {
     for (code, said) in [
         (429, "TooManyRequests: Too many requests, please try again later."),
         (500, "InternalError: Internal error occurred: injected by a test"),
-        (
-            503,
-            "ServiceUnavailable: the server is currently unable to handle the request",
-        ),
+        (503, "ServiceUnavailable: the server is currently unable to handle the request"),
     ] {
         let _guard = server.inject(Fault::status_retry_after(code, 5 * SECOND));
         let answer = ask(&server, "POST", MAPS, body()).await;
@@ -115,10 +104,7 @@ async fn a_status_is_answered_without_effect() {
     }
     let _guard = server.inject(Fault::status(101));
     let answer = ask(&server, "POST", MAPS, body()).await;
-    assert_eq!(
-        (answer.code, answer.headers.contains_key("retry-after")),
-        (500, false)
-    );
+    assert_eq!((answer.code, answer.headers.contains_key("retry-after")), (500, false));
     assert!(!is_there(&server));
     let codes: Vec<u16> = server.write_log().iter().map(|it| it.status).collect();
     assert_eq!(codes, [429, 500, 503, 500]);
@@ -144,16 +130,8 @@ async fn a_namespace_does_not_exist() {
     let server = ApiServer::new();
     let _guard = server.inject(Fault::namespace_not_found().namespace("default"));
     let answer = ask(&server, "POST", MAPS, body()).await;
-    assert_eq!(
-        (answer.code, answer.said().as_str()),
-        (404, "NotFound: namespaces \"default\" not found")
-    );
-    assert_eq!(
-        ask(&server, "POST", "/api/v1/namespaces/other/configmaps", body())
-            .await
-            .code,
-        201
-    );
+    assert_eq!((answer.code, answer.said().as_str()), (404, "NotFound: namespaces \"default\" not found"));
+    assert_eq!(ask(&server, "POST", "/api/v1/namespaces/other/configmaps", body()).await.code, 201);
     assert_eq!(ask(&server, "GET", MAPS, "").await.code, 200);
 }
 
@@ -185,50 +163,20 @@ async fn rules_match_by_what_is_asked_and_by_whom() {
     ask(&server, "POST", MAPS, body()).await;
     let x = format!("{MAPS}/x");
     let code = async |user: &str, method: &str, path: &str| {
-        read(
-            send(&server, user, method, path, body())
-                .await
-                .expect("an answer"),
-        )
-        .await
-        .code
+        read(send(&server, user, method, path, body()).await.expect("an answer")).await.code
     };
     for (fault, met, spared) in [
-        (
-            Fault::status(503).user("a"),
-            ("a", "GET", MAPS),
-            ("b", "GET", MAPS),
-        ),
-        (
-            Fault::status(503).verb("get"),
-            ("a", "GET", x.as_str()),
-            ("a", "GET", MAPS),
-        ),
-        (
-            Fault::status(503).resource("configmaps"),
-            ("a", "GET", MAPS),
-            ("a", "GET", "/api/v1/pods"),
-        ),
-        (
-            Fault::status(503).namespace("default"),
-            ("a", "GET", MAPS),
-            ("a", "GET", "/api/v1/configmaps"),
-        ),
+        (Fault::status(503).user("a"), ("a", "GET", MAPS), ("b", "GET", MAPS)),
+        (Fault::status(503).verb("get"), ("a", "GET", x.as_str()), ("a", "GET", MAPS)),
+        (Fault::status(503).resource("configmaps"), ("a", "GET", MAPS), ("a", "GET", "/api/v1/pods")),
+        (Fault::status(503).namespace("default"), ("a", "GET", MAPS), ("a", "GET", "/api/v1/configmaps")),
         (Fault::status(503).name("x"), ("a", "PUT", &x), ("a", "GET", MAPS)),
         (Fault::status(503).writes(), ("a", "PUT", &x), ("a", "GET", &x)),
-        (
-            Fault::status(503).path(|it| it.ends_with("/x")),
-            ("a", "GET", &x),
-            ("a", "GET", MAPS),
-        ),
+        (Fault::status(503).path(|it| it.ends_with("/x")), ("a", "GET", &x), ("a", "GET", MAPS)),
     ] {
         let guard = server.inject(fault.clone());
         assert_eq!(code(met.0, met.1, met.2).await, 503, "{fault:?} {met:?}");
-        assert_eq!(
-            code(spared.0, spared.1, spared.2).await,
-            200,
-            "{fault:?} {spared:?}"
-        );
+        assert_eq!(code(spared.0, spared.1, spared.2).await, 200, "{fault:?} {spared:?}");
         assert_eq!(guard.hits(), 1);
     }
 }

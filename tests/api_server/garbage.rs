@@ -32,12 +32,7 @@ fn path() -> impl Strategy<Value = String> {
         "authentication.k8s.io",
     ]);
     let free = prop::collection::vec(piece, 0..9).prop_map(|it| format!("/{}", it.join("/")));
-    prop_oneof![
-        free,
-        Just(format!("{MAPS}/x")),
-        Just(MAPS.to_owned()),
-        Just(format!("{LEASES}/x"))
-    ]
+    prop_oneof![free, Just(format!("{MAPS}/x")), Just(MAPS.to_owned()), Just(format!("{LEASES}/x"))]
 }
 
 fn query() -> impl Strategy<Value = String> {

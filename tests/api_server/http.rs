@@ -54,10 +54,7 @@ async fn the_endpoint_makes_a_client_configuration() {
         (format!("{}/", endpoint.uri()), "default")
     );
     let client = Client::try_from(config).unwrap();
-    Api::<ConfigMap>::default_namespaced(client)
-        .create(&PostParams::default(), &map("x"))
-        .await
-        .unwrap();
+    Api::<ConfigMap>::default_namespaced(client).create(&PostParams::default(), &map("x")).await.unwrap();
     assert_eq!(server.write_log()[0].user, "alice");
 }
 
@@ -67,54 +64,19 @@ async fn a_real_client_works_with_it() {
     let endpoint = server.serve().await.unwrap();
     let client = client(&endpoint, "alice");
     assert_eq!(client.apiserver_version().await.unwrap().minor, "36");
-    assert!(
-        client
-            .list_api_groups()
-            .await
-            .unwrap()
-            .groups
-            .iter()
-            .any(|it| it.name == "coordination.k8s.io")
-    );
+    assert!(client.list_api_groups().await.unwrap().groups.iter().any(|it| it.name == "coordination.k8s.io"));
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let made = maps.create(&PostParams::default(), &map("x")).await.unwrap();
-    assert_eq!(
-        code(&maps.create(&PostParams::default(), &map("x")).await.unwrap_err()),
-        409
-    );
+    assert_eq!(code(&maps.create(&PostParams::default(), &map("x")).await.unwrap_err()), 409);
     let patch = json!({ "data": { "k": "v" } });
-    let patched = maps
-        .patch("x", &PatchParams::default(), &Patch::Merge(&patch))
-        .await
-        .unwrap();
+    let patched = maps.patch("x", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
     assert_eq!(patched.data.unwrap()["k"], "v");
-    assert_eq!(
-        code(
-            &maps
-                .replace("x", &PostParams::default(), &made)
-                .await
-                .unwrap_err()
-        ),
-        409
-    );
+    assert_eq!(code(&maps.replace("x", &PostParams::default(), &made).await.unwrap_err()), 409);
     let applied = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "y" } });
-    maps.patch("y", &PatchParams::apply("test"), &Patch::Apply(&applied))
-        .await
-        .unwrap();
-    let list = maps
-        .list(&ListParams::default().fields("metadata.name=x"))
-        .await
-        .unwrap();
-    assert_eq!(
-        (list.items.len(), list.metadata.resource_version.as_deref()),
-        (1, Some("4"))
-    );
-    assert!(
-        maps.delete("x", &DeleteParams::default())
-            .await
-            .unwrap()
-            .is_right()
-    );
+    maps.patch("y", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
+    let list = maps.list(&ListParams::default().fields("metadata.name=x")).await.unwrap();
+    assert_eq!((list.items.len(), list.metadata.resource_version.as_deref()), (1, Some("4")));
+    assert!(maps.delete("x", &DeleteParams::default()).await.unwrap().is_right());
     assert!(maps.get_opt("x").await.unwrap().is_none());
 
     let leases: Api<Lease> = Api::default_namespaced(client);
@@ -124,16 +86,10 @@ async fn a_real_client_works_with_it() {
     }))
     .unwrap();
     let lease = leases.create(&PostParams::default(), &lease).await.unwrap();
-    leases
-        .replace("demo", &PostParams::default(), &lease)
-        .await
-        .unwrap();
+    leases.replace("demo", &PostParams::default(), &lease).await.unwrap();
     let log = server.write_log();
     assert!(log.iter().all(|it| it.user == "alice"));
-    assert_eq!(
-        log.last().unwrap().lease.as_ref().unwrap().holder_identity,
-        "alice"
-    );
+    assert_eq!(log.last().unwrap().lease.as_ref().unwrap().holder_identity, "alice");
     assert_eq!(log.last().unwrap().path, format!("{LEASES}/demo"));
 }
 
@@ -149,11 +105,7 @@ async fn of_a_hundred_updates_of_one_version_one_wins() {
         tokio::spawn(async move { maps.replace("x", &PostParams::default(), &next).await })
     });
     let answers = within(futures_util::future::join_all(attempts)).await;
-    let lost = answers
-        .into_iter()
-        .map(Result::unwrap)
-        .filter_map(Result::err)
-        .map(|it| code(&it));
+    let lost = answers.into_iter().map(Result::unwrap).filter_map(Result::err).map(|it| code(&it));
     assert_eq!(lost.collect::<Vec<_>>(), [409; 99]);
 }
 
@@ -211,8 +163,5 @@ async fn an_endpoint_can_be_out_for_a_while() {
     assert!(within(maps.get("x")).await.is_err());
     assert!(within(maps.get("x")).await.is_err());
     endpoint.resume().await;
-    assert_eq!(
-        within(maps.get("x")).await.unwrap().metadata.name.as_deref(),
-        Some("x")
-    );
+    assert_eq!(within(maps.get("x")).await.unwrap().metadata.name.as_deref(), Some("x"));
 }

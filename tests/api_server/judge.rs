@@ -20,19 +20,12 @@ struct Script {
 
 impl Script {
     fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            order: 0,
-            log: Vec::new(),
-        }
+        Self { start: Instant::now(), order: 0, log: Vec::new() }
     }
 
     fn moment(&mut self, ms: u64) -> Moment {
         self.order += 1;
-        Moment {
-            at: self.start + Duration::from_millis(ms),
-            order: self.order,
-        }
+        Moment { at: self.start + Duration::from_millis(ms), order: self.order }
     }
 
     fn record(&mut self, user: &str, verb: &'static str, ms: u64) -> &mut WriteRecord {
@@ -89,11 +82,7 @@ impl Script {
 }
 
 fn kinds(verdict: &Verdict) -> Vec<(String, StrayKind)> {
-    verdict
-        .strays
-        .iter()
-        .map(|it| (it.user.clone(), it.kind.clone()))
-        .collect()
+    verdict.strays.iter().map(|it| (it.user.clone(), it.kind.clone())).collect()
 }
 
 #[test]
@@ -110,20 +99,11 @@ fn a_clean_handover_has_no_strays() {
     assert_eq!(kinds(&verdict), []);
     assert_eq!(verdict.handovers(), [Duration::from_millis(12)]);
     assert!(verdict.takeovers().is_empty());
-    assert_eq!(
-        verdict.admitted.into_iter().collect::<Vec<_>>(),
-        [("a".into(), 2), ("b".into(), 1)]
-    );
+    assert_eq!(verdict.admitted.into_iter().collect::<Vec<_>>(), [("a".into(), 2), ("b".into(), 1)]);
     let (first, second) = (&verdict.terms[0], &verdict.terms[1]);
-    assert_eq!(
-        (first.holder.as_str(), first.renewals, first.transitions),
-        ("a", 1, 0)
-    );
+    assert_eq!((first.holder.as_str(), first.renewals, first.transitions), ("a", 1, 0));
     assert!(matches!(first.ended, Some((_, Ending::Released))));
-    assert_eq!(
-        (second.user.as_str(), second.transitions, second.ended),
-        ("b", 1, None)
-    );
+    assert_eq!((second.user.as_str(), second.transitions, second.ended), ("b", 1, None));
 }
 
 #[test]
@@ -210,11 +190,8 @@ fn theft_deletion_release_and_the_leases_end_are_told_apart() {
         ]
     );
     assert_eq!(verdict.overlaps().count(), 0);
-    let successions: Vec<_> = verdict
-        .successions()
-        .into_iter()
-        .map(|it| (it.to, it.kind, it.gap.as_millis()))
-        .collect();
+    let successions: Vec<_> =
+        verdict.successions().into_iter().map(|it| (it.to, it.kind, it.gap.as_millis())).collect();
     assert_eq!(
         successions,
         [
@@ -233,10 +210,7 @@ fn an_outsider_can_make_a_candidate_the_holder() {
     script.lease("outsider", "b", 1, 100);
     script.write("b", 101);
     script.write("a", 102);
-    assert_eq!(
-        kinds(&script.verdict()),
-        [("a".into(), StrayKind::Overlap("b".into()))]
-    );
+    assert_eq!(kinds(&script.verdict()), [("a".into(), StrayKind::Overlap("b".into()))]);
 }
 
 #[test]
@@ -255,12 +229,7 @@ fn a_holder_with_an_identity_of_its_own_is_known_by_its_user() {
 fn a_change_that_renews_nothing_does_not_prolong_the_lease() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    script
-        .lease("a", "a", 0, 10_000)
-        .lease
-        .as_mut()
-        .unwrap()
-        .renew_time = Some("0".into());
+    script.lease("a", "a", 0, 10_000).lease.as_mut().unwrap().renew_time = Some("0".into());
     script.write("a", 15_001);
     assert_eq!(kinds(&script.verdict()), [("a".into(), StrayKind::RunOut)]);
 }
@@ -269,20 +238,11 @@ fn a_change_that_renews_nothing_does_not_prolong_the_lease() {
 fn absurd_leases_are_judged_too() {
     for seconds in [None, Some(-1), Some(i64::MAX)] {
         let mut script = Script::new();
-        script
-            .lease("a", "a", 0, 0)
-            .lease
-            .as_mut()
-            .unwrap()
-            .lease_duration_seconds = seconds;
+        script.lease("a", "a", 0, 0).lease.as_mut().unwrap().lease_duration_seconds = seconds;
         script.lease("b", "b", -1, 1);
         let verdict = script.verdict();
         let theft = seconds == Some(i64::MAX);
-        assert_eq!(
-            verdict.successions()[0].kind == SuccessionKind::Theft,
-            theft,
-            "{seconds:?}"
-        );
+        assert_eq!(verdict.successions()[0].kind == SuccessionKind::Theft, theft, "{seconds:?}");
     }
 }
 
@@ -302,8 +262,5 @@ fn it_reads_the_servers_own_log() {
     server.put("a", &map, json!({})).unwrap();
     assert_eq!(judge.verdict(&server.write_log()).overlaps().count(), 1);
     server.delete("outsider", &path).unwrap();
-    assert!(matches!(
-        judge.verdict(&server.write_log()).terms[1].ended,
-        Some((_, Ending::Deleted))
-    ));
+    assert!(matches!(judge.verdict(&server.write_log()).terms[1].ended, Some((_, Ending::Deleted))));
 }

@@ -27,11 +27,7 @@ async fn an_update_needs_a_version() {
     let mut next = made.body.clone();
     next["spec"]["holderIdentity"] = "b".into();
     assert_eq!(ask(&server, "PUT", &path, &next).await.code, 200);
-    assert_eq!(
-        ask(&server, "PUT", &path, &next).await.code,
-        409,
-        "the version is old now"
-    );
+    assert_eq!(ask(&server, "PUT", &path, &next).await.code, 409, "the version is old now");
     let change = json!({ "spec": { "holderIdentity": "c" } });
     assert_eq!(
         ask(&server, "PATCH", &path, change).await.code,
@@ -48,23 +44,14 @@ async fn a_put_makes_a_lease_that_was_deleted_unless_it_names_a_uid() {
     ask(&server, "DELETE", &path, "").await;
     let refused = ask(&server, "PUT", &path, &made.body).await;
     assert_eq!(refused.code, 409);
-    assert!(
-        refused
-            .said()
-            .contains("Precondition failed: UID in precondition: "),
-        "{}",
-        refused.said()
-    );
+    assert!(refused.said().contains("Precondition failed: UID in precondition: "), "{}", refused.said());
     let mut next = made.body.clone();
     next["metadata"].as_object_mut().unwrap().remove("uid");
     let remade = ask(&server, "PUT", &path, &next).await;
     assert_eq!(remade.code, 201);
     assert_ne!(remade.body["metadata"]["uid"], made.body["metadata"]["uid"]);
     let refused = ask(&server, "PUT", &path, &made.body).await;
-    assert_eq!(
-        (refused.code, refused.said().contains("Precondition failed")),
-        (409, true)
-    );
+    assert_eq!((refused.code, refused.said().contains("Precondition failed")), (409, true));
 }
 
 #[tokio::test]
@@ -81,20 +68,11 @@ async fn absurd_fields_are_refused() {
     ] {
         let mut body = lease("a");
         body["spec"][field] = value.clone();
-        assert_eq!(
-            ask(&server, "POST", LEASES, &body).await.code,
-            code,
-            "{field}: {value}"
-        );
+        assert_eq!(ask(&server, "POST", LEASES, &body).await.code, code, "{field}: {value}");
     }
     assert_eq!(ask(&server, "POST", LEASES, lease("a")).await.code, 201);
-    let patched = ask(
-        &server,
-        "PATCH",
-        &format!("{LEASES}/x"),
-        json!({ "spec": { "leaseDurationSeconds": 0 } }),
-    )
-    .await;
+    let patched =
+        ask(&server, "PATCH", &format!("{LEASES}/x"), json!({ "spec": { "leaseDurationSeconds": 0 } })).await;
     assert_eq!(patched.code, 422);
     let causes = &patched.body["details"]["causes"];
     assert_eq!(causes[0]["field"], "spec.leaseDurationSeconds");
@@ -108,10 +86,7 @@ async fn the_log_says_what_was_written_into_a_lease() {
     ask(&server, "POST", LEASES, lease("b")).await;
     let log = server.write_log();
     let written = log[0].lease.as_ref().expect("what was written");
-    assert_eq!(
-        (written.holder_identity.as_str(), written.lease_transitions),
-        ("a", Some(1))
-    );
+    assert_eq!((written.holder_identity.as_str(), written.lease_transitions), ("a", Some(1)));
     assert_eq!(written.lease_duration_seconds, Some(15));
     assert_eq!(written.renew_time.as_deref(), Some("2026-01-02T03:04:05.678901Z"));
     assert_eq!(log[0].name.as_deref(), Some("x"));

@@ -13,11 +13,7 @@ fn map(name: &str, value: &str) -> Value {
 
 async fn assert_said(server: &ApiServer, method: &str, path: &str, body: &Value, code: u16, said: &str) {
     let answer = ask(server, method, path, body).await;
-    assert_eq!(
-        (answer.code, answer.said().as_str()),
-        (code, said),
-        "{method} {path}"
-    );
+    assert_eq!((answer.code, answer.said().as_str()), (code, said), "{method} {path}");
 }
 
 #[tokio::test]
@@ -42,11 +38,7 @@ async fn conflicts() {
          and then recreated"
     );
     assert_said(&server, "DELETE", X, &options, 409, &format!("{cannot}{said}")).await;
-    assert_eq!(
-        ask(&server, "GET", X, "").await.body["data"]["k"],
-        "2",
-        "nothing of this had an effect"
-    );
+    assert_eq!(ask(&server, "GET", X, "").await.body["data"]["k"], "2", "nothing of this had an effect");
     let options = json!({ "preconditions": { "uid": uid, "resourceVersion": "3" } });
     assert_eq!(ask(&server, "DELETE", X, options).await.code, 200);
 }
@@ -93,13 +85,7 @@ async fn what_is_not_there() {
         assert_said(&server, "PUT", path, &json!({}), 404, said).await;
     }
     let said = "MethodNotAllowed: the server does not allow this method on the requested resource";
-    for (method, path) in [
-        ("POST", X),
-        ("PUT", MAPS),
-        ("PATCH", MAPS),
-        ("POST", "/healthz"),
-        ("get", X),
-    ] {
+    for (method, path) in [("POST", X), ("PUT", MAPS), ("PATCH", MAPS), ("POST", "/healthz"), ("get", X)] {
         assert_said(&server, method, path, &json!({}), 405, said).await;
     }
     assert_eq!(ask(&server, "GET", "/readyz", "").await.code, 200);
@@ -115,27 +101,11 @@ async fn reviews_are_answered_and_stored_nowhere() {
     assert_eq!(review.body["status"]["user"]["username"], "bob");
     assert_eq!(ask(&server, "POST", path, json!({})).await.code, 400);
     assert_eq!(ask(&server, "GET", path, "").await.code, 405);
-    let me = ask(
-        &server,
-        "POST",
-        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
-        json!({}),
-    )
-    .await;
+    let me = ask(&server, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).await;
     assert_eq!(me.body["status"]["userInfo"]["username"], "a");
-    let may = ask(
-        &server,
-        "POST",
-        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        json!({}),
-    )
-    .await;
+    let may = ask(&server, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json!({})).await;
     assert_eq!(may.body["status"]["allowed"], true);
-    let log: Vec<_> = server
-        .write_log()
-        .iter()
-        .map(|it| (it.resource.clone(), it.status))
-        .collect();
+    let log: Vec<_> = server.write_log().iter().map(|it| (it.resource.clone(), it.status)).collect();
     assert_eq!(log[0], ("tokenreviews".into(), 201));
     assert_eq!(log[1], ("tokenreviews".into(), 400));
 }
@@ -144,15 +114,9 @@ async fn reviews_are_answered_and_stored_nowhere() {
 async fn bodies_are_bounded() {
     let server = ApiServer::new();
     let room = 3 * 1024 * 1024 - map("x", "").to_string().len();
-    assert_eq!(
-        ask(&server, "POST", MAPS, map("x", &"v".repeat(room))).await.code,
-        201
-    );
+    assert_eq!(ask(&server, "POST", MAPS, map("x", &"v".repeat(room))).await.code, 201);
     let refused = ask(&server, "POST", MAPS, map("y", &"v".repeat(room + 1))).await;
-    assert_eq!(
-        refused.said(),
-        "RequestEntityTooLarge: Request entity too large: limit is 3145728"
-    );
+    assert_eq!(refused.said(), "RequestEntityTooLarge: Request entity too large: limit is 3145728");
     assert_eq!(refused.code, 413);
 }
 
@@ -161,20 +125,9 @@ async fn a_test_can_put_there_what_no_server_would_let_in() {
     let server = ApiServer::new();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x";
     assert_eq!(server.edit("thief", path, |_| ()).unwrap_err().code(), 404);
-    server
-        .put(
-            "thief",
-            path,
-            json!({ "spec": { "leaseDurationSeconds": -1 }, "status": 1 }),
-        )
-        .unwrap();
-    let edited = server
-        .edit("thief", path, |it| it["spec"]["holderIdentity"] = "thief".into())
-        .unwrap();
-    assert_eq!(
-        edited["spec"],
-        json!({ "leaseDurationSeconds": -1, "holderIdentity": "thief" })
-    );
+    server.put("thief", path, json!({ "spec": { "leaseDurationSeconds": -1 }, "status": 1 })).unwrap();
+    let edited = server.edit("thief", path, |it| it["spec"]["holderIdentity"] = "thief".into()).unwrap();
+    assert_eq!(edited["spec"], json!({ "leaseDurationSeconds": -1, "holderIdentity": "thief" }));
     server.delete("thief", path).unwrap();
     assert_eq!(server.delete("thief", path).unwrap_err().code(), 404);
     let log = server.write_log();
@@ -183,8 +136,5 @@ async fn a_test_can_put_there_what_no_server_would_let_in() {
         [("create", 201), ("update", 200), ("delete", 200)]
     );
     assert!(log.iter().all(|it| it.user == "thief"));
-    assert_eq!(
-        log[1].lease.as_ref().map(|it| it.holder_identity.as_str()),
-        Some("thief")
-    );
+    assert_eq!(log[1].lease.as_ref().map(|it| it.holder_identity.as_str()), Some("thief"));
 }

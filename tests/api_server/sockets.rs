@@ -31,10 +31,7 @@ async fn until_closed(mut stream: TcpStream) -> String {
 
 fn post(name: &str) -> String {
     let body = json!({ "metadata": { "name": name } }).to_string();
-    format!(
-        "POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
+    format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
 #[tokio::test]
@@ -73,11 +70,7 @@ async fn a_client_that_hangs_up_takes_its_request_back() {
 async fn nonsense_gets_an_error_and_bodies_are_bounded() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
-    assert!(
-        raw(&endpoint, "nonsense\r\n\r\n")
-            .await
-            .starts_with("HTTP/1.1 400")
-    );
+    assert!(raw(&endpoint, "nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
     let big = format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n{{");
     assert!(raw(&endpoint, &big).await.starts_with("HTTP/1.1 413"));
     let short = format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{{");
@@ -91,10 +84,7 @@ async fn nonsense_gets_an_error_and_bodies_are_bounded() {
 /// Opens a watch by hand and reads its head.
 async fn raw_watch(endpoint: &Endpoint) -> TcpStream {
     let mut stream = TcpStream::connect(endpoint.addr()).await.unwrap();
-    stream
-        .write_all(format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes())
-        .await
-        .unwrap();
+    stream.write_all(format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
     let mut head = [0; 15];
     within(stream.read_exact(&mut head)).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200 OK");
@@ -118,19 +108,12 @@ async fn an_endpoint_closes_its_connections_when_it_ends() {
     let server = ApiServer::new();
     let (first, second) = (server.serve().await.unwrap(), server.serve().await.unwrap());
     assert_ne!(first.addr(), second.addr());
-    let (watching, idle) = (
-        raw_watch(&first).await,
-        TcpStream::connect(first.addr()).await.unwrap(),
-    );
+    let (watching, idle) = (raw_watch(&first).await, TcpStream::connect(first.addr()).await.unwrap());
     let other = raw_watch(&second).await;
     assert_eq!(server.open_watches(), 2);
     let addr = first.addr();
     first.shutdown().await;
-    assert_eq!(
-        server.open_watches(),
-        1,
-        "the watch has ended with its connection"
-    );
+    assert_eq!(server.open_watches(), 1, "the watch has ended with its connection");
     until_closed(watching).await;
     assert_eq!(until_closed(idle).await, "");
     assert!(TcpStream::connect(addr).await.is_err());
@@ -149,11 +132,7 @@ async fn a_watch_ends_properly_or_in_the_middle_of_a_line() {
     let cut = raw_watch(&endpoint).await;
     assert_eq!(server.break_watches(|_| true, Break::Cut), 1);
     let rest = until_closed(cut).await;
-    assert_eq!(
-        (rest.contains("MODIFIED"), rest.contains("0\r\n\r\n")),
-        (true, false),
-        "{rest:?}"
-    );
+    assert_eq!((rest.contains("MODIFIED"), rest.contains("0\r\n\r\n")), (true, false), "{rest:?}");
 }
 
 #[tokio::test]
@@ -166,8 +145,5 @@ async fn lines_of_a_watch_are_sent_as_they_happen() {
     assert!(seen.contains("transfer-encoding: chunked"), "{seen}");
     let line = seen.lines().find(|it| it.starts_with('{')).expect("an event");
     let event: Value = serde_json::from_str(line).unwrap();
-    assert_eq!(
-        (&event["type"], &event["object"]["metadata"]["name"]),
-        (&json!("ADDED"), &json!("x"))
-    );
+    assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!("x")));
 }

@@ -45,10 +45,7 @@ impl Answer {
     }
 
     pub(crate) fn version(&self) -> String {
-        self.body["metadata"]["resourceVersion"]
-            .as_str()
-            .expect("a version")
-            .to_owned()
+        self.body["metadata"]["resourceVersion"].as_str().expect("a version").to_owned()
     }
 }
 
@@ -59,11 +56,7 @@ pub(crate) async fn send(
     path: &str,
     body: impl ToString,
 ) -> Result<Response<ApiBody>, BoxError> {
-    let content_type = if method == "PATCH" {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
+    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder()
         .method(method)
         .uri(path)
@@ -77,11 +70,7 @@ pub(crate) async fn read(response: Response<ApiBody>) -> Answer {
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.expect("a whole body").to_bytes();
     let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    Answer {
-        code: parts.status.as_u16(),
-        headers: parts.headers,
-        body,
-    }
+    Answer { code: parts.status.as_u16(), headers: parts.headers, body }
 }
 
 /// Sends as the user `a`, and reads the answer.
@@ -98,9 +87,7 @@ pub(crate) async fn watch(server: &ApiServer, path: &str) -> Watch {
 impl Watch {
     /// The next event; waits at most two minutes of tokio's time.
     pub(crate) async fn next(&mut self) -> Next {
-        match tokio::time::timeout(Duration::from_secs(120), self.0.frame())
-            .await
-            .expect("an event in time")
+        match tokio::time::timeout(Duration::from_secs(120), self.0.frame()).await.expect("an event in time")
         {
             None => Next::End,
             Some(Err(_)) => Next::Broken,
@@ -120,12 +107,11 @@ impl Watch {
     /// The next event as `TYPE name`.
     pub(crate) async fn brief(&mut self) -> String {
         match self.next().await {
-            Next::Event(kind, object) => format!(
-                "{kind} {}",
-                object["metadata"]["name"].as_str().unwrap_or_default()
-            )
-            .trim_end()
-            .to_owned(),
+            Next::Event(kind, object) => {
+                format!("{kind} {}", object["metadata"]["name"].as_str().unwrap_or_default())
+                    .trim_end()
+                    .to_owned()
+            }
             other => format!("{other:?}"),
         }
     }

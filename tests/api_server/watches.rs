@@ -9,20 +9,13 @@ use tokio::time::Instant;
 use crate::support::{MAPS, Next, ask, watch};
 
 async fn make(server: &ApiServer, name: &str) -> String {
-    ask(
-        server,
-        "POST",
-        MAPS,
-        json!({ "metadata": { "name": name, "labels": { "app": "x" } } }),
-    )
-    .await
-    .version()
+    ask(server, "POST", MAPS, json!({ "metadata": { "name": name, "labels": { "app": "x" } } }))
+        .await
+        .version()
 }
 
 async fn set(server: &ApiServer, name: &str, patch: Value) -> String {
-    ask(server, "PATCH", &format!("{MAPS}/{name}"), patch)
-        .await
-        .version()
+    ask(server, "PATCH", &format!("{MAPS}/{name}"), patch).await.version()
 }
 
 #[tokio::test]
@@ -35,15 +28,11 @@ async fn without_a_version_it_shows_what_is_there_and_goes_on() {
         make(&server, "b").await;
         assert_eq!(watch.brief().await, "ADDED b");
         let version = set(&server, "b", json!({ "data": { "k": "v" } })).await;
-        let Next::Event(kind, object) = watch.next().await else {
-            panic!("an event")
-        };
+        let Next::Event(kind, object) = watch.next().await else { panic!("an event") };
         assert_eq!((kind.as_str(), &object["data"]["k"]), ("MODIFIED", &json!("v")));
         assert_eq!(object["metadata"]["resourceVersion"], version);
         ask(&server, "DELETE", &format!("{MAPS}/b"), "").await;
-        let Next::Event(kind, object) = watch.next().await else {
-            panic!("an event")
-        };
+        let Next::Event(kind, object) = watch.next().await else { panic!("an event") };
         assert_eq!((kind.as_str(), &object["data"]["k"]), ("DELETED", &json!("v")));
         let version = |it: &str| it.parse::<u64>().unwrap();
         assert_eq!(
@@ -83,9 +72,7 @@ async fn an_old_version_gets_410_as_an_event() {
     make(&server, "d").await;
     assert_eq!(kept.brief().await, "ADDED d", "an open watch is not touched");
     let mut late = watch(&server, &format!("{MAPS}?watch=true&resourceVersion={first}")).await;
-    let Next::Event(kind, status) = late.next().await else {
-        panic!("an event")
-    };
+    let Next::Event(kind, status) = late.next().await else { panic!("an event") };
     assert_eq!(
         (kind.as_str(), &status["code"], &status["reason"]),
         ("ERROR", &json!(410), &json!("Expired"))
@@ -108,17 +95,9 @@ async fn a_streaming_list_ends_with_its_bookmark() {
         "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
     let mut stream = watch(&server, &format!("{MAPS}?{options}")).await;
     assert_eq!(stream.brief().await, "ADDED a");
-    let Next::Event(kind, object) = stream.next().await else {
-        panic!("an event")
-    };
-    assert_eq!(
-        (kind.as_str(), &object["kind"]),
-        ("BOOKMARK", &json!("ConfigMap"))
-    );
-    assert_eq!(
-        object["metadata"]["annotations"]["k8s.io/initial-events-end"],
-        "true"
-    );
+    let Next::Event(kind, object) = stream.next().await else { panic!("an event") };
+    assert_eq!((kind.as_str(), &object["kind"]), ("BOOKMARK", &json!("ConfigMap")));
+    assert_eq!(object["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
     assert_eq!(object["metadata"]["resourceVersion"], "2");
     make(&server, "b").await;
     assert_eq!(stream.brief().await, "ADDED b");
@@ -136,17 +115,10 @@ async fn a_streaming_list_ends_with_its_bookmark() {
         ("sendInitialEvents=true", 422),
         ("resourceVersion=x", 400),
         ("resourceVersion=99", 504),
-        (
-            "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99",
-            504,
-        ),
+        ("watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99", 504),
         ("labelSelector=a(", 400),
     ] {
-        assert_eq!(
-            ask(&server, "GET", &format!("{MAPS}?{query}"), "").await.code,
-            code,
-            "{query}"
-        );
+        assert_eq!(ask(&server, "GET", &format!("{MAPS}?{query}"), "").await.code, code, "{query}");
     }
 }
 
@@ -154,56 +126,26 @@ async fn a_streaming_list_ends_with_its_bookmark() {
 async fn selectors_turn_changes_into_what_the_watch_sees() {
     let server = ApiServer::new();
     let mut labelled = watch(&server, &format!("{MAPS}?watch=true&labelSelector=app%3Dx")).await;
-    let mut named = watch(
-        &server,
-        &format!("{MAPS}?watch=true&fieldSelector=metadata.name%3Db"),
-    )
-    .await;
+    let mut named = watch(&server, &format!("{MAPS}?watch=true&fieldSelector=metadata.name%3Db")).await;
     let mut elsewhere = watch(&server, "/api/v1/namespaces/other/configmaps?watch=true").await;
     make(&server, "a").await;
-    set(
-        &server,
-        "a",
-        json!({ "metadata": { "labels": { "app": "y" } }, "data": { "k": "new" } }),
-    )
-    .await;
+    set(&server, "a", json!({ "metadata": { "labels": { "app": "y" } }, "data": { "k": "new" } })).await;
     set(&server, "a", json!({ "data": { "k": "unseen" } })).await;
     make(&server, "b").await;
     set(&server, "a", json!({ "metadata": { "labels": { "app": "x" } } })).await;
     assert_eq!(labelled.brief().await, "ADDED a");
-    let Next::Event(kind, object) = labelled.next().await else {
-        panic!("an event")
-    };
-    assert_eq!(
-        (kind.as_str(), &object["data"]),
-        ("DELETED", &Value::Null),
-        "it left as it was last seen"
-    );
+    let Next::Event(kind, object) = labelled.next().await else { panic!("an event") };
+    assert_eq!((kind.as_str(), &object["data"]), ("DELETED", &Value::Null), "it left as it was last seen");
     assert_eq!(object["metadata"]["resourceVersion"], "3");
     assert_eq!(labelled.brief().await, "ADDED b");
     assert_eq!(labelled.brief().await, "ADDED a");
     assert_eq!(named.brief().await, "ADDED b");
-    ask(
-        &server,
-        "POST",
-        "/api/v1/namespaces/other/configmaps",
-        json!({ "metadata": { "name": "z" } }),
-    )
-    .await;
+    ask(&server, "POST", "/api/v1/namespaces/other/configmaps", json!({ "metadata": { "name": "z" } })).await;
     assert_eq!(elsewhere.brief().await, "ADDED z");
     let mut legacy = watch(&server, "/api/v1/watch/namespaces/default/configmaps/b").await;
     assert_eq!(legacy.brief().await, "ADDED b");
-    ask(
-        &server,
-        "DELETE",
-        "/api/v1/watch/namespaces/default/configmaps/b",
-        "",
-    )
-    .await;
-    assert!(
-        server.object(&format!("{MAPS}/b")).is_some(),
-        "nothing is deleted under that prefix"
-    );
+    ask(&server, "DELETE", "/api/v1/watch/namespaces/default/configmaps/b", "").await;
+    assert!(server.object(&format!("{MAPS}/b")).is_some(), "nothing is deleted under that prefix");
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,13 +156,8 @@ async fn bookmarks_come_each_minute_behind_the_events_they_cover() {
     tokio::time::advance(Duration::from_secs(61)).await;
     make(&server, "a").await;
     assert_eq!(watch.brief().await, "ADDED a");
-    let Next::Event(kind, object) = watch.next().await else {
-        panic!("an event")
-    };
-    assert_eq!(
-        (kind.as_str(), &object["metadata"]["resourceVersion"]),
-        ("BOOKMARK", &json!("2"))
-    );
+    let Next::Event(kind, object) = watch.next().await else { panic!("an event") };
+    assert_eq!((kind.as_str(), &object["metadata"]["resourceVersion"]), ("BOOKMARK", &json!("2")));
     assert_eq!(watch.brief().await, "BOOKMARK");
     assert_eq!(start.elapsed().as_secs(), 120);
 }
