@@ -29,7 +29,12 @@ fn an_upgrade_is_a_connection_in_whatever_header_it_is_asked_for() {
         (&["keep-alive", "close"], false),
         (&["upgrad"], false),
     ] {
-        for uri in ["/api/v1/pods", "/api/v1/nodes/n/proxy", "/healthz", "/api/v1/nodes/n"] {
+        for uri in [
+            "/apis/example.com/v1/things",
+            "/api/v1/nodes/n/proxy",
+            "/healthz",
+            "/apis/metrics.k8s.io/v1/nodes/n",
+        ] {
             let mut request = Request::get(uri).header(UPGRADE, "websocket").body(()).unwrap();
             for header in headers {
                 request.headers_mut().append(CONNECTION, header.parse().unwrap());
@@ -41,6 +46,27 @@ fn an_upgrade_is_a_connection_in_whatever_header_it_is_asked_for() {
             let later = RequestInfo::from_parts(request.method(), request.uri(), upgrade);
             assert_eq!((later.is_read(), later.verb()), (info.is_read(), info.verb()));
         }
+    }
+}
+
+/// The server grants such a wish for a watch or a log at most.
+#[test]
+fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
+    for (method, uri, verb, reads) in [
+        (Method::GET, "/api/v1/pods", Verb::List, true),
+        (Method::GET, "/apis/apps/v1/deployments?watch=1", Verb::Watch, true),
+        (Method::GET, "/api/v1/namespaces/a/pods/p/log?follow=true", Verb::Get, true),
+        (Method::HEAD, "/apis/batch/v1/namespaces/a/jobs/exec", Verb::Get, true),
+        (Method::POST, "/api/v1/namespaces/a/pods", Verb::Connect, false),
+        (Method::GET, "/api/v1/namespaces/a/pods/p/exec", Verb::Connect, false),
+        (Method::GET, "/api/v1/proxy/namespaces/a/pods/p", Verb::Proxy, false),
+        (Method::GET, "/apis/apps.example.com/v1/deployments", Verb::Connect, false),
+        (Method::GET, "/api/v1/namespaces/a//pods", Verb::Unknown, false),
+        (Method::OPTIONS, "/api/v1/pods", Verb::Connect, false),
+    ] {
+        let uri = Uri::from_static(uri);
+        let info = RequestInfo::from_parts(&method, &uri, true);
+        assert_eq!((info.verb(), info.is_read()), (verb, reads), "{method} {uri}");
     }
 }
 
@@ -205,7 +231,8 @@ proptest! {
         if let (Ok(method), Ok(uri)) = (Method::from_bytes(method.as_bytes()), Uri::try_from(uri)) {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);
             let said = format!("{info:?} {} {} {:?} {:?}", info.verb(), info.target(), info.name(), info.namespace());
-            prop_assert!(!info.is_read() || READS.contains(&method) && !upgrade, "{said}");
+            prop_assert!(!info.is_read() || READS.contains(&method), "{said}");
+            prop_assert!(!info.is_read() || !upgrade || info.is_resource(), "{said}");
         }
     }
 

@@ -184,7 +184,7 @@ fn exec() {
     );
     let policy = Policy::strict().allow(Preset::Exec);
     assert!(permits(&policy, "GET ~/pods/web-0/exec", true));
-    assert!(!permits(&policy, "GET ~/pods/web-0", true));
+    assert!(!permits(&policy, "GET /apis/example.com/v1/pods/web-0", true));
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //!    `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
 //! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
 //! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
-//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged.
+//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
+//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log.
 //! 5. **What does not parse is no read.** The server decodes a path before it takes it apart, so a segment that says
 //!    *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`, `-`, `_`), while a segment that
 //!    says *which one* may hold what an encoder makes of a name (`system%3Anode`). Empty segments, segments of dots,
@@ -84,10 +85,13 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most requests that are no reads need no look at the path.
-        if self.upgrade || !matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        if !matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS) {
             return false;
         }
         let parts = self.parts();
+        if self.upgrade && !upgrade::is_ignored(self.method, &parts) {
+            return false;
+        }
         match parts.kind {
             Kind::Resource => {
                 *self.method != Method::OPTIONS

@@ -10,7 +10,7 @@ use super::query;
 /// What a request does, in the words of Kubernetes' authorization.
 ///
 /// It is the API server's own verb, with these exceptions, each of which makes a follower's request a mutation:
-/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade, are
+/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade (unless it is ignored), are
 ///   [`Connect`](Verb::Connect) whatever their method (the server says `get` for a `GET`);
 /// - below the legacy `/watch/` prefix the method decides (the server says `watch` even for a `DELETE`);
 /// - what cannot be parsed, and a method that the API does not use there, is [`Unknown`](Verb::Unknown).
@@ -94,7 +94,7 @@ pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, parts: &Pa
         Kind::Unparsed => Verb::Unknown,
         _ if !known => Verb::Unknown,
         Kind::Resource if parts.prefix == Prefix::Proxy => Verb::Proxy,
-        _ if upgrade => Verb::Connect,
+        _ if upgrade && !super::upgrade::is_ignored(method, parts) => Verb::Connect,
         Kind::Resource if parts.connection != Connection::None => Verb::Connect,
         Kind::Resource => on_resource(method, query, parts),
         Kind::NonResource => on_path(method),
