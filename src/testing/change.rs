@@ -26,15 +26,15 @@ pub(super) fn create(
     if !text(&object, "resourceVersion").is_empty() {
         return Err(Refusal::version_on_create());
     }
-    let name = match (target.name.as_deref(), text(&object, "name"), text(&object, "generateName")) {
-        (Some(name), ..) => name.to_owned(),
-        (None, "", "") => {
+    let in_path = target.name.as_deref().unwrap_or_default();
+    let name = match (in_path, text(&object, "name"), text(&object, "generateName")) {
+        ("", "", "") => {
             let kind = kind_of(collection, &object);
             let cause = Cause::required("metadata.name", "name or generateName is required");
             return Err(Refusal::invalid(&kind, collection, "", &[cause]));
         }
-        (None, "", prefix) => store.ids.name(prefix),
-        (None, name, _) => name.to_owned(),
+        ("", "", prefix) => store.ids.name(prefix),
+        ("", name, _) | (name, ..) => name.to_owned(),
     };
     let namespace = target.namespace.clone().unwrap_or_default();
     let key = Key { collection: collection.clone(), namespace, name };

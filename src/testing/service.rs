@@ -108,9 +108,7 @@ impl Body for ApiBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectionDropped>>> {
         match &mut self.get_mut().0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Inner::Watch(watch) => {
-                watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data).map_err(Into::into)))
-            }
+            Inner::Watch(watch) => watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data))),
         }
     }
 

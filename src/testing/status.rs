@@ -130,17 +130,15 @@ impl Refusal {
     pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
         let Target { collection, namespace, name, .. } = target;
         let name = name.as_deref().unwrap_or_default();
-        let mut message = format!(
-            "{collection} \"{name}\" is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\"",
+        let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
+        let place = match namespace {
+            Some(namespace) => format!("in the namespace \"{namespace}\""),
+            None => "at the cluster scope".to_owned(),
+        };
+        let message = format!(
+            "{collection}{quoted} is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\" {place}",
             collection.resource, collection.group,
         );
-        match namespace {
-            Some(namespace) => message.push_str(&format!(" in the namespace \"{namespace}\"")),
-            None => message.push_str(" at the cluster scope"),
-        }
-        if name.is_empty() {
-            message = message.replacen(" \"\" is forbidden", " is forbidden", 1);
-        }
         Self::new(403, "Forbidden", message).about(collection, name)
     }
 

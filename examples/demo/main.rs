@@ -1,0 +1,4 @@
+//! x
+fn main() {
+    let _ = kube_leader_gate::testing::ApiServer::new();
+}
