@@ -1,0 +1,76 @@
+//! The verdict as tables.
+
+use crate::{
+    acts::ACTS,
+    stage::Stage,
+    verdict::{Handover, Row, Since, Verdict},
+};
+use std::{fmt::Write, time::Duration};
+
+/// How many offences are told one by one.
+const TOLD: usize = 10;
+
+/// The tables, and what they mean.
+pub fn report(stage: &Stage, verdict: &Verdict) -> String {
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let _ = write(&mut text, stage, verdict);
+    text
+}
+
+fn write(out: &mut String, stage: &Stage, verdict: &Verdict) -> std::fmt::Result {
+    writeln!(out, "Judged by {}.", stage.evidence)?;
+    writeln!(out)?;
+    writeln!(out, "            writes seen by the server     stopped by the gate")?;
+    writeln!(out, "replica     admitted  by a non-holder     rejected   cut off     failed     reads")?;
+    for Row { name, admitted, by_non_holder, counts } in &verdict.rows {
+        writeln!(
+            out,
+            "{name:<10} {admitted:>9} {by_non_holder:>16} {:>12} {:>9} {:>10} {:>9}",
+            counts.rejected, counts.cut_off, counts.failed, counts.reads
+        )?;
+    }
+    writeln!(out)?;
+    writeln!(out, "act                   from      to         lease taken   first write  after")?;
+    for it in &verdict.handovers {
+        let act = ACTS.get(it.act).map_or("", |act| act.title);
+        let from = it.from.as_deref().unwrap_or("-");
+        let number = it.act + 1;
+        let (taken, first_write) = (taken(it), it.first_write.map_or("-".to_owned(), millis));
+        let since = words(it.since);
+        writeln!(out, "{number} {act:<19} {from:<9} {:<9} {taken:>12} {first_write:>13}  {since}", it.to)?;
+    }
+    writeln!(out)?;
+    if let Some(latest) = verdict.overtaken.iter().max() {
+        writeln!(
+            out,
+            "{} writes of the holder crossed the theft or the deletion on their way, the last {} after it.",
+            verdict.overtaken.len(),
+            millis(*latest)
+        )?;
+    }
+    for offence in verdict.offences.iter().take(TOLD) {
+        writeln!(out, "OFFENCE: {offence}")?;
+    }
+    writeln!(out, "writes by a non-holder: {}", verdict.offences.len())
+}
+
+fn taken(handover: &Handover) -> String {
+    if handover.since == Since::Theft { "-".to_owned() } else { millis(handover.taken) }
+}
+
+fn words(since: Since) -> &'static str {
+    match since {
+        Since::Start => "the start",
+        Since::Release => "the release",
+        Since::RunOut => "the lease's end",
+        Since::Deletion => "the deletion",
+        Since::ApiBack => "the API's return",
+        Since::Theft => "",
+    }
+}
+
+/// Milliseconds, for reading.
+pub fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}
