@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// For those who watch: how long things stay as they are.
-const SCENE: Duration = Duration::from_millis(1300);
+const SCENE: Duration = Duration::from_secs(2);
 
 pub struct Act {
     pub title: &'static str,
@@ -22,16 +22,16 @@ pub struct Act {
 pub const ACTS: [Act; 7] = [
     Act {
         title: "election",
-        story: "Three replicas start. One gets the Lease; the gates of the others stay closed.",
+        story: "Three replicas start. One gets the Lease; the others' gates stay closed.",
     },
     Act {
         title: "graceful handover",
-        story: "The leader is told to stop: it ends its work, closes its gate, then gives the Lease up.",
+        story: "The leader is told to stop: it ends its work, closes its gate, then lets go.",
     },
     Act { title: "crash", story: "The leader vanishes without a word. Its Lease has to run out first." },
     Act {
         title: "frozen leader",
-        story: "The leader's thread stands still past its Lease, then wakes and goes on trying to write.",
+        story: "The leader's thread stands still past its Lease, then wakes and tries to write.",
     },
     Act {
         title: "theft",
@@ -43,7 +43,7 @@ pub const ACTS: [Act; 7] = [
     },
     Act {
         title: "API outage",
-        story: "The API is gone for longer than the renew deadline: the gate closes by itself.",
+        story: "The API is gone for longer than the deadline: the gate closes by itself.",
     },
 ];
 

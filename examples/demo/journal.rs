@@ -99,7 +99,6 @@ impl Pages {
         let (Some(a), Some(b)) = (then.lanes.get(lane), now.lanes.get(lane)) else {
             return Counts::default();
         };
-        let millis = u64::try_from((now.at - then.at).as_millis()).unwrap_or(u64::MAX).max(1);
-        b.counts.since(&a.counts).per(millis)
+        b.counts.since(&a.counts).per(now.at.saturating_sub(then.at))
     }
 }

@@ -21,24 +21,24 @@ pub fn report(stage: &Stage, verdict: &Verdict) -> String {
 fn write(out: &mut String, stage: &Stage, verdict: &Verdict) -> std::fmt::Result {
     writeln!(out, "Judged by {}.", stage.evidence)?;
     writeln!(out)?;
-    writeln!(out, "            writes seen by the server     stopped by the gate")?;
-    writeln!(out, "replica     admitted  by a non-holder     rejected   cut off     failed     reads")?;
+    writeln!(out, "         writes seen by the server     stopped by the gate")?;
+    writeln!(out, "replica  admitted  by a non-holder     rejected   cut off    failed     reads")?;
     for Row { name, admitted, by_non_holder, counts } in &verdict.rows {
         writeln!(
             out,
-            "{name:<10} {admitted:>9} {by_non_holder:>16} {:>12} {:>9} {:>10} {:>9}",
+            "{name:<7} {admitted:>9} {by_non_holder:>16} {:>12} {:>9} {:>9} {:>9}",
             counts.rejected, counts.cut_off, counts.failed, counts.reads
         )?;
     }
     writeln!(out)?;
-    writeln!(out, "act                   from      to         lease taken   first write  after")?;
+    writeln!(out, "act                 from      to        lease taken  first write  after")?;
     for it in &verdict.handovers {
         let act = ACTS.get(it.act).map_or("", |act| act.title);
         let from = it.from.as_deref().unwrap_or("-");
         let number = it.act + 1;
         let (taken, first_write) = (taken(it), it.first_write.map_or("-".to_owned(), millis));
         let since = words(it.since);
-        writeln!(out, "{number} {act:<19} {from:<9} {:<9} {taken:>12} {first_write:>13}  {since}", it.to)?;
+        writeln!(out, "{number} {act:<17} {from:<9} {:<9} {taken:>11} {first_write:>12}  {since}", it.to)?;
     }
     writeln!(out)?;
     if let Some(latest) = verdict.overtaken.iter().max() {

@@ -1,4 +1,4 @@
-//! Where the demo plays: a Lease and a ConfigMap of its own, on the in-process API server or in a cluster.
+//! Where the demo plays: a Lease and a `ConfigMap` of its own, on the in-process API server or in a cluster.
 
 use crate::{Failure, proxy::Proxy, witness::Witness, workload::Pace};
 use k8s_openapi::{
@@ -40,7 +40,15 @@ pub struct Stage {
 
 enum World {
     Local { server: ApiServer, endpoint: Endpoint, _side_door: Endpoint },
-    Cluster { config: Box<Config>, line: Option<Proxy>, witness: Option<Witness> },
+    Cluster(Box<Cluster>),
+}
+
+struct Cluster {
+    config: Config,
+    /// None where the replicas cannot be cut off.
+    line: Option<Proxy>,
+    /// None until there is something to watch.
+    witness: Option<Witness>,
 }
 
 /// What a replica needs to know.
@@ -67,7 +75,7 @@ impl Stage {
                 Duration::from_secs(2),
                 Duration::from_millis(400),
             )?,
-            place: format!("in-process API server on {}", endpoint.addr()),
+            place: format!("in-process API server, port {}", endpoint.addr().port()),
             evidence: "the server's write log",
             pace: Pace { read: Duration::from_millis(10), write: Duration::from_millis(4) },
             ..Self::over(config, World::Local { server, endpoint, _side_door: side_door })?
@@ -79,7 +87,7 @@ impl Stage {
     pub async fn cluster() -> Result<Self, Failure> {
         let config = Config::infer().await?;
         let line = Proxy::before(&config).await?;
-        let world = World::Cluster { config: Box::new(config.clone()), line, witness: None };
+        let world = World::Cluster(Box::new(Cluster { config: config.clone(), line, witness: None }));
         let mut stage = Self {
             // Time for TLS and a network.
             timing: LeaseTiming::new(
@@ -93,16 +101,18 @@ impl Stage {
             ..Self::over(config, world)?
         };
         stage = stage.set_up().await?;
-        let watching = Witness::new(stage.leases.clone(), stage.objects.clone(), &stage.object).await;
-        match (watching, &mut stage.world) {
-            (Ok(watching), World::Cluster { witness, .. }) => *witness = Some(watching),
-            (Err(error), _) => {
-                stage.clean_up().await?;
-                return Err(error);
+        match Witness::new(stage.leases.clone(), stage.objects.clone(), &stage.object).await {
+            Ok(witness) => {
+                if let World::Cluster(cluster) = &mut stage.world {
+                    cluster.witness = Some(witness);
+                }
+                Ok(stage)
             }
-            (Ok(_), World::Local { .. }) => {}
+            Err(error) => {
+                stage.clean_up().await?;
+                Err(error)
+            }
         }
-        Ok(stage)
     }
 
     fn over(config: Config, world: World) -> Result<Self, Failure> {
@@ -147,8 +157,10 @@ impl Stage {
     pub fn role(&self, name: &'static str) -> Role {
         let config = match &self.world {
             World::Local { endpoint, .. } => endpoint.config(name),
-            World::Cluster { config, line: Some(line), .. } => line.config(config),
-            World::Cluster { config, line: None, .. } => Config::clone(config),
+            World::Cluster(cluster) => match &cluster.line {
+                Some(line) => line.config(&cluster.config),
+                None => cluster.config.clone(),
+            },
         };
         Role {
             name,
@@ -194,8 +206,10 @@ impl Stage {
         match &self.world {
             World::Local { endpoint, .. } if cut => endpoint.pause().await,
             World::Local { endpoint, .. } => endpoint.resume().await,
-            World::Cluster { line: Some(line), .. } => line.cut(cut),
-            World::Cluster { line: None, .. } => return false,
+            World::Cluster(cluster) => match &cluster.line {
+                Some(line) => line.cut(cut),
+                None => return false,
+            },
         }
         true
     }
@@ -204,8 +218,10 @@ impl Stage {
     pub async fn write_log(&self) -> Result<Vec<WriteRecord>, Failure> {
         match &self.world {
             World::Local { server, .. } => Ok(server.write_log()),
-            World::Cluster { witness: Some(witness), .. } => witness.write_log().await,
-            World::Cluster { witness: None, .. } => Ok(Vec::new()),
+            World::Cluster(cluster) => match &cluster.witness {
+                Some(witness) => witness.write_log().await,
+                None => Ok(Vec::new()),
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     replica::State,
     report::millis,
     stage::{OUTSIDER, Stage},
-    verdict::{Handover, Verdict},
+    verdict::{Handover, Since, Verdict},
 };
 use std::{
     fmt::{self, Write},
@@ -30,13 +30,14 @@ const BUCKET: Duration = Duration::from_millis(250);
 // Okabe and Ito's colours: told apart by everybody.
 const OPEN: &str = "#0072b2";
 const CLOSED: &str = "#c8c8c8";
-const FROZEN: &str = "url(#frozen)";
+const FROZEN_OPEN: &str = "url(#open)";
+const FROZEN: &str = "url(#closed)";
 const REJECTED: &str = "#d55e00";
 
-const STYLE: &str = "text{font:12px ui-sans-serif,system-ui,sans-serif;fill:#24292f}\
+const STYLE: &str = "text{font:11.5px ui-sans-serif,system-ui,sans-serif;fill:#24292f}\
     .b{font-weight:600}.m{text-anchor:middle}.s{font-size:11px;fill:#57606a}\
     .w{fill:#0072b2;fill-opacity:.3;stroke:#0072b2}.r{fill:none;stroke:#d55e00;stroke-width:1.5}";
-const FROZEN_PATTERN: &str = r##"<defs><pattern id="frozen" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="7" height="7" fill="#fbe3ac"/><rect width="3" height="7" fill="#e69f00"/></pattern></defs>"##;
+const STRIPES: &str = r##"width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="7" height="7" fill="#e69f00"/><rect width="3.5" height="7""##;
 
 struct Picture<'a> {
     journal: &'a Journal,
@@ -66,7 +67,7 @@ impl Picture<'_> {
         );
         writeln!(
             out,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>Three replicas share one Lease: {summary}</title><style>{STYLE}</style>{FROZEN_PATTERN}"#
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>Three replicas share one Lease: {summary}</title><style>{STYLE}</style><defs><pattern id="open" {STRIPES} fill="{OPEN}"/></pattern><pattern id="closed" {STRIPES} fill="{CLOSED}"/></pattern></defs>"#
         )?;
         writeln!(
             out,
@@ -134,7 +135,8 @@ impl Picture<'_> {
                 State::Down => continue,
                 State::Leads => (OPEN, BAR),
                 State::Follows => (CLOSED, 6.0),
-                State::Frozen { .. } => (FROZEN, BAR),
+                State::Frozen { gate_open: true } => (FROZEN_OPEN, BAR),
+                State::Frozen { gate_open: false } => (FROZEN, BAR),
             };
             writeln!(
                 out,
@@ -146,27 +148,26 @@ impl Picture<'_> {
         let base = y + BAR + 4.0 + CURVE;
         let written = self.curve(lane, base, |it| it.written);
         let rejected = self.curve(lane, base, |it| it.rejected);
-        let (first, last) = (self.x(Duration::ZERO), WIDTH - RIGHT);
-        writeln!(out, r#"<path class="w" d="M{first:.1} {base:.1}L{written}L{last:.1} {base:.1}Z"/>"#)?;
-        writeln!(out, r#"<path class="r" d="M{rejected}"/>"#)
+        let first = self.x(Duration::ZERO);
+        writeln!(out, r#"<path class="w" d="M{first:.1} {base:.1}{written}V{base:.1}Z"/>"#)?;
+        writeln!(out, r#"<path class="r" d="M{first:.1} {base:.1}{rejected}"/>"#)
     }
 
-    /// The points of a rate over time, the highest rate of all lanes being as high as a curve may be.
+    /// The steps of a rate over time, the highest rate of all lanes being as high as a curve may be.
     fn curve(&self, lane: usize, base: f64, count: impl Fn(&crate::workload::Counts) -> u64) -> String {
         let bucket = |it: &Sample| it.at.as_millis() / BUCKET.as_millis();
         let ends: Vec<&Sample> =
             self.pages.samples.chunk_by(|a, b| bucket(a) == bucket(b)).filter_map(<[_]>::last).collect();
         let rate = |a: &Sample, b: &Sample, lane: usize| {
-            let millis = u64::try_from((b.at - a.at).as_millis()).unwrap_or(u64::MAX).max(1);
-            b.lanes[lane].counts.since(&a.lanes[lane].counts).per(millis)
+            b.lanes[lane].counts.since(&a.lanes[lane].counts).per(b.at.saturating_sub(a.at))
         };
         let all = ends.windows(2).flat_map(|it| (0..NAMES.len()).map(|lane| rate(it[0], it[1], lane)));
         let highest = float(all.map(|it| it.written.max(it.rejected)).max().unwrap_or(1).max(1));
         let points = ends.windows(2).map(|it| {
             let rate = float(count(&rate(it[0], it[1], lane)));
-            format!("{:.0} {:.0}", self.x(it[1].at), base - CURVE * rate / highest)
+            format!("V{:.0}H{:.1}", base - CURVE * rate / highest, self.x(it[1].at))
         });
-        points.collect::<Vec<_>>().join(" ")
+        points.collect()
     }
 
     /// A line from the old leader's lane to the new one's, and how long it took.
@@ -175,8 +176,9 @@ impl Picture<'_> {
         let lane = |name: &str| NAMES.iter().position(|it| *it == name);
         let to = lane(&handover.to);
         let label = match to {
-            Some(_) => millis(handover.taken),
             None => OUTSIDER.to_owned(),
+            Some(_) if handover.since == Since::Start => String::new(),
+            Some(_) => millis(handover.taken),
         };
         let from = handover.from.as_deref().and_then(lane).or(to).unwrap_or_default();
         let (from, to) = (bar(from) + BAR / 2.0, to.map_or(BOTTOM - 6.0, |to| bar(to) + BAR / 2.0));
@@ -209,31 +211,28 @@ impl Picture<'_> {
 fn legend(out: &mut String) -> fmt::Result {
     let y = BOTTOM + 68.0;
     let boxes = [
-        (16.0, OPEN, "leads: gate open"),
-        (150.0, CLOSED, "follows: gate closed"),
-        (300.0, FROZEN, "frozen"),
+        (16, OPEN, "gate open"),
+        (106, CLOSED, "gate closed"),
+        (206, FROZEN_OPEN, "frozen, gate open"),
+        (344, FROZEN, "frozen, closed"),
+        (462, "#b2d4e7", "writes/s"),
     ];
     for (x, fill, meaning) in boxes {
         writeln!(
             out,
-            r#"<rect x="{x}" y="{:.1}" width="16" height="10" fill="{fill}"/><text x="{:.1}" y="{y:.1}">{meaning}</text>"#,
+            r#"<rect x="{x}" y="{:.1}" width="16" height="10" fill="{fill}"/><text x="{}" y="{y:.1}">{meaning}</text>"#,
             y - 9.0,
-            x + 22.0
+            x + 22
         )?;
     }
     writeln!(
         out,
-        r#"<rect x="384" y="{:.1}" width="16" height="10" class="w"/><text x="406" y="{y:.1}">writes/s</text>"#,
-        y - 9.0
-    )?;
-    writeln!(
-        out,
-        r#"<path d="M472 {:.1}h16" stroke="{REJECTED}" stroke-width="1.5"/><text x="494" y="{y:.1}">rejected/s</text>"#,
+        r#"<path d="M548 {:.1}h16" stroke="{REJECTED}" stroke-width="1.5"/><text x="570" y="{y:.1}">rejected/s</text>"#,
         y - 4.0
     )?;
     writeln!(
         out,
-        r##"<circle cx="576" cy="{:.1}" r="4" fill="#fff" stroke="#24292f" stroke-width="1.5"/><text x="586" y="{y:.1}">handover: from the release, the Lease's end, the deletion or the API's return to the acquisition</text>"##,
+        r##"<circle cx="650" cy="{:.1}" r="4" fill="#fff" stroke="#24292f" stroke-width="1.5"/><text x="662" y="{y:.1}">handover, and how long after the Lease was there to be taken</text>"##,
         y - 4.0
     )
 }

@@ -163,13 +163,10 @@ async fn follow<K>(
 {
     let params = WatchParams::default().fields(&format!("metadata.name={name}"));
     loop {
-        let events = match api.watch(&params, &since).await {
-            Ok(events) => events,
+        let Ok(events) = api.watch(&params, &since).await else {
             // Nothing is missed meanwhile: the next one goes on from the same version.
-            Err(_) => {
-                sleep(PAUSE).await;
-                continue;
-            }
+            sleep(PAUSE).await;
+            continue;
         };
         pin_mut!(events);
         while let Some(Ok(event)) = events.next().await {

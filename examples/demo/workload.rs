@@ -73,8 +73,9 @@ impl Counts {
         }
     }
 
-    /// Per second, when this is what came in so many milliseconds.
-    pub fn per(&self, millis: u64) -> Self {
+    /// Per second, when this is what came in that time.
+    pub fn per(&self, time: Duration) -> Self {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let rate = |count: u64| (count * 1000 + millis / 2) / millis;
         Self {
             reads: rate(self.reads),
@@ -95,7 +96,7 @@ pub async fn work(
     counters: &Counters,
     stop: &AtomicBool,
 ) {
-    let reads = async {
+    let reading = async {
         let mut ticks = ticks(pace.read);
         while !stop.load(Ordering::Relaxed) {
             ticks.tick().await;
@@ -106,7 +107,7 @@ pub async fn work(
             counter.fetch_add(1, Ordering::Relaxed);
         }
     };
-    let writes = async {
+    let writing = async {
         let mut ticks = ticks(pace.write);
         let mut attempt = 0_u64;
         while !stop.load(Ordering::Relaxed) {
@@ -118,7 +119,7 @@ pub async fn work(
             counters.outcome(outcome.map(drop)).fetch_add(1, Ordering::Relaxed);
         }
     };
-    tokio::join!(reads, writes);
+    tokio::join!(reading, writing);
 }
 
 impl Counters {

@@ -4,7 +4,7 @@ use crate::{acts::ACTS, cast::NAMES, journal::Journal, replica::State, stage::St
 use std::{fmt::Write, time::Duration};
 
 /// How often each replica's state is told.
-const STATUS: Duration = Duration::from_secs(1);
+const STATUS: Duration = Duration::from_secs(2);
 
 pub struct Lines {
     head: Option<String>,
@@ -15,7 +15,10 @@ pub struct Lines {
 
 impl Lines {
     pub fn new(stage: &Stage) -> Self {
-        let head = format!("kube-leader-gate on the {}\n{}\n", stage.place, stage.timing);
+        let head = format!(
+            "kube-leader-gate: three replicas, one Lease, one writer; {}\n{}\n",
+            stage.place, stage.timing
+        );
         Self { head: Some(head), acts: 0, notes: 0, status: STATUS }
     }
 
@@ -41,7 +44,7 @@ impl Lines {
                 writeln!(out, "{:>6.2}s  {note}", at.as_secs_f64())?;
             }
             let Some(last) = pages.samples.last().filter(|it| it.at >= self.status) else { return Ok(()) };
-            self.status = last.at + STATUS;
+            self.status += STATUS;
             write!(out, "{:>6.2}s ", last.at.as_secs_f64())?;
             for (lane, name) in NAMES.iter().enumerate() {
                 let rates = pages.rates(pages.samples.len() - 1, lane);

@@ -4,7 +4,7 @@
 use crate::{
     acts::ACTS,
     cast::NAMES,
-    journal::{Journal, Pages, SAMPLING},
+    journal::{Journal, Pages, Sample},
     replica::State,
     stage::Stage,
     workload::Counts,
@@ -24,11 +24,11 @@ const COLUMNS: usize = 76;
 /// How many of the latest notes are shown.
 const NOTES: usize = 6;
 
-// Okabe and Ito's colours: told apart by everybody. Each state has a character of its own too.
-const LEADS: Ink = Ink { mark: '█', colour: "\x1b[38;2;0;114;178m" };
-const FOLLOWS: Ink = Ink { mark: '·', colour: "\x1b[38;2;128;128;128m" };
-const FROZEN_OPEN: Ink = Ink { mark: '▓', colour: "\x1b[38;2;230;159;0m" };
-const FROZEN: Ink = Ink { mark: '▒', colour: "\x1b[38;2;230;159;0m" };
+// Close to Okabe and Ito's colours, told apart by everybody. Each state has a character of its own too.
+const LEADS: Ink = Ink { mark: '█', colour: "\x1b[38;5;32m" };
+const FOLLOWS: Ink = Ink { mark: '·', colour: "\x1b[38;5;245m" };
+const FROZEN_OPEN: Ink = Ink { mark: '▓', colour: "\x1b[38;5;214m" };
+const FROZEN: Ink = Ink { mark: '▒', colour: "\x1b[38;5;214m" };
 const DOWN: Ink = Ink { mark: ' ', colour: "" };
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
@@ -95,7 +95,7 @@ impl Live {
         for (lane, name) in NAMES.iter().enumerate() {
             self.lane(out, &pages, lane, name)?;
         }
-        self.ruler(out, journal, &pages)?;
+        ruler(out, journal, &pages)?;
         self.legend(out)?;
         writeln!(out)?;
         let skipped = pages.notes.len().saturating_sub(NOTES);
@@ -137,33 +137,18 @@ impl Live {
         writeln!(out, "{}", self.style(PLAIN))
     }
 
-    /// Where each act has begun, below the strips.
-    fn ruler(&self, out: &mut String, journal: &Journal, pages: &Pages) -> fmt::Result {
-        write!(out, "  ")?;
-        for column in columns(pages) {
-            let (Some(first), Some(last)) = (column.first(), column.last()) else { continue };
-            let span = first.at..last.at + SAMPLING;
-            let act = pages.acts.iter().take(ACTS.len()).rposition(|it| span.contains(&journal.time(*it)));
-            match act {
-                Some(act) => write!(out, "{}", act + 1)?,
-                None => out.push(' '),
-            }
-        }
-        writeln!(out)
-    }
-
     fn legend(&self, out: &mut String) -> fmt::Result {
         let entries = [
             (LEADS, "gate open"),
             (FOLLOWS, "closed"),
-            (FROZEN_OPEN, "frozen, gate open"),
+            (FROZEN_OPEN, "frozen, open"),
             (FROZEN, "frozen, closed"),
         ];
         write!(out, " ")?;
         for (ink, meaning) in entries {
             write!(out, " {}{}{} {meaning}  ", self.style(ink.colour), ink.mark, self.style(PLAIN))?;
         }
-        writeln!(out, "  blank: down")
+        writeln!(out, " blank: down")
     }
 
     fn style(&self, sequence: &'static str) -> &'static str {
@@ -178,8 +163,25 @@ impl Drop for Live {
     }
 }
 
+/// Where each act has begun, below the strips.
+fn ruler(out: &mut String, journal: &Journal, pages: &Pages) -> fmt::Result {
+    write!(out, "  ")?;
+    let mut act = 0;
+    for column in columns(pages) {
+        let end = column.last().map(|it| it.at).unwrap_or_default();
+        let begun = pages.acts.iter().filter(|it| journal.time(**it) <= end).count();
+        if begun == act {
+            out.push(' ');
+        } else {
+            write!(out, "{begun}")?;
+        }
+        act = begun;
+    }
+    writeln!(out)
+}
+
 /// The samples of the latest columns, oldest first. Columns stay where they are in time, so that they do not flicker.
-fn columns(pages: &Pages) -> impl Iterator<Item = &[crate::journal::Sample]> {
+fn columns(pages: &Pages) -> impl Iterator<Item = &[Sample]> {
     let column = |at: Duration| at.as_millis() / COLUMN.as_millis();
     let columns: Vec<_> = pages.samples.chunk_by(move |a, b| column(a.at) == column(b.at)).collect();
     let skipped = columns.len().saturating_sub(COLUMNS);
