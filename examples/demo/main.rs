@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", chain(&*error));
             ExitCode::FAILURE
         }
     }
@@ -107,18 +107,25 @@ async fn perform(
     if !stuck.is_empty() {
         return Err(format!("did not stop in time: {}", stuck.join(", ")).into());
     }
+    if !verdict.offences.is_empty() {
+        return Err("a replica has written without holding the lease".into());
+    }
     match played {
+        Some(played) => played.map(|()| ExitCode::SUCCESS),
         None => {
             say("interrupted\n");
             Ok(INTERRUPTED.into())
         }
-        Some(Err(error)) => Err(error),
-        Some(Ok(())) if verdict.offences.is_empty() => Ok(ExitCode::SUCCESS),
-        Some(Ok(())) => Err("a replica has written without holding the lease".into()),
     }
 }
 
 /// Prints, if there is still somebody to read it: a closed pipe must not keep the stage from being cleaned up.
 fn say(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -7,9 +7,6 @@ use crate::{
 };
 use std::{fmt::Write, time::Duration};
 
-/// How many offences are told one by one.
-const TOLD: usize = 10;
-
 /// The tables, and what they mean.
 pub fn report(stage: &Stage, verdict: &Verdict) -> String {
     let mut text = String::new();
@@ -49,10 +46,10 @@ fn write(out: &mut String, stage: &Stage, verdict: &Verdict) -> std::fmt::Result
             millis(*latest)
         )?;
     }
-    for offence in verdict.offences.iter().take(TOLD) {
-        writeln!(out, "OFFENCE: {offence}")?;
+    for (offence, times) in &verdict.offences {
+        writeln!(out, "OFFENCE, {times} times: {offence}")?;
     }
-    writeln!(out, "writes by a non-holder: {}", verdict.offences.len())
+    writeln!(out, "writes by a non-holder: {}", verdict.offence_count())
 }
 
 fn taken(handover: &Handover) -> String {

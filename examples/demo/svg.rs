@@ -61,7 +61,8 @@ impl Picture<'_> {
     fn draw(&self, out: &mut String, stage: &Stage) -> fmt::Result {
         let admitted: u64 = self.verdict.rows.iter().map(|it| it.admitted).sum();
         let rejected: u64 = self.verdict.rows.iter().map(|it| it.counts.rejected).sum();
-        let offences = self.verdict.offences.len();
+        let offences = self.verdict.offence_count();
+        let (admitted, rejected) = (grouped(admitted), grouped(rejected));
         let summary = format!(
             "{admitted} writes admitted, {rejected} rejected, {offences} by a replica that did not hold the Lease"
         );
@@ -246,6 +247,11 @@ fn end_of(samples: &[Sample], run: &[Sample]) -> Duration {
 /// The upper edge of a lane's bar.
 fn bar(lane: usize) -> f64 {
     TOP + LANE * f64::from(u8::try_from(lane).unwrap_or(u8::MAX))
+}
+
+/// With a comma before each three digits.
+fn grouped(count: u64) -> String {
+    if count < 1000 { count.to_string() } else { format!("{},{:03}", grouped(count / 1000), count % 1000) }
 }
 
 /// Rates are small.

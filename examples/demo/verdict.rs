@@ -8,14 +8,15 @@ use crate::{
     workload::Counts,
 };
 use kube_leader_gate::testing::{Ending, Judge, Stray, StrayKind, Term, WriteRecord};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
 pub struct Verdict {
     pub rows: Vec<Row>,
     pub handovers: Vec<Handover>,
-    /// Writes by a replica that did not hold the lease, and leases taken too early, in words: there must be none.
-    pub offences: Vec<String>,
+    /// Writes by a replica that did not hold the lease, and leases taken too early, in words, and how
+    /// often: there must be none.
+    pub offences: BTreeMap<String, u64>,
     /// Writes by the holder that met the server after a theft or a deletion, before the news of it had met the holder:
     /// how long after.
     pub overtaken: Vec<Duration>,
@@ -59,6 +60,10 @@ pub enum Since {
 // === impl Verdict ===
 
 impl Verdict {
+    pub fn offence_count(&self) -> u64 {
+        self.offences.values().sum()
+    }
+
     pub fn new(stage: &Stage, cast: &Cast, pages: &Pages, log: &[WriteRecord]) -> Self {
         let found = Judge::new(&stage.namespace, &stage.object, NAMES).verdict(log);
         let mut overtaken = Vec::new();
@@ -75,10 +80,13 @@ impl Verdict {
             by_non_holder: strays.iter().filter(|it| it.user == replica.name()).count(),
             counts: replica.counts(),
         };
-        let mut offences: Vec<_> = strays.iter().map(|it| in_words(it)).collect();
         let handovers = handovers(&found.terms, pages, log);
         let too_early = handovers.iter().filter(|it| it.since == Since::Theft && it.to != OUTSIDER);
-        offences.extend(too_early.map(|it| format!("{} took the lease while it was another's", it.to)));
+        let too_early = too_early.map(|it| format!("{} took the lease while it was another's", it.to));
+        let mut offences = BTreeMap::new();
+        for offence in strays.iter().map(|it| in_words(it)).chain(too_early) {
+            *offences.entry(offence).or_default() += 1;
+        }
         Self { rows: cast.replicas.iter().map(row).collect(), handovers, offences, overtaken }
     }
 }
@@ -102,7 +110,7 @@ fn in_words(stray: &Stray) -> String {
         StrayKind::NotHeld => "without holding the lease".to_owned(),
         StrayKind::RunOut => "after the lease had run out".to_owned(),
     };
-    format!("{} wrote {} {how}", stray.user, stray.path)
+    format!("{} wrote {how}", stray.user)
 }
 
 fn handovers(terms: &[Term], pages: &Pages, log: &[WriteRecord]) -> Vec<Handover> {
