@@ -1,6 +1,6 @@
 //! Where the demo plays: a Lease and a `ConfigMap` of its own, on the in-process API server or in a cluster.
 
-use crate::{Failure, proxy::Proxy, witness::Witness, workload::Pace};
+use crate::{Failure, chain, proxy::Proxy, witness::Witness, workload::Pace};
 use k8s_openapi::{
     api::{coordination::v1::Lease, core::v1::ConfigMap},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -148,7 +148,7 @@ impl Stage {
         });
         match made.await {
             Ok(Ok(())) => Ok(self),
-            Ok(Err(error)) => Err(error),
+            Ok(Err(error)) => Err(format!("{}: {}", self.place, chain(&*error)).into()),
             Err(_) => Err(format!("{} does not answer", self.place).into()),
         }
     }
