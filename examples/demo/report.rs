@@ -28,14 +28,14 @@ fn write(out: &mut String, stage: &Stage, verdict: &Verdict) -> std::fmt::Result
         )?;
     }
     writeln!(out)?;
-    writeln!(out, "act                 from      to        lease taken  first write  after")?;
+    writeln!(out, "act                 from     to       lease taken  first write  after")?;
     for it in &verdict.handovers {
         let act = ACTS.get(it.act).map_or("", |act| act.title);
         let from = it.from.as_deref().unwrap_or("-");
         let number = it.act + 1;
         let (taken, first_write) = (taken(it), it.first_write.map_or("-".to_owned(), millis));
         let since = words(it.since);
-        writeln!(out, "{number} {act:<17} {from:<9} {:<9} {taken:>11} {first_write:>12}  {since}", it.to)?;
+        writeln!(out, "{number} {act:<17} {from:<8} {:<8} {taken:>11} {first_write:>12}  {since}", it.to)?;
     }
     writeln!(out)?;
     if let Some(latest) = verdict.overtaken.iter().max() {

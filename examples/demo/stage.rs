@@ -142,7 +142,7 @@ impl Stage {
             let lease = json!({ "metadata": { "name": self.object, "labels": labels() } });
             if let Err(error) = self.leases.create(&params, &serde_json::from_value(lease)?).await {
                 self.objects.delete(&self.object, &DeleteParams::default()).await?;
-                return Err(error.into());
+                return Err(Failure::from(error));
             }
             Ok(())
         });
