@@ -110,13 +110,11 @@ async fn perform(
     if !verdict.offences.is_empty() {
         return Err("a replica has written without holding the lease".into());
     }
-    match played {
-        Some(played) => played.map(|()| ExitCode::SUCCESS),
-        None => {
-            say("interrupted\n");
-            Ok(INTERRUPTED.into())
-        }
-    }
+    let Some(played) = played else {
+        say("interrupted\n");
+        return Ok(INTERRUPTED.into());
+    };
+    played.map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints, if there is still somebody to read it: a closed pipe must not keep the stage from being cleaned up.
