@@ -172,3 +172,7 @@ fn following(transitions: u64) -> u64 {
 fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
     matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
 }
+
+#[cfg(test)]
+#[path = "candidacy_tests.rs"]
+mod tests;

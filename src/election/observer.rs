@@ -6,10 +6,13 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use std::{sync::Arc, time::Duration};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// The longest pause before the watch is tried again, where it is not allowed, say.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A watch that has stood for so long may be followed by the next one at once.
+const STEADY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) enum Observed {
@@ -27,15 +30,20 @@ struct State<L: Lock> {
     lock: Arc<L>,
     timing: LeaseTiming,
     events: Option<L::Events>,
-    /// Watches that ended before they had yielded anything, in a row.
-    fruitless: u32,
+    /// When the last watch was asked for.
+    asked: Instant,
+    /// Watches that failed or ended early, in a row.
+    short_lived: u32,
 }
 
 pub(super) fn observe<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> Observer {
-    stream::unfold(State { lock, timing, events: None, fruitless: 0 }, |mut state| async move {
-        let observed = state.next().await;
-        Some((observed, state))
-    })
+    stream::unfold(
+        State { lock, timing, events: None, asked: Instant::now(), short_lived: 0 },
+        |mut state| async move {
+            let observed = state.next().await;
+            Some((observed, state))
+        },
+    )
     .boxed()
 }
 
@@ -45,23 +53,24 @@ impl<L: Lock> State<L> {
             return self.connect().await;
         };
         match events.next().await {
-            Some(Ok(event)) => {
-                self.fruitless = 0;
-                Observed::Event(event)
-            }
+            Some(Ok(event)) => Observed::Event(event),
             ended => {
                 self.events = None;
+                if self.asked.elapsed() >= STEADY {
+                    self.short_lived = 0;
+                }
                 Observed::Down(ended.and_then(Result::err))
             }
         }
     }
 
     async fn connect(&mut self) -> Observed {
-        if self.fruitless > 0 {
-            sleep(backoff(self.timing.pause(), self.fruitless - 1, LONGEST_PAUSE)).await;
+        if self.short_lived > 0 {
+            sleep(backoff(self.timing.pause(), self.short_lived - 1, LONGEST_PAUSE)).await;
         }
-        // Until an event says otherwise.
-        self.fruitless = self.fruitless.saturating_add(1);
+        // Until it has stood for a while.
+        self.short_lived = self.short_lived.saturating_add(1);
+        self.asked = Instant::now();
         let patience = self.timing.call_timeout();
         match timeout(patience, self.lock.watch()).await {
             Ok(Ok(events)) => {

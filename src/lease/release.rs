@@ -48,3 +48,102 @@ impl<L: Lock> Lock for ReleaseLock<L> {
         self.inner.reconnect().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Pinniped's own cases: by the time the lease is given up, the flag is down, whatever becomes of the call.
+
+    use super::*;
+    use crate::{
+        leadership::{Grant, Term},
+        lease::{LeaseEvent, LockErrorKind},
+    };
+    use futures_util::stream::Empty;
+    use serde_json::json;
+    use std::{future, sync::Mutex, time::Duration};
+
+    /// A lock that notes whether writes were admitted at the moment of each update, and then fails or never answers.
+    struct Witness {
+        leadership: Leadership,
+        name: LeaseName,
+        could_write: Mutex<Vec<bool>>,
+        answers: bool,
+    }
+
+    impl Lock for Witness {
+        type Events = Empty<Result<LeaseEvent, LockError>>;
+
+        fn name(&self) -> &LeaseName {
+            &self.name
+        }
+
+        async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+            Ok(None)
+        }
+
+        async fn create(&self, _: &Claim) -> Result<LeaseRecord, LockError> {
+            Err(LockError::new(LockErrorKind::Refused, "no"))
+        }
+
+        async fn update(&self, _: &LeaseRecord, _: &Claim) -> Result<LeaseRecord, LockError> {
+            self.could_write.lock().unwrap().push(self.leadership.can_write());
+            if !self.answers {
+                future::pending::<()>().await;
+            }
+            Err(LockError::new(LockErrorKind::Refused, "no"))
+        }
+
+        async fn watch(&self) -> Result<Self::Events, LockError> {
+            Err(LockError::new(LockErrorKind::Refused, "no"))
+        }
+    }
+
+    fn leading(answers: bool) -> (ReleaseLock<Witness>, Leadership, Grant) {
+        let leadership = Leadership::new();
+        let deadline = leadership.now().saturating_add(Duration::from_secs(10));
+        let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
+        let witness = Witness {
+            leadership: leadership.clone(),
+            name: LeaseName::new("default", "operator").unwrap(),
+            could_write: Mutex::default(),
+            answers,
+        };
+        (ReleaseLock::new(witness, leadership.clone()), leadership, grant)
+    }
+
+    fn record() -> LeaseRecord {
+        LeaseRecord::from_json(json!({ "metadata": { "uid": "u", "resourceVersion": "1" } })).unwrap()
+    }
+
+    fn claim(holder: &str) -> Claim {
+        let time = || "now".to_owned();
+        let (acquire_time, renew_time) = (time(), time());
+        Claim { holder: holder.into(), duration_seconds: 15, acquire_time, renew_time, transitions: 1 }
+    }
+
+    #[tokio::test]
+    async fn s3_the_flag_is_down_before_an_update_that_fails() {
+        let (lock, leadership, _grant) = leading(true);
+        lock.update(&record(), &claim("")).await.unwrap_err();
+        assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
+        assert!(!leadership.is_leader());
+        assert_eq!(leadership.subscribe().borrow().lost, Some(Loss::Released));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn s3_the_flag_is_down_before_an_update_that_is_given_up_by_its_caller() {
+        let (lock, leadership, _grant) = leading(false);
+        let given_up = tokio::time::timeout(Duration::from_secs(1), lock.update(&record(), &claim(""))).await;
+        assert!(given_up.is_err());
+        assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
+        assert!(!leadership.is_leader());
+    }
+
+    #[tokio::test]
+    async fn a_renewal_that_fails_leaves_the_flag_to_the_deadline() {
+        let (lock, leadership, _grant) = leading(true);
+        lock.update(&record(), &claim("me")).await.unwrap_err();
+        assert_eq!(*lock.inner.could_write.lock().unwrap(), [true]);
+        assert!(leadership.can_write());
+    }
+}

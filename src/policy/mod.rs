@@ -98,10 +98,15 @@ impl Policy {
     /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.
     #[must_use]
     pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
-        self.exemptions.iter().any(|exemption| match &exemption.0 {
-            Kind::Rule(rule) => rule.matches(info),
-            Kind::Preset(preset) => preset.matches(info),
-            Kind::Closure(permits) => permits(info),
+        if self.exemptions.is_empty() {
+            return false;
+        }
+        let request = info.on_resource();
+        self.exemptions.iter().any(|exemption| match (&exemption.0, &request) {
+            (Kind::Rule(rule), Some(request)) => rule.matches(request),
+            (Kind::Preset(preset), Some(request)) => preset.matches(request),
+            (Kind::Rule(_) | Kind::Preset(_), None) => false,
+            (Kind::Closure(permits), _) => permits(info),
         })
     }
 }

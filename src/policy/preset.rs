@@ -1,6 +1,6 @@
 //! Exemptions that many followers need.
 
-use crate::request::{RequestInfo, Verb};
+use crate::request::{ResourceRequest, Verb};
 
 /// A named set of mutations that a follower may be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,12 +36,8 @@ pub enum Preset {
 }
 
 impl Preset {
-    pub(super) fn matches(self, info: &RequestInfo<'_>) -> bool {
-        if !info.is_resource() || info.has_legacy_prefix() {
-            return false;
-        }
-        let verb = info.verb();
-        let target = (info.group(), info.resource(), info.subresource());
+    pub(super) fn matches(self, request: &ResourceRequest<'_>) -> bool {
+        let (verb, target) = (request.verb, request.target());
         match self {
             Self::AccessReviews => {
                 verb == Verb::Create
@@ -67,8 +63,8 @@ impl Preset {
             }
             Self::DryRun => {
                 matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
-                    && matches!(info.subresource(), "" | "status" | "scale")
-                    && info.asks_for_dry_run()
+                    && matches!(target, (_, _, "" | "status" | "scale"))
+                    && request.asks_for_dry_run()
             }
             Self::Exec => {
                 verb == Verb::Connect && matches!(target, ("", "pods", "exec" | "attach" | "portforward"))

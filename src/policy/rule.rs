@@ -1,6 +1,6 @@
 //! Verbs on one resource.
 
-use crate::request::{RequestInfo, Verb};
+use crate::request::{ResourceRequest, Verb};
 
 /// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
@@ -20,16 +20,17 @@ const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Del
 ///
 /// ```
 /// use http::Request;
-/// use kube_leader_gate::policy::Rule;
+/// use kube_leader_gate::policy::{Policy, Rule};
 /// use kube_leader_gate::request::{RequestInfo, Verb};
 ///
 /// let rule = Rule::new("apps", "deployments").verbs([Verb::Patch]).namespace("agents");
+/// let policy = Policy::strict().allow(rule);
 ///
 /// let patch = Request::patch("/apis/apps/v1/namespaces/agents/deployments/web").body(())?;
-/// assert!(rule.matches(&RequestInfo::of(&patch)));
+/// assert!(policy.permits(&RequestInfo::of(&patch)));
 ///
 /// let scale = Request::patch("/apis/apps/v1/namespaces/agents/deployments/web/scale").body(())?;
-/// assert!(!rule.matches(&RequestInfo::of(&scale)));
+/// assert!(!policy.permits(&RequestInfo::of(&scale)));
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +84,10 @@ impl Rule {
         self
     }
 
-    /// Whether this request is covered. Allocates nothing.
-    #[must_use]
-    pub fn matches(&self, info: &RequestInfo<'_>) -> bool {
-        info.is_resource()
-            && !info.has_legacy_prefix()
-            && info.resource() == self.resource
-            && info.group() == self.group
-            && info.subresource() == self.subresource
-            && self.namespace.as_deref().is_none_or(|namespace| info.namespace() == Some(namespace))
-            && self.name.as_deref().is_none_or(|name| info.is_named(name))
-            && self.verbs.contains(&info.verb())
+    pub(super) fn matches(&self, request: &ResourceRequest<'_>) -> bool {
+        request.target() == (self.group.as_str(), self.resource.as_str(), self.subresource.as_str())
+            && self.namespace.as_deref().is_none_or(|namespace| request.namespace() == namespace)
+            && self.name.as_deref().is_none_or(|name| request.is_named(name))
+            && self.verbs.contains(&request.verb)
     }
 }

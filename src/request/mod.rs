@@ -7,11 +7,15 @@
 //!    `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
 //! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
 //! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
-//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged.
+//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
+//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log.
 //! 5. **What does not parse is no read.** The server decodes a path before it takes it apart, so a segment that says
 //!    *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`, `-`, `_`), while a segment that
 //!    says *which one* may hold what an encoder makes of a name (`system%3Anode`). Empty segments, segments of dots,
 //!    `;`, other spellings of `/api` and `/apis`, and what is not ASCII do not parse.
+//! 6. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
+//!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
+//!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
 //!
 //! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
 //! [`name`](RequestInfo::name) never comes from a field selector.
@@ -50,18 +54,18 @@ use std::fmt;
 use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 
-use self::path::{Prefix, ResourcePath, Target};
+use self::path::{Connection, Kind, Parts, Prefix};
 pub use self::verb::Verb;
 
 /// What a request asks, borrowed from the request.
 ///
-/// Making one costs a pass over the path; it is small and [`Copy`]. See the [module](self) for the rules.
+/// It is three words and [`Copy`]. Nothing is kept: each method that tells a part takes a pass over the path, and none
+/// allocates but [`name`](Self::name) when there is something to decode. See the [module](self) for the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestInfo<'a> {
     method: &'a Method,
     uri: &'a Uri,
     upgrade: bool,
-    target: Target<'a>,
 }
 
 impl<'a> RequestInfo<'a> {
@@ -74,78 +78,83 @@ impl<'a> RequestInfo<'a> {
     /// The same from the parts of a request; `upgrade` says whether it has a `Connection: upgrade` header.
     #[must_use]
     pub fn from_parts(method: &'a Method, uri: &'a Uri, upgrade: bool) -> Self {
-        Self { method, uri, upgrade, target: path::parse(uri.path()) }
+        Self { method, uri, upgrade }
     }
 
     /// Whether the request changes nothing, so that a follower may send it under any policy.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        if self.upgrade {
+        // The method first: most requests that are no reads need no look at the path.
+        if !matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS) {
             return false;
         }
-        match self.target {
-            Target::Resource(path) => {
-                matches!(*self.method, Method::GET | Method::HEAD)
-                    && path.prefix != Prefix::Proxy
-                    && !verb::executes(path.subresource)
+        let parts = self.parts();
+        if self.upgrade && !upgrade::is_ignored(self.method, &parts) {
+            return false;
+        }
+        match parts.kind {
+            Kind::Resource => {
+                *self.method != Method::OPTIONS
+                    && parts.prefix != Prefix::Proxy
+                    && parts.connection != Connection::Exec
             }
-            Target::NonResource => matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS),
-            Target::Unparsed => false,
+            Kind::NonResource => true,
+            Kind::Unparsed => false,
         }
     }
 
     /// What it does.
     #[must_use]
     pub fn verb(&self) -> Verb {
-        verb::of(self.method, self.query(), self.upgrade, &self.target)
+        self.verb_on(&self.parts())
     }
 
     /// Whether it addresses a resource; `false` also for what does not parse.
     #[must_use]
     pub fn is_resource(&self) -> bool {
-        matches!(self.target, Target::Resource(_))
+        self.parts().kind == Kind::Resource
     }
 
     /// Whether the path could be taken apart. If not, the verb is [`Verb::Unknown`] and every part is absent.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
-        !matches!(self.target, Target::Unparsed)
+        self.parts().kind != Kind::Unparsed
     }
 
     /// The resource's API group; empty for the core group and when no resource is addressed.
     #[must_use]
     pub fn group(&self) -> &'a str {
-        self.part(|path| path.group)
+        self.resource_parts().group
     }
 
     /// The version of the group; empty when no resource is addressed.
     #[must_use]
     pub fn version(&self) -> &'a str {
-        self.part(|path| path.version)
+        self.resource_parts().version
     }
 
     /// The resource, in the plural as it stands in the path; empty when none is addressed.
     #[must_use]
     pub fn resource(&self) -> &'a str {
-        self.part(|path| path.resource)
+        self.resource_parts().resource
     }
 
     /// The subresource; empty when none is addressed.
     #[must_use]
     pub fn subresource(&self) -> &'a str {
-        self.part(|path| path.subresource)
+        self.resource_parts().subresource
     }
 
     /// The namespace. For a `namespaces` object it is the object's own name, as the server has it.
     #[must_use]
     pub fn namespace(&self) -> Option<&'a str> {
-        Some(self.part(|path| path.namespace)).filter(|namespace| !namespace.is_empty())
+        Some(self.resource_parts().namespace).filter(|namespace| !namespace.is_empty())
     }
 
     /// The object's name, decoded (which allocates only if there is something to decode). A `create` has none.
     #[must_use]
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        let name = self.part(|path| path.name);
+        let name = self.resource_parts().name;
         (!name.is_empty()).then(|| percent_decode_str(name).decode_utf8_lossy())
     }
 
@@ -179,26 +188,57 @@ impl<'a> RequestInfo<'a> {
         DisplayTarget(*self)
     }
 
-    /// Whether a legacy verb stands in the path. The server then disagrees with the method about the verb.
-    pub(crate) fn has_legacy_prefix(&self) -> bool {
-        matches!(self.target, Target::Resource(path) if path.prefix != Prefix::None)
+    /// The request as rules see it; `None` when it is not to be trusted to be what it looks like, since it does not
+    /// parse or has a legacy verb in its path (there the server disagrees with the method), or addresses no resource.
+    pub(crate) fn on_resource(&self) -> Option<ResourceRequest<'a>> {
+        let parts = self.parts();
+        (parts.kind == Kind::Resource && parts.prefix == Prefix::None).then(|| ResourceRequest {
+            verb: self.verb_on(&parts),
+            query: self.query(),
+            parts,
+        })
+    }
+
+    fn parts(&self) -> Parts<'a> {
+        Parts::of(self.uri.path())
+    }
+
+    /// Absent parts when no resource is addressed.
+    fn resource_parts(&self) -> Parts<'a> {
+        Some(self.parts()).filter(|parts| parts.kind == Kind::Resource).unwrap_or_default()
+    }
+
+    fn verb_on(&self, parts: &Parts<'_>) -> Verb {
+        verb::of(self.method, self.query(), self.upgrade, parts)
+    }
+}
+
+/// A request on a resource, taken apart once for all the rules of a policy.
+#[derive(Clone, Copy)]
+pub(crate) struct ResourceRequest<'a> {
+    pub(crate) verb: Verb,
+    query: Option<&'a str>,
+    parts: Parts<'a>,
+}
+
+impl<'a> ResourceRequest<'a> {
+    /// Group, resource, subresource.
+    pub(crate) fn target(&self) -> (&'a str, &'a str, &'a str) {
+        (self.parts.group, self.parts.resource, self.parts.subresource)
+    }
+
+    pub(crate) fn namespace(&self) -> &'a str {
+        self.parts.namespace
+    }
+
+    /// Compares the decoded name, without allocating.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        percent_decode_str(self.parts.name).eq(name.bytes())
     }
 
     /// Whether the query asks for a dry run; whether the server heeds it is another matter.
     pub(crate) fn asks_for_dry_run(&self) -> bool {
-        query::asks_for_dry_run(self.query())
-    }
-
-    /// Compares without allocating.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
-        percent_decode_str(self.part(|path| path.name)).eq(name.bytes())
-    }
-
-    fn part(&self, part: impl FnOnce(&ResourcePath<'a>) -> &'a str) -> &'a str {
-        match &self.target {
-            Target::Resource(path) => part(path),
-            Target::NonResource | Target::Unparsed => "",
-        }
+        query::asks_for_dry_run(self.query)
     }
 }
 
@@ -206,15 +246,16 @@ struct DisplayTarget<'a>(RequestInfo<'a>);
 
 impl fmt::Display for DisplayTarget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target::Resource(path) = &self.0.target else {
+        let parts = self.0.parts();
+        if parts.kind != Kind::Resource {
             return f.write_str(self.0.path());
-        };
-        f.write_str(path.resource)?;
-        if !path.group.is_empty() {
-            write!(f, ".{}", path.group)?;
         }
-        if !path.subresource.is_empty() {
-            write!(f, "/{}", path.subresource)?;
+        f.write_str(parts.resource)?;
+        if !parts.group.is_empty() {
+            write!(f, ".{}", parts.group)?;
+        }
+        if !parts.subresource.is_empty() {
+            write!(f, "/{}", parts.subresource)?;
         }
         Ok(())
     }

@@ -5,18 +5,10 @@
 
 use super::segment::{Segment, Segments};
 
-/// What a path addresses.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
-    Resource(ResourcePath<'a>),
-    NonResource,
-    /// Not spelled as a client would spell it: it may address anything.
-    Unparsed,
-}
-
-/// The parts of a resource's path; the empty string stands for an absent one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ResourcePath<'a> {
+/// What a path addresses. The parts mean something for a [`Kind::Resource`] only; what is absent is empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts<'a> {
+    pub(super) kind: Kind,
     pub(super) prefix: Prefix,
     pub(super) group: &'a str,
     pub(super) version: &'a str,
@@ -25,106 +17,113 @@ pub(super) struct ResourcePath<'a> {
     /// As it stands in the path: the only part that may hold percent-encoded bytes.
     pub(super) name: &'a str,
     pub(super) subresource: &'a str,
+    pub(super) connection: Connection,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Not spelled as a client would spell it: it may address anything.
+    #[default]
+    Unparsed,
+    NonResource,
+    Resource,
 }
 
 /// The legacy verbs that stand in the path before the resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Prefix {
+    #[default]
     None,
     Watch,
     Proxy,
 }
 
-pub(super) fn parse(path: &str) -> Target<'_> {
-    path.strip_prefix('/').and_then(|rest| root(Segments::of(rest))).unwrap_or(Target::Unparsed)
+/// Subresources that are connections, in any group: aggregated APIs use these names for the same things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Connection {
+    #[default]
+    None,
+    /// `proxy`: reads through it are reads.
+    Proxy,
+    /// `exec`, `attach`, `portforward`: they can change something even when opened with `GET`.
+    Exec,
 }
 
-fn root(mut segments: Segments<'_>) -> Option<Target<'_>> {
-    if segments.at_end() {
-        return Some(Target::NonResource);
+impl<'a> Parts<'a> {
+    pub(super) fn of(path: &'a str) -> Self {
+        let mut parts = Self::default();
+        parts.kind = Segments::of(path).and_then(|segments| parts.root(segments)).unwrap_or_default();
+        parts
     }
-    let first = segments.next()?;
-    match first.text() {
-        "api" => {
-            if segments.at_end() {
-                return Some(Target::NonResource);
-            }
+
+    fn root(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
+        if segments.at_end() {
+            return Some(Kind::NonResource);
+        }
+        let first = segments.next();
+        match first.text {
+            "api" | "apis" if segments.at_end() => return Some(Kind::NonResource),
             // The core group has had no other version since Kubernetes 1.0.
-            let version = segments.structural().filter(|version| *version == "v1")?;
-            versioned("", version, segments)
-        }
-        "apis" => {
-            if segments.at_end() {
-                return Some(Target::NonResource);
-            }
-            let group = segments.structural()?;
-            if segments.at_end() {
-                return Some(Target::NonResource);
-            }
-            let version = segments.structural()?;
-            versioned(group, version, segments)
-        }
-        _ => non_resource(first, segments),
-    }
-}
-
-fn versioned<'a>(group: &'a str, version: &'a str, segments: Segments<'a>) -> Option<Target<'a>> {
-    if segments.at_end() {
-        return Some(Target::NonResource);
-    }
-    resource(group, version, segments).map(Target::Resource)
-}
-
-fn resource<'a>(group: &'a str, version: &'a str, mut segments: Segments<'a>) -> Option<ResourcePath<'a>> {
-    let mut first = segments.structural()?;
-    let prefix = match first {
-        "watch" => Prefix::Watch,
-        "proxy" => Prefix::Proxy,
-        _ => Prefix::None,
-    };
-    if prefix != Prefix::None {
-        first = segments.structural()?;
-    }
-    let mut path =
-        ResourcePath { prefix, group, version, namespace: "", resource: first, name: "", subresource: "" };
-
-    if first == "namespaces"
-        && let Some(namespace) = segments.next()
-    {
-        path.namespace = namespace.structural()?;
-        match segments.next() {
-            None => path.name = path.namespace,
-            Some(next) => match next.structural()? {
-                own @ ("status" | "finalize") => {
-                    path.name = path.namespace;
-                    path.subresource = own;
+            "api" => self.version = segments.structural().filter(|version| *version == "v1")?,
+            "apis" => {
+                self.group = segments.structural()?;
+                if segments.at_end() {
+                    return Some(Kind::NonResource);
                 }
-                resource => path.resource = resource,
-            },
+                self.version = segments.structural()?;
+            }
+            _ => return non_resource(first, segments),
         }
-    }
-    if path.name.is_empty()
-        && let Some(name) = segments.next()
-    {
-        path.name = name.data()?;
-        if let Some(subresource) = segments.next() {
-            path.subresource = subresource.structural()?;
+        if segments.at_end() {
+            return Some(Kind::NonResource);
         }
+        self.resource(segments)
     }
-    if prefix == Prefix::Proxy {
-        // Below this prefix the server knows no subresource: what follows the name is the backend's.
-        path.subresource = "";
+
+    fn resource(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
+        self.resource = segments.structural()?;
+        self.prefix = match self.resource {
+            "watch" => Prefix::Watch,
+            "proxy" => Prefix::Proxy,
+            _ => Prefix::None,
+        };
+        if self.prefix != Prefix::None {
+            self.resource = segments.structural()?;
+        }
+        if self.resource == "namespaces" && !segments.is_used_up() {
+            self.namespace = segments.structural()?;
+            if segments.is_used_up() {
+                self.name = self.namespace;
+                return Some(Kind::Resource);
+            }
+            self.resource = segments.structural()?;
+            if matches!(self.resource, "status" | "finalize") {
+                (self.resource, self.name, self.subresource) = ("namespaces", self.namespace, self.resource);
+            }
+        }
+        if self.name.is_empty() && !segments.is_used_up() {
+            self.name = segments.next().data()?;
+            if !segments.is_used_up() {
+                self.subresource = segments.structural()?;
+            }
+        }
+        self.connection = match self.subresource {
+            _ if self.prefix == Prefix::Proxy => {
+                // The server knows no subresource here: what follows the name is the backend's.
+                self.subresource = "";
+                Connection::Proxy
+            }
+            "proxy" => Connection::Proxy,
+            "exec" | "attach" | "portforward" => Connection::Exec,
+            _ => Connection::None,
+        };
+        let whole = segments.is_used_up() || self.connection == Connection::Proxy && segments.all_data();
+        whole.then_some(Kind::Resource)
     }
-    let whole = if path.subresource == "proxy" || prefix == Prefix::Proxy {
-        segments.all_data()
-    } else {
-        segments.is_used_up()
-    };
-    whole.then_some(path)
 }
 
-fn non_resource<'a>(first: Segment<'a>, mut segments: Segments<'a>) -> Option<Target<'a>> {
-    let start = first.text().get(..3);
+fn non_resource(first: Segment<'_>, mut segments: Segments<'_>) -> Option<Kind> {
+    let start = first.text.get(..3);
     if start.is_some_and(|start| start.eq_ignore_ascii_case("api")) {
         return None; // `/API/v1`, `/apiv1`: meant for a resource, perhaps
     }
@@ -132,8 +131,8 @@ fn non_resource<'a>(first: Segment<'a>, mut segments: Segments<'a>) -> Option<Ta
     loop {
         segment.data().filter(|_| !segment.is_escaped())?;
         if segments.at_end() {
-            return Some(Target::NonResource);
+            return Some(Kind::NonResource);
         }
-        segment = segments.next()?;
+        segment = segments.next();
     }
 }

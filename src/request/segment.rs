@@ -1,16 +1,15 @@
 //! One segment of a path, and how it may be spelled.
 
 /// The segments of a path that are left.
-#[derive(Clone, Copy)]
 pub(super) struct Segments<'a> {
     /// What follows the last slash passed; `None` once the last segment has been taken.
     rest: Option<&'a str>,
 }
 
 impl<'a> Segments<'a> {
-    /// The segments of a path from which the leading slash has been taken.
-    pub(super) fn of(path: &'a str) -> Self {
-        Self { rest: Some(path) }
+    /// The segments of a path, if it starts with a slash.
+    pub(super) fn of(path: &'a str) -> Option<Self> {
+        path.strip_prefix('/').map(|rest| Self { rest: Some(rest) })
     }
 
     /// Nothing follows, not even a trailing slash.
@@ -23,30 +22,32 @@ impl<'a> Segments<'a> {
         self.rest.is_none_or(str::is_empty)
     }
 
-    pub(super) fn next(&mut self) -> Option<Segment<'a>> {
-        let rest = self.rest?;
-        let (mut all, mut any, mut length) = (u8::MAX, 0, 0);
+    /// The next segment; an empty one when there is none.
+    #[inline]
+    pub(super) fn next(&mut self) -> Segment<'a> {
+        let rest = self.rest.unwrap_or_default();
+        let (mut all, mut length) = (u8::MAX, 0);
         for byte in rest.bytes() {
             if byte == b'/' {
                 break;
             }
-            let class = CLASSES[usize::from(byte)];
-            all &= class;
-            any |= class;
+            all &= CLASSES[usize::from(byte)];
             length += 1;
         }
         self.rest = rest.get(length + 1..);
-        Some(Segment { text: rest.get(..length)?, all, any })
+        Segment { text: rest.get(..length).unwrap_or_default(), all }
     }
 
+    /// The next segment, as a structural one.
+    #[inline]
     pub(super) fn structural(&mut self) -> Option<&'a str> {
-        self.next()?.structural()
+        self.next().structural()
     }
 
     /// Whether all that is left is data; a backend's path may end in a slash.
     pub(super) fn all_data(&mut self) -> bool {
         while !self.at_end() {
-            if self.next().and_then(Segment::data).is_none() {
+            if self.next().data().is_none() {
                 return false;
             }
         }
@@ -57,32 +58,26 @@ impl<'a> Segments<'a> {
 /// A segment, with what its bytes are.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     /// What every byte is.
     all: u8,
-    /// What some byte is.
-    any: u8,
 }
 
 impl<'a> Segment<'a> {
-    pub(super) fn text(self) -> &'a str {
-        self.text
-    }
-
-    pub(super) fn is_escaped(self) -> bool {
-        self.any & ESCAPE != 0
+    pub(super) fn is_escaped(&self) -> bool {
+        self.all & AS_IS == 0
     }
 
     /// A segment that says what kind of thing is addressed.
+    #[inline]
     pub(super) fn structural(self) -> Option<&'a str> {
-        let [first, .., last] = self.text.as_bytes() else {
-            return (self.text.len() == 1 && self.all & EDGE != 0).then_some(self.text);
-        };
+        let (first, last) = (self.text.as_bytes().first()?, self.text.as_bytes().last()?);
         let edges = CLASSES[usize::from(*first)] & CLASSES[usize::from(*last)] & EDGE;
         (self.all & STRUCTURE != 0 && edges != 0).then_some(self.text)
     }
 
     /// A segment that says which one: a name, or a part of a backend's path.
+    #[inline]
     pub(super) fn data(self) -> Option<&'a str> {
         let plain = !self.text.is_empty() && self.all & DATA != 0 && self.all & DOT == 0;
         (plain && (!self.is_escaped() || escaped_as_needed(self.text))).then_some(self.text)
@@ -101,7 +96,9 @@ fn escaped_as_needed(text: &str) -> bool {
                 return false;
             };
             decoded = high << 4 | low;
-            if decoded.is_ascii_alphanumeric() || CLASSES[usize::from(decoded)] & (DATA | ESCAPE) != DATA {
+            if decoded.is_ascii_alphanumeric()
+                || CLASSES[usize::from(decoded)] & (DATA | AS_IS) != DATA | AS_IS
+            {
                 return false;
             }
         }
@@ -124,7 +121,8 @@ const STRUCTURE: u8 = 1;
 const EDGE: u8 = 1 << 1;
 /// `pchar` of RFC 3986 without `;`, which some servers take for the start of parameters.
 const DATA: u8 = 1 << 2;
-const ESCAPE: u8 = 1 << 3;
+/// All but `%`.
+const AS_IS: u8 = 1 << 3;
 const DOT: u8 = 1 << 4;
 
 const CLASSES: [u8; 256] = {
@@ -141,11 +139,11 @@ const CLASSES: [u8; 256] = {
 
 const fn class(byte: u8) -> u8 {
     match byte {
-        b'a'..=b'z' | b'0'..=b'9' => STRUCTURE | EDGE | DATA,
-        b'-' | b'_' => STRUCTURE | DATA,
-        b'.' => STRUCTURE | DATA | DOT,
-        b'A'..=b'Z' | b'!' | b'$' | b'&'..=b',' | b':' | b'=' | b'@' | b'~' => DATA,
-        b'%' => DATA | ESCAPE,
+        b'a'..=b'z' | b'0'..=b'9' => STRUCTURE | EDGE | DATA | AS_IS,
+        b'-' | b'_' => STRUCTURE | DATA | AS_IS,
+        b'.' => STRUCTURE | DATA | AS_IS | DOT,
+        b'A'..=b'Z' | b'!' | b'$' | b'&'..=b',' | b':' | b'=' | b'@' | b'~' => DATA | AS_IS,
+        b'%' => DATA,
         _ => 0,
     }
 }

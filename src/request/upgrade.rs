@@ -1,6 +1,35 @@
 //! Whether a request asks to leave HTTP.
 
-use http::{HeaderMap, header::CONNECTION};
+use super::path::{Connection, Kind, Parts, Prefix};
+use http::{HeaderMap, Method, header::CONNECTION};
+
+/// The API groups that a kube-apiserver answers for by itself. It gives their plain resources no connection to
+/// upgrade to, but for a watch or a log over WebSocket, which are reads.
+const BUILT_IN: [&str; 23] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
 
 /// The API server's proxies look for the word anywhere in any `Connection` header and do not ask for an `Upgrade`
 /// header; an `Upgrade` header alone does nothing.
@@ -10,4 +39,13 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
         .get_all(CONNECTION)
         .iter()
         .any(|value| value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD)))
+}
+
+/// Whether the server ignores the wish: elsewhere (proxies, aggregated APIs, what is no resource) somebody may grant it.
+pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+        && parts.kind == Kind::Resource
+        && parts.prefix != Prefix::Proxy
+        && parts.connection == Connection::None
+        && BUILT_IN.contains(&parts.group)
 }

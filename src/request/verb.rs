@@ -4,13 +4,13 @@ use std::fmt;
 
 use http::Method;
 
-use super::path::{Prefix, ResourcePath, Target};
+use super::path::{Connection, Kind, Parts, Prefix};
 use super::query;
 
 /// What a request does, in the words of Kubernetes' authorization.
 ///
 /// It is the API server's own verb, with these exceptions, each of which makes a follower's request a mutation:
-/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade, are
+/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade (unless it is ignored), are
 ///   [`Connect`](Verb::Connect) whatever their method (the server says `get` for a `GET`);
 /// - below the legacy `/watch/` prefix the method decides (the server says `watch` even for a `DELETE`);
 /// - what cannot be parsed, and a method that the API does not use there, is [`Unknown`](Verb::Unknown).
@@ -79,7 +79,7 @@ impl fmt::Display for Verb {
     }
 }
 
-pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, target: &Target<'_>) -> Verb {
+pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, parts: &Parts<'_>) -> Verb {
     let known = matches!(
         *method,
         Method::GET
@@ -90,27 +90,27 @@ pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, target: &T
             | Method::PATCH
             | Method::DELETE
     );
-    match target {
-        Target::Unparsed => Verb::Unknown,
+    match parts.kind {
+        Kind::Unparsed => Verb::Unknown,
         _ if !known => Verb::Unknown,
-        Target::Resource(ResourcePath { prefix: Prefix::Proxy, .. }) => Verb::Proxy,
-        _ if upgrade => Verb::Connect,
-        Target::Resource(path) if connects(path.subresource) => Verb::Connect,
-        Target::Resource(path) => on_resource(method, query, path),
-        Target::NonResource => on_path(method),
+        Kind::Resource if parts.prefix == Prefix::Proxy => Verb::Proxy,
+        _ if upgrade && !super::upgrade::is_ignored(method, parts) => Verb::Connect,
+        Kind::Resource if parts.connection != Connection::None => Verb::Connect,
+        Kind::Resource => on_resource(method, query, parts),
+        Kind::NonResource => on_path(method),
     }
 }
 
-fn on_resource(method: &Method, query: Option<&str>, path: &ResourcePath<'_>) -> Verb {
+fn on_resource(method: &Method, query: Option<&str>, parts: &Parts<'_>) -> Verb {
     match *method {
-        Method::GET | Method::HEAD if path.prefix == Prefix::Watch => Verb::Watch,
-        Method::GET | Method::HEAD if !path.name.is_empty() => Verb::Get,
+        Method::GET | Method::HEAD if parts.prefix == Prefix::Watch => Verb::Watch,
+        Method::GET | Method::HEAD if !parts.name.is_empty() => Verb::Get,
         Method::GET | Method::HEAD if query::asks_to_watch(query) => Verb::Watch,
         Method::GET | Method::HEAD => Verb::List,
         Method::POST => Verb::Create,
         Method::PUT => Verb::Update,
         Method::PATCH => Verb::Patch,
-        Method::DELETE if path.name.is_empty() => Verb::DeleteCollection,
+        Method::DELETE if parts.name.is_empty() => Verb::DeleteCollection,
         Method::DELETE => Verb::Delete,
         _ => Verb::Unknown,
     }
@@ -127,14 +127,4 @@ fn on_path(method: &Method) -> Verb {
         Method::DELETE => Verb::Delete,
         _ => Verb::Unknown,
     }
-}
-
-/// Subresources that are connections, in any group: aggregated APIs use these names for the same things.
-fn connects(subresource: &str) -> bool {
-    executes(subresource) || subresource == "proxy"
-}
-
-/// Connections that can change something even when they are opened with `GET`.
-pub(super) fn executes(subresource: &str) -> bool {
-    matches!(subresource, "exec" | "attach" | "portforward")
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::body::{PatchKind, Payload};
+use super::cause::Cause;
 use super::kinds::kind_of;
 use super::merge::merge;
 use super::object::{Key, Object, copy_member, members, metadata, text};
 use super::ops::{Answer, check_place};
 use super::path::{Collection, Target};
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 use super::store::Store;
 use super::validate;
 
@@ -26,15 +27,15 @@ pub(super) fn create(
     if !text(&object, "resourceVersion").is_empty() {
         return Err(Refusal::version_on_create());
     }
-    let name = match (target.name.as_deref(), text(&object, "name"), text(&object, "generateName")) {
-        (Some(name), ..) => name.to_owned(),
-        (None, "", "") => {
+    let in_path = target.name.as_deref().unwrap_or_default();
+    let name = match (in_path, text(&object, "name"), text(&object, "generateName")) {
+        ("", "", "") => {
             let kind = kind_of(collection, &object);
             let cause = Cause::required("metadata.name", "name or generateName is required");
             return Err(Refusal::invalid(&kind, collection, "", &[cause]));
         }
-        (None, "", prefix) => store.ids.name(prefix),
-        (None, name, _) => name.to_owned(),
+        ("", "", prefix) => store.ids.name(prefix),
+        ("", name, _) | (name, ..) => name.to_owned(),
     };
     let namespace = target.namespace.clone().unwrap_or_default();
     let key = Key { collection: collection.clone(), namespace, name };
@@ -93,7 +94,8 @@ pub(super) fn patch(
     replace(store, key, &existing, object, status, dry)
 }
 
-/// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a deleted Lease again.
+/// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a
+/// deleted Lease again.
 fn create_by_update(
     store: &mut Store,
     target: &Target,

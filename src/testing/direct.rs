@@ -14,9 +14,9 @@ use super::status::Refusal;
 
 /// Direct access. Paths are those of the API, such as `/api/v1/namespaces/default/configmaps/a`.
 ///
-/// The writes get a version, reach the watches and are in the write log under the user given, like those of a client.
-/// But no fault meets them, nothing is validated, the status is written too, and versions are not compared: so a test can put
-/// there what no server would let in.
+/// The writes get a version, reach the watches and are in the write log under the user given, like those of a
+/// client. But no fault meets them, nothing is validated, the status is written too, and versions are not
+/// compared: so a test can put there what no server would let in.
 impl ApiServer {
     /// The object at the path.
     #[must_use]
@@ -44,7 +44,8 @@ impl ApiServer {
         self.write(user, path, |_| Ok(object))
     }
 
-    /// Changes the object; returns it as stored. `edit` runs under the server's lock: it must not use the server.
+    /// Changes the object; returns it as stored. `edit` runs under the server's lock: it must not use the
+    /// server.
     ///
     /// # Errors
     /// When the path does not name an object, or there is none.

@@ -64,7 +64,8 @@ impl Endpoint {
         format!("http://{}", self.addr)
     }
 
-    /// A client configuration for this endpoint, with the user's name as its token and `default` as its namespace.
+    /// A client configuration for this endpoint, with the user's name as its token and `default` as its
+    /// namespace.
     #[cfg(feature = "election")]
     #[must_use]
     pub fn config(&self, user: &str) -> kube_client::Config {
@@ -88,6 +89,7 @@ impl Endpoint {
 
     /// Stops listening and closes all connections; they are closed when it returns.
     pub async fn shutdown(mut self) {
+        self.pause().await;
         self.task.abort();
         // The error says that the task was aborted.
         let _ = (&mut self.task).await;

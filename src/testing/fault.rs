@@ -11,8 +11,8 @@ use super::status::Refusal;
 
 /// A rule: which requests, what happens to them, and how often.
 ///
-/// Without further restriction it meets every request, any number of times. All rules that match a request apply to
-/// it, in the order of their injection, up to the first that ends it. Times are tokio's.
+/// Without further restriction it meets every request, any number of times. All rules that match a request
+/// apply to it, in the order of their injection, up to the first that ends it. Times are tokio's.
 ///
 /// ```
 /// use std::time::Duration;
@@ -122,7 +122,8 @@ impl Fault {
         Self::new(Effect::Forbidden)
     }
 
-    /// Creates and updates in a namespace are answered with 404, as when it does not exist; nothing else is met.
+    /// Creates and updates in a namespace are answered with 404, as when it does not exist; nothing else is
+    /// met.
     #[must_use]
     pub fn namespace_not_found() -> Self {
         Self::new(Effect::NamespaceNotFound)
@@ -142,7 +143,8 @@ impl Fault {
         self
     }
 
-    /// Only requests with this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// Only requests with this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`.
     #[must_use]
     pub fn verb(mut self, verb: impl Into<String>) -> Self {
         self.verb = Some(verb.into());

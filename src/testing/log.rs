@@ -30,8 +30,8 @@ pub struct WriteRecord {
     pub user_agent: String,
     /// The HTTP method.
     pub method: Method,
-    /// `create`, `update`, `patch`, `delete` or `deletecollection` on a resource; `post`, `put`, `patch` or `delete`
-    /// elsewhere; empty for a method that Kubernetes does not know.
+    /// `create`, `update`, `patch`, `delete` or `deletecollection` on a resource; `post`, `put`, `patch` or
+    /// `delete` elsewhere; empty for a method that Kubernetes does not know.
     pub verb: &'static str,
     /// The path as it came, without the query.
     pub path: String,
@@ -51,8 +51,9 @@ pub struct WriteRecord {
     pub dry_run: bool,
     /// When the head of the request arrived.
     pub received: Moment,
-    /// When its effect took place or it was refused: not when the answer arrived. None when neither has happened:
-    /// it is still being held up, the connection was dropped before the effect, or the client went away.
+    /// When its effect took place or it was refused: not when the answer arrived. None when neither has
+    /// happened: it is still being held up, the connection was dropped before the effect, or the client went
+    /// away.
     pub completed: Option<Moment>,
     /// The HTTP status of the answer, also of one that never got through; 0 without `completed`.
     pub status: u16,
@@ -187,7 +188,8 @@ impl Log {
         Some(Entry(self.writes.len() - 1))
     }
 
-    /// Notes what became of a write. The first word counts. Called under the lock under which the effect took place.
+    /// Notes what became of a write. The first word counts. Called under the lock under which the effect took
+    /// place.
     pub(super) fn completed(&mut self, entry: Entry, status: u16, object: Option<&Value>) {
         let completed = self.moment();
         let Some(record) = self.writes.get_mut(entry.0).filter(|it| it.completed.is_none()) else {

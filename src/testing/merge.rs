@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Lays `patch` over `target`: members are replaced, `null` removes one. Bounded by the depth that the JSON parser allows.
+/// Lays `patch` over `target`: members are replaced, `null` removes one. Bounded by the depth that the JSON
+/// parser allows.
 pub(super) fn merge(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;

@@ -1,35 +1,81 @@
-//! An in-process Kubernetes API server for tests and demos.
+//! An in-process Kubernetes API server for tests and demos, with faults on demand and a log that says who
+//! wrote what when.
+//!
+//! [`ApiServer`] keeps objects of any resource. Requests reach it as a tower service ([`ApiServer::service`]:
+//! no sockets, so that paused time works) or over real HTTP/1.1 on a loopback port ([`ApiServer::serve`]).
+//! [`Fault`]s delay, hang, drop or refuse requests. [`ApiServer::write_log`] is what a [`Judge`] reads. The
+//! user of a request is its bearer token, whatever it is; without one, `anonymous`.
+//!
+//! # What it does as a real server does
+//! - create (`generateName` too), get, list, update, patch, delete, deletecollection; paths, status codes and
+//!   `v1.Status` bodies; one version counter for everything, uids; 409 on a stale `resourceVersion`, another
+//!   uid, an existing name, a precondition; an update that changes nothing makes no new version and no event.
+//! - Leases: their validation; they may be created by a PUT, and not updated without a `resourceVersion`. A
+//!   PUT with a version but without a uid makes a deleted Lease again.
+//! - Watch: from now, from a version, as a streaming list with its bookmark; bookmarks each minute; 410 for a
+//!   version that is too old; `timeoutSeconds`. A watch that does not keep up is closed.
+//! - `dryRun=All`; `?timeout=3s`, after which a request that is still being held up is answered with 504 and
+//!   has no effect.
+//! - `TokenReview` and the access reviews: every token is good, everything is allowed.
+//! - A client that hangs up before its request has taken effect takes it back.
+//!
+//! # What it is not
+//! - There is no authentication, authorization, admission, schema or etcd; a namespace need not exist;
+//!   deleting a namespace, an owner or an object with finalizers does just that. What is written is stored,
+//!   with `apiVersion` and `kind` made good, without `managedFields`, and never with `generation`.
+//! - Every resource exists. Any may be namespaced or not, as the path says. Groups and versions do not
+//!   convert into each other: `apps/v1` and `apps/v1beta1` are apart.
+//! - Every resource behaves as if it had a status subresource: the main endpoint leaves `status` alone (a
+//!   create drops it), `/status` changes nothing else. There are no other subresources.
+//! - Patches: a merge patch, a strategic merge patch taken as one (lists are replaced), and an apply patch in
+//!   JSON taken as one that may create (nobody owns fields). Bodies and answers are JSON alone, lists are
+//!   whole whatever `limit` says, field selectors know `metadata.name` and `metadata.namespace`, discovery is
+//!   a sketch.
+//! - There is no flow control, and no limit on the number of objects. The write log grows with every write.
+// A request's way in.
 mod body;
-mod change;
-mod changes;
-mod clock;
-mod direct;
-mod discovery;
 mod endpoint;
-mod fault;
-mod faults;
 mod handler;
-mod kinds;
-mod log;
-mod merge;
-mod object;
-mod ops;
-mod options;
 mod path;
 mod request;
+mod service;
+
+// What it does.
+mod change;
+mod discovery;
+mod ops;
+mod options;
 mod review;
+
+// What there is, and who watches it.
+mod changes;
+mod merge;
+mod object;
 mod selector;
 mod server;
-mod service;
-mod status;
 mod store;
-mod validate;
 mod watch;
+
+// What is refused.
+mod cause;
+mod kinds;
+mod status;
+mod validate;
+
+// What a test does with it.
+mod clock;
+mod direct;
+mod fault;
+mod faults;
+mod history;
+mod judge;
+mod log;
 
 pub use self::changes::Break;
 pub use self::clock::{ManualClock, TokioClock};
 pub use self::endpoint::Endpoint;
 pub use self::fault::Fault;
+pub use self::judge::{Ending, Judge, Stray, StrayKind, Succession, SuccessionKind, Term, Verdict};
 pub use self::log::{LeaseRecord, Moment, WriteRecord};
 pub use self::server::{ApiServer, ApiServerBuilder, FaultGuard};
 pub use self::service::{ApiBody, ApiFuture, ApiService, BoxError, ConnectionDropped};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::cause::Cause;
 use super::path::Collection;
 use super::request::Query;
 use super::selector::Selector;
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 
 #[derive(Debug)]
 pub(super) struct ListOptions {

@@ -65,7 +65,8 @@ impl fmt::Display for Collection {
 // === impl Route ===
 
 impl Route {
-    /// Reads a path, percent-encoded as it came. Slashes at the end do not matter; empty and dot segments lead nowhere.
+    /// Reads a path, percent-encoded as it came. Slashes at the end do not matter; empty and dot segments
+    /// lead nowhere.
     pub(super) fn parse(path: &str) -> Self {
         let Ok(decoded) = percent_encoding::percent_decode_str(path).decode_utf8() else {
             return Self::Unknown;

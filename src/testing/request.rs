@@ -5,8 +5,9 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
+use super::cause::Cause;
 use super::path::{Route, Target};
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 
 const ANONYMOUS: &str = "anonymous";
 

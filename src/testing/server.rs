@@ -121,7 +121,8 @@ impl ApiServer {
         self.shared.state().store.changes.watchers()
     }
 
-    /// Forgets the event history, as etcd's compaction does: a new watch from any version before now gets 410.
+    /// Forgets the event history, as etcd's compaction does: a new watch from any version before now gets
+    /// 410.
     pub fn compact(&self) {
         self.shared.state().store.compact();
     }

@@ -25,8 +25,9 @@ pub struct ConnectionDropped;
 
 /// The server as a [`tower_service::Service`]; made by [`ApiServer::service`](super::ApiServer::service).
 ///
-/// A request takes effect while its future is polled; dropping the future before that takes the request back, as hanging
-/// up does over a network. Always ready. A connection that a fault drops is the error [`ConnectionDropped`].
+/// A request takes effect while its future is polled; dropping the future before that takes the request back,
+/// as hanging up does over a network. Always ready. A connection that a fault drops is the error
+/// [`ConnectionDropped`].
 #[derive(Clone, Debug)]
 pub struct ApiService {
     shared: Arc<Shared>,
@@ -108,9 +109,7 @@ impl Body for ApiBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectionDropped>>> {
         match &mut self.get_mut().0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Inner::Watch(watch) => {
-                watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data).map_err(Into::into)))
-            }
+            Inner::Watch(watch) => watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data))),
         }
     }
 

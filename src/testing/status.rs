@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::cause::Cause;
 use super::path::{Collection, Target};
 
 /// A request that the server refused, with the `v1.Status` that says why.
@@ -15,14 +16,6 @@ pub struct Refusal {
     message: String,
     details: Option<Value>,
     retry_after: Option<Duration>,
-}
-
-/// One complaint of a validation.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cause {
-    pub(super) field: &'static str,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
 }
 
 // === impl Refusal ===
@@ -130,17 +123,15 @@ impl Refusal {
     pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
         let Target { collection, namespace, name, .. } = target;
         let name = name.as_deref().unwrap_or_default();
-        let mut message = format!(
-            "{collection} \"{name}\" is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\"",
+        let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
+        let place = match namespace {
+            Some(namespace) => format!("in the namespace \"{namespace}\""),
+            None => "at the cluster scope".to_owned(),
+        };
+        let message = format!(
+            "{collection}{quoted} is forbidden: User \"{user}\" cannot {verb} resource \"{}\" in API group \"{}\" {place}",
             collection.resource, collection.group,
         );
-        match namespace {
-            Some(namespace) => message.push_str(&format!(" in the namespace \"{namespace}\"")),
-            None => message.push_str(" at the cluster scope"),
-        }
-        if name.is_empty() {
-            message = message.replacen(" \"\" is forbidden", " is forbidden", 1);
-        }
         Self::new(403, "Forbidden", message).about(collection, name)
     }
 
@@ -224,24 +215,3 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-// === impl Cause ===
-
-impl Cause {
-    pub(super) fn invalid(field: &'static str, value: &Value, why: &str) -> Self {
-        Self { field, reason: "FieldValueInvalid", message: format!("Invalid value: {value}: {why}") }
-    }
-
-    pub(super) fn required(field: &'static str, why: &str) -> Self {
-        Self { field, reason: "FieldValueRequired", message: format!("Required value: {why}") }
-    }
-
-    pub(super) fn forbidden(field: &'static str, why: &str) -> Self {
-        Self { field, reason: "FieldValueForbidden", message: format!("Forbidden: {why}") }
-    }
-
-    pub(super) fn unsupported(field: &'static str, value: &str, supported: &str) -> Self {
-        let message = format!("Unsupported value: \"{value}\": supported values: \"{supported}\"");
-        Self { field, reason: "FieldValueNotSupported", message }
-    }
-}

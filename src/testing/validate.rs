@@ -2,16 +2,18 @@
 
 use serde_json::Value;
 
+use super::cause::Cause;
 use super::kinds::kind_of;
 use super::object::text;
 use super::path::Collection;
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 
 const NAME_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
      and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
      '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// The shape that Kubernetes' decoder demands: an object, of this API version, whose fields have the right types.
+/// The shape that Kubernetes' decoder demands: an object, of this API version, whose fields have the right
+/// types.
 pub(super) fn shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
     if !object.is_object() {
         return Err(Refusal::bad_request(

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, Sleep};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 
 use super::changes::{Break, Piece};
 use super::server::Shared;
+use super::service::ConnectionDropped;
 
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -33,6 +34,8 @@ pub(super) struct WatchStart {
 pub(super) struct WatchBody {
     shared: Arc<Shared>,
     first: VecDeque<Piece>,
+    /// The loss of the connection, while what came before it is being sent.
+    lost: Option<ConnectionDropped>,
     live: Option<(u64, mpsc::Receiver<Piece>)>,
     bookmarks: Option<(Interval, String)>,
     deadline: Option<Pin<Box<Sleep>>>,
@@ -42,10 +45,16 @@ pub(super) struct WatchBody {
 
 impl WatchBody {
     pub(super) fn new(shared: Arc<Shared>, start: WatchStart) -> Self {
-        let interval = || tokio::time::interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
+        let interval = || {
+            let mut it = tokio::time::interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
+            // A stream that nobody has read for an hour gets one bookmark, not sixty.
+            it.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            it
+        };
         Self {
             shared,
             first: start.first.into_iter().map(Ok).collect(),
+            lost: None,
             live: start.live,
             bookmarks: start.bookmarks.map(|kind| (interval(), kind)),
             deadline: start.timeout.map(|it| Box::pin(tokio::time::sleep(it))),
@@ -67,9 +76,24 @@ impl WatchBody {
     }
 
     pub(super) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
-        if let Some(piece) = self.first.pop_front() {
-            return Poll::Ready(Some(piece));
+        if let Some(lost) = self.lost.take() {
+            return Poll::Ready(Some(Err(lost)));
         }
+        let piece = match self.first.pop_front() {
+            Some(piece) => Some(piece),
+            None => ready!(self.poll_live(context)),
+        };
+        if let Some(Err(lost)) = piece {
+            // The half line has to leave first: a transport that is told of the loss drops what it has not
+            // sent.
+            self.lost = Some(lost);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(piece)
+    }
+
+    fn poll_live(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
         if self.deadline.as_mut().is_some_and(|it| it.as_mut().poll(context).is_ready()) {
             self.leave();
         }

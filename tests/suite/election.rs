@@ -1,27 +1,96 @@
-//! The election, in paused time.
+//! Who leads, in fair weather.
 
-use crate::support::{LEASE, candidate, until, within};
-use kube_leader_gate::testing::ApiServer;
+use crate::support::{LEASE, SOON, candidate, gated, is_not_leader, leading, pass, until, within, write};
+use kube_leader_gate::testing::{ApiServer, Fault};
 use std::time::Duration;
 
-const SOON: Duration = Duration::from_millis(100);
-
 #[tokio::test(start_paused = true)]
-async fn one_of_three_leads_and_hands_over() {
+async fn one_of_three_leads_writes_and_hands_over() {
     let server = ApiServer::new();
-    let a = candidate(&server, "a").start();
-    within(SOON, "a leads", a.leader().elected()).await;
-    let b = candidate(&server, "b").start();
-    let c = candidate(&server, "c").start();
-    until(SOON, "b and c know a", || {
-        [&b, &c].iter().all(|follower| follower.leader().holder().as_deref() == Some("a"))
+    let (a, a_client) = leading(&server, "a").await;
+    let followers = ["b", "c"].map(|identity| {
+        let election = candidate(&server, identity);
+        (gated(&server, &election, identity), election.start())
+    });
+    until(SOON, "the followers know a", || {
+        followers.iter().all(|(_, running)| running.leader().holder().as_deref() == Some("a"))
     })
     .await;
-    assert!(!b.leader().is_leader() && !c.leader().is_leader());
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    for (client, running) in &followers {
+        assert!(!running.leader().is_leader());
+        let refused = write(client).await;
+        assert!(is_not_leader(&refused), "{refused:?}");
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("write attempt rejected as client is not leader"), "{message}");
+        assert!(message.contains("create tokenreviews.authentication.k8s.io"), "{message}");
+        assert!(message.contains("held by \"a\""), "{message}");
+    }
+    write(&a_client).await.expect("the leader writes");
+    pass(Duration::from_secs(60)).await;
     assert!(a.leader().is_leader(), "a renews");
     a.stop().await;
-    until(SOON, "b or c leads", || b.leader().is_leader() || c.leader().is_leader()).await;
-    assert!(!(b.leader().is_leader() && c.leader().is_leader()));
+    assert!(is_not_leader(&write(&a_client).await));
+    until(SOON, "another one leads", || followers.iter().any(|(_, running)| running.leader().is_leader()))
+        .await;
+    let leaders = followers.iter().filter(|(_, running)| running.leader().is_leader()).count();
+    assert_eq!(leaders, 1);
     assert_eq!(server.object(LEASE).unwrap()["spec"]["leaseTransitions"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_in_steady_state_only_watches() {
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let gets = server.reads("b", "get", "leases");
+    pass(Duration::from_secs(240)).await;
+    assert_eq!(server.reads("b", "get", "leases"), gets);
+    assert_eq!(server.reads("b", "watch", "leases"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_watch_permission_it_polls_and_still_takes_over() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let gets = server.reads("b", "get", "leases");
+    pass(Duration::from_secs(60)).await;
+    let polls = server.reads("b", "get", "leases") - gets;
+    assert!((24..=31).contains(&polls), "{polls} polls in 60 s at 2-2.4 s");
+    a.stop().await;
+    within(Duration::from_millis(2500), "b leads by its next poll", b.leader().elected()).await;
+}
+
+/// Polls are seconds apart; the takeover is not.
+#[tokio::test(start_paused = true)]
+async fn a_crashed_leader_is_succeeded_at_the_expiry() {
+    for watching in [true, false] {
+        let server = ApiServer::new();
+        let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
+        let (a, _) = leading(&server, "a").await;
+        let b = candidate(&server, "b").start();
+        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        let seen = tokio::time::Instant::now();
+        drop(a);
+        within(Duration::from_secs(16), "b leads", b.leader().elected()).await;
+        let late = seen.elapsed().saturating_sub(Duration::from_secs(15));
+        assert!(late < Duration::from_millis(20), "watching: {watching}, {late:?} after the expiry");
+    }
+}
+
+/// linkerd2 #15506, kubert #134: electors that die silently or run once.
+#[tokio::test(start_paused = true)]
+async fn it_never_gives_up() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    for round in 0..20 {
+        server.delete("outsider", LEASE).expect("deleted");
+        until(SOON, "the gate closes", || !a.leader().can_write()).await;
+        within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        write(&client).await.unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+    a.leader().check(Duration::ZERO).expect("healthy");
 }

@@ -2,5 +2,10 @@
 #![cfg(all(feature = "election", feature = "test-util"))]
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
+mod bad_input;
 mod election;
+mod loss;
+mod pinniped;
+mod stopping;
 mod support;
+mod taking;

@@ -1,17 +1,22 @@
-//! Candidates over the in-process API server.
+//! Candidates over the in-process API server, in paused time: real kube clients, straight to the server.
 
-use kube_client::Client;
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
-    Election, Identity, LeaseTiming,
-    election::{BuildError, ElectionBuilder},
+    Election, GateError, Identity, LeaseTiming,
+    election::{BuildError, ElectionBuilder, Running},
     lease::KubeLock,
-    testing::{ApiServer, TokioClock},
+    testing::{ApiServer, TokioClock, WriteRecord},
 };
+use serde_json::Value;
 use std::{future::Future, sync::Arc, time::Duration};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
 
-/// The builder of a candidate on the lease `default/operator`, on tokio's clock.
+/// Plenty for a handover that needs no clock to run out.
+pub const SOON: Duration = Duration::from_millis(100);
+
+/// The builder of a candidate on the lease `default/operator`, on tokio's clock, at 15/10/2 s.
 pub fn builder(identity: &str) -> ElectionBuilder {
     Election::builder("default", "operator")
         .identity(Identity::new(identity).expect("an identity"))
@@ -36,6 +41,57 @@ pub fn gated(server: &ApiServer, election: &Election, user: &str) -> Client {
     election.wrap(Client::new(server.service().user(user), "default"))
 }
 
+/// A candidate that leads already.
+pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
+    let election = candidate(server, identity);
+    let client = gated(server, &election, identity);
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    (running, client)
+}
+
+/// One write, as Pinniped's own test does it.
+pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
+    let review = TokenReview {
+        spec: TokenReviewSpec { token: "nobody".into(), ..TokenReviewSpec::default() },
+        ..TokenReview::default()
+    };
+    Api::<TokenReview>::all(client.clone()).create(&PostParams::default(), &review).await.map(drop)
+}
+
+pub fn is_not_leader<T>(result: &Result<T, kube_client::Error>) -> bool {
+    matches!(result.as_ref().err().and_then(|error| GateError::find(error)), Some(GateError::NotLeader(_)))
+}
+
+pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
+    matches!(
+        result.as_ref().err().and_then(|error| GateError::find(error)),
+        Some(GateError::LeadershipLost(_))
+    )
+}
+
+/// The spec of the lease.
+pub fn spec(server: &ApiServer) -> Value {
+    server.object(LEASE).expect("the lease")["spec"].take()
+}
+
+/// Writes an outsider into the lease.
+pub fn steal(server: &ApiServer) {
+    server
+        .edit("outsider", LEASE, |lease| {
+            lease["spec"]["holderIdentity"] = "outsider".into();
+            lease["spec"]["leaseTransitions"] = 7.into();
+        })
+        .expect("the lease is there");
+}
+
+/// The writes to the lease that `user` made with success.
+pub fn lease_writes(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource == "leases" && write.user == user && write.took_effect());
+    log
+}
+
 /// Waits for what must come within `bound`.
 pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
@@ -49,4 +105,9 @@ pub async fn until(bound: Duration, what: &str, mut condition: impl FnMut() -> b
         }
     })
     .await;
+}
+
+/// Lets paused time pass.
+pub async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
 }

@@ -1,0 +1,167 @@
+//! What a candidate decides, example by example and by chance.
+
+use super::{Candidacy, Decision};
+use crate::{
+    leadership::Moment,
+    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const ORIGIN: Moment = Moment::from_nanos(1_000_000_000_000);
+
+fn at(seconds: u64) -> Moment {
+    ORIGIN.saturating_add(Duration::from_secs(seconds))
+}
+
+fn candidacy() -> Candidacy {
+    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast())
+}
+
+fn record(version: u64, spec: &Value) -> LeaseRecord {
+    let metadata = json!({ "name": "operator", "uid": "u", "resourceVersion": version.to_string() });
+    LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
+                       "acquireTime": "then", "renewTime": renewed.to_string() });
+    record(version, &spec)
+}
+
+/// What a server answers to a claim.
+fn written(version: u64, claim: &Claim) -> LeaseRecord {
+    record(version, &json!({})).with(claim)
+}
+
+#[test]
+fn it_reads_before_it_does_anything() {
+    assert_eq!(candidacy().decide(at(0), false), Decision::Read);
+}
+
+#[test]
+fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
+    let mut candidacy = candidacy();
+    candidacy.observe(None, at(0));
+    assert_eq!(candidacy.decide(at(0), false), Decision::Create);
+    candidacy.observe(Some(held(1, "", 0)), at(0));
+    assert_eq!(candidacy.decide(at(0), false), Decision::Take);
+}
+
+#[test]
+fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
+    let mut candidacy = candidacy();
+    candidacy.observe(Some(held(1, "other", 0)), at(100));
+    assert_eq!(candidacy.decide(at(100), false), Decision::WaitUntil(at(115)));
+    // The same again, later and at another version: a label, say.
+    candidacy.observe(Some(held(2, "other", 0)), at(110));
+    assert_eq!(candidacy.decide(at(114), false), Decision::WaitUntil(at(115)));
+    assert_eq!(candidacy.decide(at(115), false), Decision::Take);
+    candidacy.observe(Some(held(3, "other", 1)), at(115));
+    assert_eq!(candidacy.decide(at(115), false), Decision::WaitUntil(at(130)));
+}
+
+/// A watch may lag behind an answer.
+#[test]
+fn old_news_changes_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(None, at(0));
+    let claim = candidacy.acquisition("now".into());
+    assert!(candidacy.observe(Some(written(10, &claim)), at(0)));
+    assert!(candidacy.is_mine());
+    assert!(!candidacy.observe(Some(held(9, "other", 0)), at(0)));
+    assert!(!candidacy.observe_deletion(&held(8, "other", 0)));
+    assert!(candidacy.is_mine());
+    assert!(candidacy.observe_deletion(&held(11, "me", 0)));
+    assert!(!candidacy.is_mine());
+}
+
+#[test]
+fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
+    let mut candidacy = candidacy();
+    candidacy.observe(Some(held(1, "", 0)), at(0));
+    let claim = candidacy.acquisition("now".into());
+    assert_eq!(claim.transitions, 4);
+    candidacy.observe(Some(written(2, &claim)), at(0));
+    assert_eq!(candidacy.decide(at(1), true), Decision::Renew);
+    let renewal = candidacy.renewal("later".into());
+    assert_eq!((renewal.acquire_time.as_str(), renewal.renew_time.as_str()), ("now", "later"));
+    assert_eq!(renewal.transitions, 4);
+    assert_eq!(candidacy.decide(at(1), false), Decision::Take);
+    assert_eq!(candidacy.acquisition("anew".into()).transitions, 5);
+}
+
+#[test]
+fn its_own_name_is_its_own_only_at_the_start() {
+    let mut restarted = candidacy();
+    restarted.observe(Some(held(1, "me", 0)), at(0));
+    assert!(!restarted.is_mine() && !restarted.has_a_double());
+    assert_eq!(restarted.decide(at(0), false), Decision::Take);
+    // It is renewed under its eyes: by another process.
+    restarted.observe(Some(held(2, "me", 1)), at(1));
+    assert!(restarted.has_a_double());
+    assert_eq!(restarted.decide(at(1), false), Decision::WaitUntil(at(16)));
+}
+
+#[test]
+fn the_count_of_transitions_begins_anew_past_the_api_s_end() {
+    let mut candidacy = candidacy();
+    candidacy.observe(Some(record(1, &json!({ "leaseTransitions": i32::MAX }))), at(0));
+    assert_eq!(candidacy.acquisition("now".into()).transitions, 0);
+}
+
+#[test]
+fn nonsense_is_read_with_suspicion() {
+    for duration in [json!(null), json!(0), json!(-1), json!(1.5), json!("15"), json!([]), json!(1e300)] {
+        let spec = json!({ "holderIdentity": "other", "leaseDurationSeconds": duration });
+        let mut candidacy = candidacy();
+        candidacy.observe(Some(record(1, &spec)), at(0));
+        assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)), "{spec}");
+        assert!(candidacy.record().unwrap().oddity().is_some(), "{spec}");
+    }
+    let mut candidacy = candidacy();
+    candidacy.observe(
+        Some(record(1, &json!({ "holderIdentity": "other", "leaseDurationSeconds": u64::MAX }))),
+        at(0),
+    );
+    assert!(matches!(candidacy.decide(at(1_000_000), false), Decision::WaitUntil(_)));
+    for spec in [json!(null), json!([]), json!("x"), json!({ "holderIdentity": 7 })] {
+        candidacy.observe(Some(record(2, &spec)), at(0));
+        assert_eq!(candidacy.decide(at(0), false), Decision::Take, "{spec}");
+        let claim = candidacy.acquisition("now".into());
+        assert_eq!(candidacy.record().unwrap().with(&claim).holder(), Some("me"), "{spec}");
+    }
+}
+
+proptest! {
+    /// Rule S6, by chance: whatever happens to the lease, it is never taken from somebody whose record has changed within
+    /// the last 15 s of this candidate's own clock.
+    #[test]
+    fn s6_a_live_holder_is_never_overtaken(steps in prop::collection::vec((0_u64..20, 0_u8..4), 1..60)) {
+        let mut candidacy = candidacy();
+        let (mut now, mut version, mut renewed) = (0, 1, 0);
+        let mut last_change = None;
+        candidacy.observe(Some(held(version, "other", renewed)), at(now));
+        for (pause, what) in steps {
+            now += pause;
+            version += 1;
+            match what {
+                0 => renewed += 1, // the holder renews
+                1 => {} // a stranger writes a label
+                2 => version -= 1, // the same news once more
+                _ => { // old news
+                    candidacy.observe(Some(held(version - 2, "somebody", renewed)), at(now));
+                    version -= 1;
+                }
+            }
+            if what == 0 || last_change.is_none() {
+                last_change = Some(if what == 0 { now } else { 0 });
+            }
+            candidacy.observe(Some(held(version, "other", renewed)), at(now));
+            let until = last_change.unwrap_or(0) + 15;
+            let expected = if now >= until { Decision::Take } else { Decision::WaitUntil(at(until)) };
+            prop_assert_eq!(candidacy.decide(at(now), false), expected);
+        }
+    }
+}

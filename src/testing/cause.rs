@@ -1,0 +1,32 @@
+//! What a validation complains of.
+
+use serde_json::Value;
+
+/// One complaint of a validation.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cause {
+    pub(super) field: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+// === impl Cause ===
+
+impl Cause {
+    pub(super) fn invalid(field: &'static str, value: &Value, why: &str) -> Self {
+        Self { field, reason: "FieldValueInvalid", message: format!("Invalid value: {value}: {why}") }
+    }
+
+    pub(super) fn required(field: &'static str, why: &str) -> Self {
+        Self { field, reason: "FieldValueRequired", message: format!("Required value: {why}") }
+    }
+
+    pub(super) fn forbidden(field: &'static str, why: &str) -> Self {
+        Self { field, reason: "FieldValueForbidden", message: format!("Forbidden: {why}") }
+    }
+
+    pub(super) fn unsupported(field: &'static str, value: &str, supported: &str) -> Self {
+        let message = format!("Unsupported value: \"{value}\": supported values: \"{supported}\"");
+        Self { field, reason: "FieldValueNotSupported", message }
+    }
+}

@@ -1,0 +1,250 @@
+//! The judge: from the write log, who held a Lease when, and who wrote without holding it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::history::History;
+use super::log::{Moment, WriteRecord};
+
+/// Judges a write log by one Lease.
+///
+/// Only the server's own log counts, so no client can talk it round. A candidate is known by its user, the
+/// bearer token; an identity that is a candidate's user is that candidate too.
+///
+/// - An **acquisition** is a write of the Lease that took effect and names a holder where there was another,
+///   none, no Lease, or the same with other `leaseTransitions`.
+/// - A write by X **overlaps** when it was received after another candidate's acquisition had taken effect,
+///   and X has not acquired again since.
+///
+/// ```
+/// use kube_leader_gate::testing::{ApiServer, Judge};
+/// use serde_json::json;
+///
+/// let server = ApiServer::new();
+/// let lease = |holder: &str| json!({ "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15 } });
+/// let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/demo";
+/// server.put("a", path, lease("a")).unwrap();
+/// server.put("b", path, lease("b")).unwrap();
+/// server.put("a", "/api/v1/namespaces/default/configmaps/x", json!({})).unwrap();
+///
+/// let verdict = Judge::new("default", "demo", ["a", "b"]).verdict(&server.write_log());
+/// assert_eq!(verdict.terms.len(), 2);
+/// assert_eq!(verdict.overlaps().count(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Judge {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) candidates: Vec<String>,
+}
+
+/// What the judge found.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// Who held the Lease from when to when, in order.
+    pub terms: Vec<Term>,
+    /// Writes by candidates, other than on the Lease, that took effect while their user did not hold it.
+    pub strays: Vec<Stray>,
+    /// For each candidate, how many writes other than on the Lease took effect.
+    pub admitted: BTreeMap<String, u64>,
+}
+
+/// One unbroken stretch of holding the Lease.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// The user whose write began it.
+    pub user: String,
+    /// `spec.holderIdentity`.
+    pub holder: String,
+    /// `spec.leaseTransitions`; 0 when absent.
+    pub transitions: i64,
+    /// When it began.
+    pub acquired: Moment,
+    /// The last write that changed `spec.renewTime`.
+    pub renewed: Moment,
+    /// `spec.leaseDurationSeconds` as last written; zero when absent or negative.
+    pub duration: Duration,
+    /// How many writes have renewed it.
+    pub renewals: u64,
+    /// When and how it ended; none when it has not.
+    pub ended: Option<(Moment, Ending)>,
+}
+
+/// How a term ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The holder was emptied.
+    Released,
+    /// Another holder or term was written.
+    Replaced,
+    /// The Lease was deleted.
+    Deleted,
+}
+
+/// A write by a candidate that did not hold the Lease.
+#[derive(Clone, Debug)]
+pub struct Stray {
+    /// Who wrote.
+    pub user: String,
+    /// Where.
+    pub path: String,
+    /// When it arrived.
+    pub received: Moment,
+    /// What was wrong.
+    pub kind: StrayKind,
+}
+
+/// What was wrong with a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StrayKind {
+    /// Another candidate, the one named, had acquired the Lease: the overlap that must not be.
+    Overlap(String),
+    /// No other candidate had acquired the Lease since, but the writer did not hold it either: it had never
+    /// acquired or had released it, it was deleted, or somebody who is no candidate had written another
+    /// holder into it.
+    NotHeld,
+    /// The writer held the Lease, but it had run out.
+    RunOut,
+}
+
+/// From one term to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Succession {
+    /// The holder before.
+    pub from: String,
+    /// The holder after.
+    pub to: String,
+    /// How it came.
+    pub kind: SuccessionKind,
+    /// Graceful: from the release to the acquisition. Takeover: from the end of the Lease's time to the
+    /// acquisition. After a deletion: from there to the acquisition. Theft: zero.
+    pub gap: Duration,
+}
+
+/// How a term follows another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuccessionKind {
+    /// The Lease had been released.
+    Graceful,
+    /// The Lease had run out.
+    Takeover,
+    /// The Lease had been deleted.
+    AfterDeletion,
+    /// The Lease was still valid.
+    Theft,
+}
+
+// === impl Judge ===
+
+impl Judge {
+    /// A judge for the Lease `namespace/name`, over these candidates. Other users' writes on the Lease count
+    /// as what they do to the candidates' terms; their other writes do not count.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        candidates: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            candidates: candidates.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Reads the log of one server from its beginning. Dry runs and refused writes do not count; nor does a
+    /// deletion of the Lease by `deletecollection`.
+    #[must_use]
+    pub fn verdict(&self, log: &[WriteRecord]) -> Verdict {
+        // A write on the Lease counts when it takes effect, any other when it arrives.
+        let mut events: Vec<(Moment, &WriteRecord)> = log
+            .iter()
+            .filter(|it| it.took_effect())
+            .filter_map(|it| {
+                let moment = if self.is_lease(it) { it.completed? } else { it.received };
+                Some((moment, it))
+            })
+            .collect();
+        events.sort_by_key(|(moment, _)| *moment);
+        let mut history = History::new(self);
+        for (moment, record) in events {
+            if self.is_lease(record) {
+                history.lease_written(moment, record);
+            } else if self.candidates.contains(&record.user) {
+                history.written(record);
+            }
+        }
+        history.verdict
+    }
+
+    fn is_lease(&self, record: &WriteRecord) -> bool {
+        record.group == "coordination.k8s.io"
+            && record.resource == "leases"
+            && record.namespace.as_deref() == Some(&self.namespace)
+            && record.name.as_deref() == Some(&self.name)
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    /// The writes by a non-holder: those that another candidate's acquisition came before. There must be
+    /// none.
+    pub fn overlaps(&self) -> impl Iterator<Item = &Stray> {
+        self.strays.iter().filter(|it| matches!(it.kind, StrayKind::Overlap(_)))
+    }
+
+    /// How each term followed the one before.
+    #[must_use]
+    pub fn successions(&self) -> Vec<Succession> {
+        self.terms.windows(2).filter_map(|pair| Succession::between(&pair[0], &pair[1])).collect()
+    }
+
+    /// The times of the graceful handovers: from the release to the next acquisition.
+    #[must_use]
+    pub fn handovers(&self) -> Vec<Duration> {
+        self.gaps(SuccessionKind::Graceful)
+    }
+
+    /// The times of the takeovers of a Lease that had run out: from its end to the acquisition.
+    #[must_use]
+    pub fn takeovers(&self) -> Vec<Duration> {
+        self.gaps(SuccessionKind::Takeover)
+    }
+
+    fn gaps(&self, kind: SuccessionKind) -> Vec<Duration> {
+        self.successions().into_iter().filter(|it| it.kind == kind).map(|it| it.gap).collect()
+    }
+}
+
+// === impl Term ===
+
+impl Term {
+    /// When the Lease runs out if it is not renewed again.
+    #[must_use]
+    pub fn runs_out(&self) -> Instant {
+        // What does not fit into the clock is far enough away.
+        self.renewed.at.checked_add(self.duration).unwrap_or(self.renewed.at + Duration::from_secs(1 << 31))
+    }
+}
+
+// === impl Succession ===
+
+impl Succession {
+    fn between(before: &Term, after: &Term) -> Option<Self> {
+        let (ended, how) = before.ended?;
+        let acquired = after.acquired.at;
+        let (kind, since) = match how {
+            Ending::Released => (SuccessionKind::Graceful, ended.at),
+            Ending::Deleted => (SuccessionKind::AfterDeletion, ended.at),
+            Ending::Replaced if acquired >= before.runs_out() => {
+                (SuccessionKind::Takeover, before.runs_out())
+            }
+            Ending::Replaced => (SuccessionKind::Theft, acquired),
+        };
+        let gap = acquired.saturating_duration_since(since);
+        Some(Self { from: before.holder.clone(), to: after.holder.clone(), kind, gap })
+    }
+}

@@ -1,0 +1,187 @@
+//! What a lease and a server can do wrong: never a panic, never an open gate, and contention goes on.
+
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, pass, until, within, write,
+};
+use kube_leader_gate::{
+    Election, Identity, LeaseTiming,
+    election::BuildError,
+    testing::{ApiServer, Break, Fault},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Puts `spec` before candidates, past the server's own validation: an edit of what a get answers.
+fn lease(spec: &Value) -> Value {
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
+    // Held by somebody, for a time that is missing or absurd: this candidate's own 15 s count.
+    let specs = [
+        json!({ "holderIdentity": "x" }),
+        json!({ "holderIdentity": "x", "leaseDurationSeconds": null, "leaseTransitions": null }),
+        json!({ "holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": "not a time" }),
+        json!({ "holderIdentity": "x", "leaseDurationSeconds": 15, "leaseTransitions": i32::MAX }),
+    ];
+    for spec in specs {
+        let server = ApiServer::new();
+        server.put("outsider", LEASE, lease(&spec)).unwrap();
+        let a = candidate(&server, "a").start();
+        pass(Duration::from_millis(14_900)).await;
+        assert!(!a.leader().is_leader(), "{spec}");
+        within(Duration::from_millis(200), "it leads", a.leader().elected()).await;
+        let transitions = server.object(LEASE).unwrap()["spec"]["leaseTransitions"].as_i64().unwrap();
+        assert!(i32::try_from(transitions).is_ok(), "{transitions}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_without_a_spec_is_free() {
+    for spec in [Value::Null, json!({}), json!({ "holderIdentity": null })] {
+        let server = ApiServer::new();
+        server.put("outsider", LEASE, lease(&spec)).unwrap();
+        let a = candidate(&server, "a").start();
+        within(SOON, "it leads", a.leader().elected()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_huge_duration_is_respected() {
+    let server = ApiServer::new();
+    let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": i32::MAX });
+    server.put("outsider", LEASE, lease(&spec)).unwrap();
+    let a = candidate(&server, "a").start();
+    pass(Duration::from_secs(3600)).await;
+    assert!(!a.leader().is_leader());
+    server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
+    within(SOON, "it leads", a.leader().elected()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_the_server_refuses_contention_goes_on() {
+    let faults = [
+        Fault::forbidden().resource("leases"),
+        Fault::forbidden().verb("create").resource("leases"),
+        Fault::namespace_not_found(),
+        Fault::status(429),
+        Fault::status(500),
+        Fault::status_retry_after(503, Duration::from_secs(3600)),
+        Fault::hang_before(),
+        Fault::drop_before(),
+    ];
+    for fault in faults {
+        let server = ApiServer::new();
+        let shown = format!("{fault:?}");
+        let fault = server.inject(fault);
+        let election = candidate(&server, "a");
+        let client = gated(&server, &election, "a");
+        let a = election.start();
+        pass(Duration::from_secs(60)).await;
+        assert!(!a.leader().is_leader(), "{shown}");
+        let refused = within(SOON, "a rejection needs no server", write(&client)).await;
+        assert!(is_not_leader(&refused), "{shown}: {refused:?}");
+        // Neither silence nor a flood: a retry period is 2 s.
+        assert!((10..=400).contains(&fault.hits()), "{shown}: {} requests in 60 s", fault.hits());
+        drop(fault);
+        within(Duration::from_secs(5), &shown, a.leader().elected()).await;
+        a.leader().check(Duration::ZERO).unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
+    for how in [Break::End, Break::Cut, Break::Garbage] {
+        let server = ApiServer::new();
+        let _breaking = server.inject(Fault::break_watch(how));
+        let (a, _) = leading(&server, "a").await;
+        let b = candidate(&server, "b").start();
+        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        for _ in 0..600 {
+            pass(Duration::from_millis(100)).await;
+            assert!(a.leader().is_leader() && !b.leader().is_leader(), "{how:?}");
+        }
+        let watches = server.reads("b", "watch", "leases");
+        assert!((3..=60).contains(&watches), "{how:?}: {watches} watches in 60 s");
+        a.stop().await;
+        within(Duration::from_secs(3), "b leads", b.leader().elected()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_falls_silent_is_noticed() {
+    let server = ApiServer::new();
+    // The watch is answered, and then nothing comes: the stream is there, the events are not.
+    let (a, _) = leading(&server, "a").await;
+    let hang = server.inject(Fault::hang_before().verb("watch").user("b"));
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    pass(Duration::from_secs(60)).await;
+    assert!(a.leader().is_leader() && !b.leader().is_leader());
+    assert!(hang.hits() > 1, "tried again");
+}
+
+#[test]
+fn bad_configuration_is_refused_when_it_is_built() {
+    let refused = |namespace: &str, name: &str| {
+        let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
+        match builder.build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() }) {
+            Err(error @ BuildError::LeaseName(_)) => error.to_string(),
+            other => panic!("{namespace}/{name}: {other:?}"),
+        }
+    };
+    let long = "x".repeat(254);
+    for name in ["", "Operator", "a_b", "-a", "a-", "a..b", ".a", "a/b", "ü", &long] {
+        let error = refused("default", name);
+        assert!(error.contains(&format!("invalid lease name: {name:?}, allowed: 1 to 253")), "{error}");
+    }
+    for namespace in ["", "a.b", "A", &long[..64]] {
+        let error = refused(namespace, "operator");
+        assert!(
+            error.contains(&format!("invalid lease namespace: {namespace:?}, allowed: 1 to 63")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn bad_timing_is_refused_with_the_value_and_the_allowed_range() {
+    let ms = Duration::from_millis;
+    let refused =
+        |lease, renew, retry| LeaseTiming::new(ms(lease), ms(renew), ms(retry)).unwrap_err().to_string();
+    let cases = [
+        (0, 10, 1, "the lease duration is 0ns, allowed: whole seconds from 1s"),
+        (15_500, 10_000, 2000, "the lease duration is 15.5s, allowed: whole seconds"),
+        (15_000, 15_000, 2000, "the renew deadline is 15s, allowed: less than the lease duration, 15s"),
+        (
+            15_000,
+            10_000,
+            8334,
+            "the retry period is 8.334s, allowed: less than the renew deadline / 1.2, 8.33",
+        ),
+        (15_000, 10_000, 0, "the retry period is 0ns, allowed: at least 10ms"),
+        (1000, 300, 200, "the renew deadline is 300ms, allowed: at least 430ms with this retry period"),
+    ];
+    for (lease, renew, retry, message) in cases {
+        let error = refused(lease, renew, retry);
+        assert!(error.starts_with("invalid lease timing: ") && error.contains(message), "{error}");
+    }
+    let error = LeaseTiming::fast().with_call_timeout(ms(1700)).unwrap_err().to_string();
+    assert!(error.contains("the call timeout is 1.7s, allowed: 20ms to 1.625s"), "{error}");
+    assert!(LeaseTiming::new(Duration::from_secs(1), ms(430), ms(200)).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
+    // No TLS provider is asked for anything here: the address is no address of a proxy that is built in.
+    let mut config = kube_client::Config::new("http://127.0.0.1:1".parse().unwrap());
+    config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
+    let error = builder("a").build(&config).unwrap_err();
+    assert!(matches!(error, BuildError::Client(_)));
+    assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
+    // And one that can be made, and reaches nobody, is no error: the election goes on trying.
+    let server = ApiServer::new();
+    assert!(build(&server, "a", builder("a")).is_ok());
+}

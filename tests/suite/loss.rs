@@ -1,0 +1,238 @@
+//! How leadership is lost: the gate closes first, and at once.
+
+use crate::support::{
+    LEASE, SOON, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass, spec,
+    steal, until, within, write,
+};
+use kube_client::Client;
+use kube_leader_gate::{
+    election::BuildError,
+    leadership::Loss,
+    lease::KubeLock,
+    testing::{ApiServer, Fault},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// The deadline counts from before the renewal was sent, not from its answer.
+#[tokio::test(start_paused = true)]
+async fn s1_the_deadline_counts_from_before_the_call() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("update").resource("leases"));
+    pass(Duration::from_millis(3500)).await;
+    // Sent 2 s after the acquisition, answered 1 s later.
+    let leadership = a.leader().leadership();
+    let left = leadership.deadline().unwrap().saturating_since(leadership.now());
+    assert!(left <= Duration::from_millis(8600) && left >= Duration::from_millis(8400), "{left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s1_an_outage_closes_the_gate_at_the_deadline() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let outage = server.inject(Fault::drop_before());
+    let began = tokio::time::Instant::now();
+    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    let after = began.elapsed();
+    assert!(after <= Duration::from_secs(10) && after > Duration::from_secs(9), "{after:?}");
+    assert!(is_not_leader(&write(&client).await));
+    // The lease still stands in its name: it may take it back, in a new term.
+    let before = spec(&server)["leaseTransitions"].clone();
+    drop(outage);
+    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    assert_ne!(spec(&server)["leaseTransitions"], before);
+    write(&client).await.expect("it leads");
+}
+
+/// Nobody polls the workload's write, and the loss still ends it.
+#[tokio::test(start_paused = true)]
+async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
+    for expire in [true, false] {
+        let server = ApiServer::new();
+        let (a, client) = leading(&server, "a").await;
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+        let hanging = tokio::spawn(async move { write(&client).await });
+        until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+        let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
+        if !expire {
+            steal(&server);
+        }
+        let bound = if expire { Duration::from_secs(11) } else { SOON };
+        let result = within(bound, "it is cut off", hanging).await.unwrap();
+        assert!(is_cut_off(&result), "{result:?}");
+        assert_eq!(a.leader().leadership().writes_under_way(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_theft_closes_the_gate_by_the_watch() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let renewals = lease_writes(&server, "a").len();
+    steal(&server);
+    until(Duration::from_millis(5), "the gate closes", || !a.leader().is_leader()).await;
+    assert_eq!(lease_writes(&server, "a").len(), renewals, "by the watch, not by a renewal");
+    assert_eq!(a.leader().leadership().subscribe().borrow().lost, Some(Loss::Taken));
+    assert_eq!(a.leader().holder().as_deref(), Some("outsider"));
+    assert!(is_not_leader(&write(&client).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, client) = leading(&server, "a").await;
+    steal(&server);
+    until(Duration::from_millis(2100), "the gate closes", || !a.leader().is_leader()).await;
+    assert!(is_not_leader(&write(&client).await));
+}
+
+/// A renewal that hangs must not keep the elector from hearing of the theft.
+#[tokio::test(start_paused = true)]
+async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let hang = server.inject(Fault::hang_before().verb("update").resource("leases").user("a"));
+    until(Duration::from_secs(3), "a renewal hangs", || hang.hits() > 0).await;
+    steal(&server);
+    until(Duration::from_millis(5), "the gate closes", || !a.leader().is_leader()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
+    for watching in [true, false] {
+        let server = ApiServer::new();
+        let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
+        let (a, client) = leading(&server, "a").await;
+        let first = a.leader().term().unwrap();
+        let no_create = server.inject(Fault::status(500).verb("create").resource("leases"));
+        server.delete("outsider", LEASE).unwrap();
+        let bound = Duration::from_millis(if watching { 5 } else { 2100 });
+        until(bound, "the gate closes", || !a.leader().is_leader()).await;
+        assert!(is_not_leader(&write(&client).await));
+        drop(no_create);
+        let second = within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        assert_ne!(first.lease_uid(), second.lease_uid());
+    }
+}
+
+/// Two hung renewals in a row, and it still leads.
+#[tokio::test(start_paused = true)]
+async fn s9_hung_calls_do_not_eat_the_lease() {
+    for fault in [Fault::hang_before, Fault::hang_after, Fault::drop_before, Fault::drop_after] {
+        let server = ApiServer::new();
+        let (a, _) = leading(&server, "a").await;
+        let mut changes = a.leader().leadership().subscribe();
+        changes.borrow_and_update();
+        let fault = server.inject(fault().verb("update").resource("leases").times(3));
+        until(Duration::from_secs(12), "three renewals go wrong", || fault.hits() == 3).await;
+        pass(Duration::from_secs(3)).await;
+        assert!(a.leader().is_leader());
+        assert!(!changes.has_changed().unwrap(), "and it never stopped leading");
+        assert!(lease_writes(&server, "a").len() >= 2, "it renewed after that");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
+    let server = ApiServer::new();
+    let breaks = Arc::new(AtomicBool::new(false));
+    let service = server.service().user("a");
+    let election = builder("a")
+        .build_with(|lease| {
+            let connect = move || Ok(Client::new(service.clone(), "default"));
+            let inner = KubeLock::over(lease, connect).map_err(BuildError::Client)?;
+            Ok(fragile::Fragile { inner, breaks: breaks.clone() })
+        })
+        .unwrap();
+    let client = election.wrap(Client::new(server.service().user("a"), "default"));
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    let leader = running.leader().clone();
+    leader.check(Duration::ZERO).expect("healthy");
+    breaks.store(true, Ordering::SeqCst);
+    within(Duration::from_secs(3), "the election ends", running.ended()).await;
+    assert!(!leader.is_leader() && !leader.can_write());
+    assert!(is_not_leader(&write(&client).await));
+    let sick = leader.check(Duration::from_secs(3600)).unwrap_err();
+    assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_dropping_the_run_closes_the_gate() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let run = tokio::spawn(election.run(std::future::pending::<()>()));
+    within(SOON, "it leads", leader.elected()).await;
+    run.abort();
+    let _ = run.await;
+    assert!(!leader.can_write());
+    assert!(is_not_leader(&write(&client).await));
+    assert!(leader.check(Duration::ZERO).is_err());
+    assert_eq!(spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
+}
+
+/// Client-go's health check: only a holder that cannot renew is unhealthy.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_cannot_renew_becomes_unhealthy() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let _outage = server.inject(Fault::drop_before());
+    pass(Duration::from_secs(14)).await;
+    a.leader().check(Duration::ZERO).expect("not yet expired");
+    a.leader().check(Duration::from_secs(5)).expect("tolerated");
+    pass(Duration::from_secs(3)).await;
+    assert!(a.leader().check(Duration::ZERO).is_err());
+    a.leader().check(Duration::from_secs(5)).expect("tolerated");
+    pass(Duration::from_secs(60)).await;
+    assert!(a.leader().check(Duration::from_secs(5)).is_err());
+    b.leader().check(Duration::ZERO).expect("a follower is healthy");
+}
+
+mod fragile {
+    use kube_leader_gate::lease::{Claim, KubeLock, LeaseName, LeaseRecord, Lock, LockError};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    };
+
+    /// A lock that panics in the next update once it is told to.
+    pub struct Fragile {
+        pub inner: KubeLock,
+        pub breaks: Arc<AtomicBool>,
+    }
+
+    impl Lock for Fragile {
+        type Events = <KubeLock as Lock>::Events;
+
+        fn name(&self) -> &LeaseName {
+            self.inner.name()
+        }
+
+        async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+            self.inner.get().await
+        }
+
+        async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+            self.inner.create(claim).await
+        }
+
+        async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+            assert!(!self.breaks.load(Ordering::SeqCst), "the lock breaks");
+            self.inner.update(seen, claim).await
+        }
+
+        async fn watch(&self) -> Result<Self::Events, LockError> {
+            self.inner.watch().await
+        }
+    }
+}

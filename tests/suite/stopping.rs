@@ -1,0 +1,174 @@
+//! How a leader stops: flag first, then the writes, then the lease.
+
+use crate::support::{
+    LEASE, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal,
+    until, within, write,
+};
+use futures_util::FutureExt;
+use kube_leader_gate::{
+    election::Stopped,
+    testing::{ApiServer, Fault, WriteRecord},
+};
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
+    let mut writes = lease_writes(server, user);
+    writes.retain(|write| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty()));
+    writes
+}
+
+/// Pinniped's order: nobody can write from the moment at which the release is sent, whatever becomes of it.
+#[tokio::test(start_paused = true)]
+async fn s3_the_flag_falls_before_the_release_is_sent() {
+    for fault in [Fault::hang_before, Fault::drop_before, Fault::drop_after, Fault::forbidden] {
+        let server = ApiServer::new();
+        let (a, client) = leading(&server, "a").await;
+        let leader = a.leader().clone();
+        let fault = server.inject(fault().verb("update").resource("leases"));
+        let stop = tokio::spawn(a.stop());
+        until(SOON, "the release is sent", || fault.hits() > 0).await;
+        assert!(!leader.is_leader());
+        assert!(is_not_leader(&write(&client).await));
+        within(Duration::from_secs(10), "it stops", stop).await.unwrap();
+        assert!(is_not_leader(&write(&client).await));
+    }
+}
+
+/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
+#[tokio::test(start_paused = true)]
+async fn s4_a_clean_stop_drains_before_it_releases() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
+    let workload = {
+        let (leader, client) = (leader.clone(), client.clone());
+        async move {
+            leader.elected().await;
+            let left_behind = tokio::spawn(async move { write(&client).await });
+            while leader.leadership().writes_under_way() == 0 {
+                tokio::task::yield_now().await;
+            }
+            left_behind
+        }
+    };
+    let run = tokio::spawn(election.run(workload));
+    pass(Duration::from_secs(5)).await;
+    assert!(leader.is_leader() && !leader.can_write(), "it drains");
+    assert!(is_not_leader(&write(&client).await));
+    let left_behind = within(Duration::from_secs(3), "the run ends", run).await.unwrap().unwrap();
+    left_behind.await.unwrap().expect("the write finished");
+    let log = server.write_log();
+    let written = log.iter().find(|write| write.resource == "tokenreviews").unwrap().completed.unwrap();
+    let released = &releases(&server, "a")[0];
+    assert!(written < released.received, "released after the write");
+    let renewals = lease_writes(&server, "a").iter().filter(|renewal| renewal.received < written).count();
+    assert!(renewals >= 3, "renewed meanwhile: {renewals}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let hanging = tokio::spawn(async move { write(&client).await });
+    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    let stopped = within(Duration::from_millis(10_100), "it stops after the drain timeout", a.stop()).await;
+    assert_eq!(stopped, Stopped::LeftToExpire);
+    let result = within(SOON, "the write is cut off", hanging).await.unwrap();
+    assert!(is_cut_off(&result), "{result:?}");
+    assert_eq!(spec(&server)["holderIdentity"], "a");
+    assert!(releases(&server, "a").is_empty());
+}
+
+/// While it drains, a leader that loses the lease must not take it back and open the gate again.
+#[tokio::test(start_paused = true)]
+async fn s4_a_stopping_candidate_acquires_nothing() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
+    let writer = client.clone();
+    let hanging = tokio::spawn(async move { write(&writer).await });
+    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    let leader = a.leader().clone();
+    let stop = tokio::spawn(a.stop());
+    until(SOON, "it drains", || !leader.can_write()).await;
+    server.delete("outsider", LEASE).unwrap();
+    within(SOON, "the write is cut off", hanging).await.unwrap().unwrap_err();
+    within(SOON, "it stops", stop).await.unwrap();
+    assert!(server.object(LEASE).is_none());
+    assert!(is_not_leader(&write(&client).await));
+}
+
+/// kubernetes #131867: a late release erased a successor.
+#[tokio::test(start_paused = true)]
+async fn s5_a_late_release_leaves_a_successor_alone() {
+    let server = ApiServer::new();
+    // Without a watch, the candidate does not know of its successor when it stops.
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    steal(&server);
+    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(spec(&server)["holderIdentity"], "outsider");
+    assert!(releases(&server, "a").is_empty());
+}
+
+/// The same holder in another term is another process.
+#[tokio::test(start_paused = true)]
+async fn s5_a_late_release_leaves_its_own_next_life_alone() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (first, _) = leading(&server, "a").await;
+    let (second, _) = leading(&server, "a").await;
+    first.stop().await;
+    assert_eq!(spec(&server)["holderIdentity"], "a");
+    pass(Duration::from_secs(5)).await;
+    assert!(second.leader().is_leader());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    server.edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["x"] = "y".into()).unwrap();
+    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(spec(&server)["holderIdentity"], "");
+    assert_eq!(server.object(LEASE).unwrap()["metadata"]["labels"]["x"], "y");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_stops_without_touching_the_lease() {
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    assert_eq!(within(SOON, "it stops", b.stop()).await, Stopped::Released);
+    assert_eq!(spec(&server)["holderIdentity"], "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_returns_the_workload_s_output_after_the_release() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    let output = election.run(async move { leader.elected().await.transitions() }).await;
+    assert_eq!(output, Ok(0));
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
+/// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_panics_releases_and_the_panic_goes_on() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    let workload = async move {
+        leader.elected().await;
+        panic!("the workload breaks");
+    };
+    let run = AssertUnwindSafe(election.run(workload)).catch_unwind().await;
+    let message = *run.unwrap_err().downcast::<&str>().unwrap();
+    assert_eq!(message, "the workload breaks");
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}

@@ -1,0 +1,205 @@
+//! When a candidate takes the lease, what it writes, and over what.
+
+use crate::support::{LEASE, SOON, build, builder, candidate, leading, pass, spec, until, within, write};
+use kube_client::Client;
+use kube_leader_gate::{
+    LeaseTiming,
+    testing::{ApiServer, Fault},
+};
+use serde_json::json;
+use std::time::Duration;
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
+
+fn lease(spec: serde_json::Value) -> serde_json::Value {
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
+}
+
+/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are.
+#[tokio::test(start_paused = true)]
+async fn s6_no_wall_clock_is_ever_compared() {
+    for renew_time in ["1999-01-01T00:00:00.000000Z", "2199-01-01T00:00:00.000000Z"] {
+        let server = ApiServer::new();
+        let spec = json!({ "holderIdentity": "old", "leaseDurationSeconds": 30, "renewTime": renew_time });
+        server.put("outsider", LEASES, lease(spec)).unwrap();
+        let a = candidate(&server, "a").start();
+        let began = tokio::time::Instant::now();
+        within(Duration::from_secs(31), "it leads", a.leader().elected()).await;
+        // The *recorded* duration, not this candidate's 15 s, from when it was first seen.
+        let after = began.elapsed();
+        assert!(after >= Duration::from_secs(30) && after < Duration::from_millis(30_050), "{after:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_a_holder_that_renews_is_never_overtaken() {
+    let server = ApiServer::new();
+    server.put("go", LEASES, lease(json!({ "holderIdentity": "go", "leaseDurationSeconds": 15 }))).unwrap();
+    let a = candidate(&server, "a").start();
+    for beat in 0..20 {
+        pass(Duration::from_secs(14)).await;
+        server.edit("go", LEASE, |lease| lease["spec"]["renewTime"] = format!("beat {beat}").into()).unwrap();
+        assert!(!a.leader().is_leader());
+    }
+    // Labels are no renewal: a stranger that touches them all the time does not keep a dead holder alive.
+    let touching = async {
+        loop {
+            pass(Duration::from_secs(1)).await;
+            let now = format!("{:?}", tokio::time::Instant::now());
+            server.edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["x"] = now.into()).unwrap();
+        }
+    };
+    tokio::select! {
+        () = touching => {}
+        _ = within(Duration::from_millis(15_100), "it leads", a.leader().elected()) => {}
+    }
+}
+
+/// Everybody goes for an expired lease at the same instant; the swap lets one through.
+#[tokio::test(start_paused = true)]
+async fn s6_one_of_many_wins_the_race() {
+    let server = ApiServer::new();
+    server
+        .put("outsider", LEASES, lease(json!({ "holderIdentity": "dead", "leaseDurationSeconds": 15 })))
+        .unwrap();
+    // All reads answer before any write is seen.
+    let _slow =
+        server.inject(Fault::delay_before(Duration::from_millis(50)).verb("update").resource("leases"));
+    let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
+    let running: Vec<_> = names.iter().map(|name| candidate(&server, name).start()).collect();
+    let leaders = || running.iter().filter(|candidate| candidate.leader().is_leader()).count();
+    until(Duration::from_secs(16), "one leads", || leaders() > 0).await;
+    for _ in 0..1000 {
+        pass(Duration::from_millis(1)).await;
+        assert_eq!(leaders(), 1);
+    }
+    let won =
+        server.write_log().into_iter().filter(|write| write.took_effect() && write.verb == "update").count();
+    assert_eq!(won, 1);
+}
+
+/// An update never goes out without the version that was read.
+#[tokio::test(start_paused = true)]
+async fn s6_a_write_between_read_and_swap_wins() {
+    let server = ApiServer::new();
+    server.put("outsider", LEASES, lease(json!({ "holderIdentity": "" }))).unwrap();
+    let slow =
+        server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases").times(1));
+    let a = candidate(&server, "a").start();
+    until(SOON, "its swap is under way", || slow.hits() == 1).await;
+    server.edit("b", LEASE, |lease| lease["spec"]["holderIdentity"] = "b".into()).unwrap();
+    pass(Duration::from_secs(5)).await;
+    assert!(!a.leader().is_leader());
+    assert_eq!(spec(&server)["holderIdentity"], "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_terms_of_one_process_never_overlap() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let mut terms = vec![a.leader().term().unwrap()];
+    for _ in 0..5 {
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
+        let writer = client.clone();
+        let of_this_term = tokio::spawn(async move { write(&writer).await });
+        until(SOON, "a write of this term is under way", || a.leader().leadership().writes_under_way() == 1)
+            .await;
+        server.delete("outsider", LEASE).unwrap();
+        until(SOON, "the term is over", || !a.leader().is_leader()).await;
+        let next = within(Duration::from_secs(3), "the next term", a.leader().elected()).await;
+        assert!(of_this_term.is_finished(), "nothing of the old term goes on in the new one");
+        assert!(!terms.contains(&next));
+        terms.push(next);
+    }
+}
+
+/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+#[tokio::test(start_paused = true)]
+async fn s12_foreign_fields_survive_every_update() {
+    let server = ApiServer::new();
+    let mut before = lease(json!({
+        "holderIdentity": "", "strategy": "OldestEmulationVersion", "preferredHolder": "c",
+        "aFieldOfTheFuture": { "deep": [1, 2, 3] }
+    }));
+    before["metadata"]["labels"] = json!({ "team": "a" });
+    before["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "default" });
+    before["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    before["metadata"]["ownerReferences"] =
+        json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }]);
+    server.put("outsider", LEASES, before.clone()).unwrap();
+    let (a, _) = leading(&server, "a").await;
+    pass(Duration::from_secs(10)).await;
+    a.stop().await;
+    let after = server.object(LEASE).unwrap();
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
+    }
+    for field in ["strategy", "preferredHolder", "aFieldOfTheFuture"] {
+        assert_eq!(after["spec"][field], before["spec"][field], "{field}");
+    }
+    assert_eq!(after["spec"]["leaseTransitions"], 1);
+}
+
+/// kubernetes #53793, karpenter #2100: the workload's own client is full to the brim.
+#[tokio::test(start_paused = true)]
+async fn s14_the_workload_cannot_starve_the_election() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let limited = tower::limit::ConcurrencyLimit::new(server.service().user("a"), 1);
+    let client = election.wrap(Client::new(limited, "default"));
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let mut stuck = tokio::task::JoinSet::new();
+    for _ in 0..1500 {
+        let client = client.clone();
+        stuck.spawn(async move { write(&client).await });
+    }
+    pass(Duration::from_secs(60)).await;
+    assert!(running.leader().is_leader());
+    assert!(!stuck.is_empty());
+}
+
+/// An inner retry would sit out the server's `Retry-After` and eat the lease.
+#[tokio::test(start_paused = true)]
+async fn s14_no_retry_sits_below_the_election() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let busy =
+        Fault::status_retry_after(503, Duration::from_secs(600)).verb("update").resource("leases").times(2);
+    let busy = server.inject(busy);
+    pass(Duration::from_secs(30)).await;
+    assert_eq!(busy.hits(), 2);
+    assert!(a.leader().is_leader());
+}
+
+/// A restarted container takes its own lease back at once, and its earlier life notices.
+#[tokio::test(start_paused = true)]
+async fn a_restarted_candidate_takes_its_own_lease_back_in_a_new_term() {
+    let server = ApiServer::new();
+    let (first, _) = leading(&server, "a").await;
+    let before = first.leader().term().unwrap();
+    let second = candidate(&server, "a").start();
+    let after = within(SOON, "it leads", second.leader().elected()).await;
+    assert_eq!(after.transitions(), before.transitions() + 1);
+    until(SOON, "the first life has noticed", || !first.leader().is_leader()).await;
+    // Two live processes with one identity do not fight for ever.
+    pass(Duration::from_secs(60)).await;
+    assert!(second.leader().is_leader() && !first.leader().is_leader());
+    assert_eq!(spec(&server)["leaseTransitions"], after.transitions());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_default_timing_is_what_stands_in_the_lease() {
+    let server = ApiServer::new();
+    let timing = LeaseTiming::default();
+    let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    let spec = spec(&server);
+    assert_eq!(spec["leaseDurationSeconds"], 137);
+    assert_eq!(spec["leaseTransitions"], 0);
+    let text = spec["renewTime"].as_str().unwrap();
+    assert_eq!(text.len(), "2026-01-02T03:04:05.678901Z".len(), "{text}");
+    assert_eq!(spec["acquireTime"], spec["renewTime"]);
+}
