@@ -81,15 +81,16 @@ fn not_leader_says_it_of_odd_requests_too() {
     }
 }
 
-/// An upgrade is asked for by a header, which the error does not keep.
+/// An upgrade is asked for by a header.
 #[test]
 fn not_leader_keeps_the_verb_of_an_upgrade() {
     let (leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership).layer(Probe::default());
-    let request = Request::get(PATH).header("connection", "Upgrade").body(()).unwrap();
+    let proxy = "/api/v1/namespaces/default/services/web/proxy";
+    let request = Request::get(proxy).header("connection", "Upgrade").body(()).unwrap();
     let error = assert_ready_err!(task::spawn(service.call(request)).poll());
     assert_eq!(not_leader(&error).verb(), Verb::Connect);
-    assert!(error.to_string().contains("not leader: connect configmaps"), "{error}");
+    assert!(error.to_string().contains("not leader: connect services/proxy \"web\""), "{error}");
 }
 
 #[test]
