@@ -12,10 +12,10 @@ use std::{error::Error, fmt, io, sync::Arc};
 /// Not retryable by itself: wait for leadership first, or leave the work to the leader.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
-    verb: Verb,
     // The request's own parts, moved: what they mean is spelled out only for whoever reads it.
     method: Method,
     uri: Uri,
+    upgrade: bool,
     holder: Option<Arc<str>>,
 }
 
@@ -41,14 +41,14 @@ pub enum GateError {
 // === impl ErrNotLeader ===
 
 impl ErrNotLeader {
-    pub(super) fn new(verb: Verb, method: Method, uri: Uri, holder: Option<Arc<str>>) -> Self {
-        Self { verb, method, uri, holder }
+    pub(super) fn new(method: Method, uri: Uri, upgrade: bool, holder: Option<Arc<str>>) -> Self {
+        Self { method, uri, upgrade, holder }
     }
 
     /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
     #[must_use]
-    pub const fn verb(&self) -> Verb {
-        self.verb
+    pub fn verb(&self) -> Verb {
+        self.request().verb()
     }
 
     /// The resource of the refused request (`deployments.apps/scale`), or its path where it names none.
@@ -57,10 +57,10 @@ impl ErrNotLeader {
         self.request().target().to_string()
     }
 
-    /// What the refused request asked for. An `Upgrade` that it carried is told by [`verb`](Self::verb) only.
+    /// What the refused request asked for.
     #[must_use]
     pub fn request(&self) -> RequestInfo<'_> {
-        RequestInfo::from_parts(&self.method, &self.uri, false)
+        RequestInfo::from_parts(&self.method, &self.uri, self.upgrade)
     }
 
     /// Whoever held the lease when the write was refused, as far as was known.
@@ -73,7 +73,7 @@ impl ErrNotLeader {
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.request();
-        write!(f, "write attempt rejected as client is not leader: {} {}", self.verb, request.target())?;
+        write!(f, "write attempt rejected as client is not leader: {} {}", request.verb(), request.target())?;
         if let Some(name) = request.name() {
             write!(f, " {name:?}")?;
         }

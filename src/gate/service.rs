@@ -62,10 +62,10 @@ where
             return ResponseFuture::admitted(self.inner.call(request), admission);
         }
         // What `poll_ready` has reserved of the inner service stays reserved for the next call.
-        let verb = asked.verb();
+        let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
-        let error = ErrNotLeader::new(verb, asked.method, asked.uri, self.leadership.holder());
-        tracing::debug!(%verb, resource = %error.resource(), holder = error.holder(), "{error}");
+        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, self.leadership.holder());
+        tracing::debug!(verb = %error.verb(), resource = %error.resource(), holder = error.holder(), "{error}");
         ResponseFuture::rejected(error)
     }
 }

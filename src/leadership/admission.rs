@@ -33,15 +33,14 @@ impl Admission {
         self.inner.ended.clone().notified_owned()
     }
 
-    /// How leadership was last lost; what cut this write off when it is no longer valid.
+    /// How this admission's term was lost; what cut the write off when it is no longer valid. When other terms have
+    /// been lost since, how the last of them was.
     #[must_use]
     pub fn loss(&self) -> Loss {
-        // A deadline that nobody has acted upon yet is the only end without a record.
         let state = self.inner.state.borrow();
-        match state.lost {
-            Some(loss) if state.term.is_none() => loss,
-            _ => Loss::Expired,
-        }
+        // A deadline that nobody has acted upon yet is the only end without a record.
+        let unnoticed = state.term.is_some() && self.inner.word.current_grant() == self.grant;
+        state.lost.filter(|_| !unnoticed).unwrap_or(Loss::Expired)
     }
 }
 

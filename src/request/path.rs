@@ -3,7 +3,7 @@
 //! The server decodes the path before it splits it, takes no offence at odd spellings, and cleans nothing. Here a path
 //! is taken apart only if it is spelled as an ordinary client spells it, because then both ways give the same answer.
 
-use super::segment::{Segment, Segments};
+use super::segment::Segments;
 
 /// What a path addresses. The parts mean something for a [`Kind::Resource`] only; what is absent is empty.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,19 +60,23 @@ impl<'a> Parts<'a> {
         if segments.at_end() {
             return Some(Kind::NonResource);
         }
-        let first = segments.next();
-        match first.text {
-            "api" | "apis" if segments.at_end() => return Some(Kind::NonResource),
-            // The core group has had no other version since Kubernetes 1.0.
-            "api" => self.version = segments.structural().filter(|version| *version == "v1")?,
-            "apis" => {
-                self.group = segments.structural()?;
-                if segments.at_end() {
-                    return Some(Kind::NonResource);
-                }
-                self.version = segments.structural()?;
+        if segments.skip("api") {
+            if segments.at_end() {
+                return Some(Kind::NonResource);
             }
-            _ => return non_resource(first, segments),
+            // The core group has had no other version since Kubernetes 1.0.
+            self.version = segments.skip("v1").then_some("v1")?;
+        } else if segments.skip("apis") {
+            if segments.at_end() {
+                return Some(Kind::NonResource);
+            }
+            self.group = segments.structural()?;
+            if segments.at_end() {
+                return Some(Kind::NonResource);
+            }
+            self.version = segments.structural()?;
+        } else {
+            return non_resource(segments);
         }
         if segments.at_end() {
             return Some(Kind::NonResource);
@@ -81,15 +85,12 @@ impl<'a> Parts<'a> {
     }
 
     fn resource(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
-        self.resource = segments.structural()?;
-        self.prefix = match self.resource {
-            "watch" => Prefix::Watch,
-            "proxy" => Prefix::Proxy,
-            _ => Prefix::None,
-        };
-        if self.prefix != Prefix::None {
-            self.resource = segments.structural()?;
+        if segments.skip("watch") {
+            self.prefix = Prefix::Watch;
+        } else if segments.skip("proxy") {
+            self.prefix = Prefix::Proxy;
         }
+        self.resource = if segments.skip("namespaces") { "namespaces" } else { segments.structural()? };
         if self.resource == "namespaces" && !segments.is_used_up() {
             self.namespace = segments.structural()?;
             if segments.is_used_up() {
@@ -122,7 +123,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn non_resource(first: Segment<'_>, mut segments: Segments<'_>) -> Option<Kind> {
+fn non_resource(mut segments: Segments<'_>) -> Option<Kind> {
+    let first = segments.next();
     let start = first.text.get(..3);
     if start.is_some_and(|start| start.eq_ignore_ascii_case("api")) {
         return None; // `/API/v1`, `/apiv1`: meant for a resource, perhaps

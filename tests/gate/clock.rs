@@ -1,0 +1,76 @@
+//! S13: suspend counts.
+
+use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
+use kube_leader_gate::{
+    WriteGateLayer,
+    leadership::{BootClock, Clock, Loss},
+};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use tower::{Layer, Service};
+
+/// `/proc/uptime` counts suspend as well (`proc(5)`), in hundredths of a second.
+#[cfg(target_os = "linux")]
+#[test]
+fn s13_the_machines_clock_agrees_with_its_uptime() {
+    let uptime = || {
+        let text = std::fs::read_to_string("/proc/uptime").expect("/proc is there on Linux");
+        let seconds: f64 = text.split(' ').next().unwrap().parse().expect("seconds");
+        Duration::from_secs_f64(seconds)
+    };
+    let before = uptime();
+    let now = Duration::from_nanos(BootClock::new().now().as_nanos());
+    let after = uptime();
+    let tick = Duration::from_millis(10);
+    assert!(before <= now + tick && now <= after + tick, "{before:?} {now:?} {after:?}");
+}
+
+#[test]
+fn s13_the_machines_clock_moves_on_and_never_back() {
+    let clock = BootClock::new();
+    let first = clock.now();
+    let mut last = first;
+    let begin = std::time::Instant::now();
+    while last.saturating_since(first) < Duration::from_millis(20) {
+        let now = clock.now();
+        assert!(now >= last);
+        last = now;
+        assert!(begin.elapsed() < Duration::from_secs(10), "it stands still");
+    }
+    assert!(begin.elapsed() >= Duration::from_millis(19), "it runs ahead: {:?}", begin.elapsed());
+}
+
+/// A suspend: the clock jumps, and no timer has run.
+#[test]
+fn s13_a_suspend_past_the_deadline_closes_the_gate_without_a_timer() {
+    let (leadership, clock) = stage();
+    let grant = lead(&leadership);
+    let admitted = leadership.admit().expect("leading");
+    clock.advance(TERM * 100);
+    assert!(leadership.admit().is_none());
+    assert!(!admitted.is_valid());
+    assert!(
+        grant.extend(leadership.now().saturating_add(TERM)).is_err(),
+        "a renewal from before the suspend"
+    );
+}
+
+/// Timers stand still during a suspend. Whoever waits looks at the real clock soon after.
+#[tokio::test(start_paused = true)]
+async fn s13_a_hanging_write_is_cut_off_within_a_second_of_the_resume() {
+    let (leadership, clock) = stage();
+    let watcher = leadership.clone();
+    let watching = tokio::spawn(async move { watcher.watch_deadline().await });
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    let hanging = tokio::spawn(service.call(write()));
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert!(!hanging.is_finished());
+
+    clock.advance(TERM);
+    let resumed = Instant::now();
+    let lost = timeout(TERM * 2, hanging).await.expect("woken").unwrap().unwrap_err();
+    assert_lost(&lost, Loss::Expired);
+    assert!(resumed.elapsed() <= Duration::from_millis(1005), "{:?}", resumed.elapsed());
+    watching.abort();
+}

@@ -1,0 +1,157 @@
+//! S4 at the gate: close, let what was admitted finish, drain.
+
+use crate::support::{
+    NANO, Probe, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
+};
+use kube_leader_gate::{
+    WriteGateLayer,
+    leadership::{Loss, Term},
+};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_test::{assert_pending, assert_ready, assert_ready_err, assert_ready_ok, task};
+use tower::{Layer, Service};
+use tower_test::assert_request_eq;
+
+const BOUND: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn s4_a_closed_gate_lets_admitted_writes_finish_and_no_new_ones_in() {
+    let (leadership, _clock) = stage();
+    let (mut service, mut requests) = gate(&leadership);
+    requests.allow(10);
+    let _grant = lead(&leadership);
+    assert_ready_ok!(service.poll_ready());
+    let mut admitted = task::spawn(service.call(write()));
+    assert_pending!(admitted.poll());
+    let request = assert_request_eq!(requests, WRITE);
+
+    leadership.close();
+    assert!(leadership.is_leader() && !leadership.can_write());
+    assert_eq!(leadership.term(), Some(Term::new("uid", 1)));
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+    assert_pending!(admitted.poll());
+    request.send_response("made");
+    assert_eq!(assert_ready_ok!(admitted.poll()), "made");
+    assert_pending!(task::spawn(requests.next_request()).poll());
+}
+
+#[test]
+fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
+    let (leadership, clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let grant = lead(&leadership);
+    let mut admitted = task::spawn(service.call(write()));
+    leadership.close();
+    clock.advance(TERM - 2 * NANO);
+    assert_pending!(admitted.poll());
+    // The drain goes on while the lease is renewed, and nothing new comes in by that.
+    grant.extend(leadership.now().saturating_add(TERM)).unwrap();
+    assert!(!leadership.can_write() && leadership.admit().is_none());
+    clock.advance(TERM - NANO);
+    assert_pending!(admitted.poll());
+    clock.advance(NANO);
+    assert_lost(&assert_ready_err!(admitted.poll()), Loss::Expired);
+}
+
+#[test]
+fn s4_the_next_grant_opens_a_closed_gate() {
+    let (leadership, _clock) = stage();
+    let grant = lead(&leadership);
+    leadership.close();
+    grant.end(Loss::Released);
+    let _next = lead_in(&leadership, 2);
+    assert!(leadership.admit().is_some());
+    assert!(!leadership.subscribe().borrow().closing);
+}
+
+#[test]
+fn s4_observers_hear_of_a_close_once() {
+    let (leadership, _clock) = stage();
+    let mut state = leadership.subscribe();
+    leadership.close();
+    assert!(!state.has_changed().unwrap(), "a follower has nothing to close");
+    let _grant = lead(&leadership);
+    assert!(!state.borrow_and_update().closing);
+    leadership.close();
+    assert!(state.borrow_and_update().closing);
+    leadership.close();
+    assert!(!state.has_changed().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_drain_waits_for_the_last_write() {
+    let (leadership, _clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    let (first, second) = (service.call(write()), service.call(write()));
+    leadership.close();
+    let mut drain = task::spawn(leadership.drain(BOUND));
+    assert_pending!(drain.poll());
+    drop(first);
+    assert_pending!(drain.poll());
+    drop(second);
+    assert!(drain.is_woken());
+    assert_eq!(assert_ready!(drain.poll()), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_drain_after_a_revoke_waits_for_what_was_cut_off() {
+    let (leadership, _clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let grant = lead(&leadership);
+    let mut cut_off = task::spawn(service.call(write()));
+    assert_pending!(cut_off.poll());
+    grant.end(Loss::Taken);
+    let mut drain = task::spawn(leadership.drain(BOUND));
+    assert_pending!(drain.poll(), "it has not been dropped yet");
+    assert_lost(&assert_ready_err!(cut_off.poll()), Loss::Taken);
+    assert!(drain.is_woken());
+    assert_eq!(assert_ready!(drain.poll()), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_drain_is_bounded_and_says_what_is_left() {
+    let (leadership, _clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    let held = [service.call(write()), service.call(write())];
+    leadership.close();
+    let begin = Instant::now();
+    let left = leadership.drain(BOUND).await.unwrap_err();
+    assert_eq!(begin.elapsed(), BOUND);
+    assert_eq!(left.writes, 2);
+    assert_eq!(left.to_string(), "2 admitted writes had not finished when the time for draining was up");
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_drain_can_be_dropped_and_begun_again() {
+    let (leadership, _clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    let held = service.call(write());
+    leadership.close();
+    for _ in 0..3 {
+        let mut drain = task::spawn(leadership.drain(BOUND));
+        assert_pending!(drain.poll());
+    }
+    let (mut one, mut other) = (task::spawn(leadership.drain(BOUND)), task::spawn(leadership.drain(BOUND)));
+    assert_pending!(one.poll());
+    assert_pending!(other.poll());
+    drop(held);
+    assert_eq!(assert_ready!(one.poll()), Ok(()));
+    assert_eq!(assert_ready!(other.poll()), Ok(()));
+    assert_eq!(leadership.writes_under_way(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_drain_with_nothing_under_way_is_over_at_once() {
+    let (leadership, _clock) = stage();
+    assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
+    let _grant = lead(&leadership);
+    drop(leadership.admit());
+    leadership.close();
+    assert!(leadership.admit().is_none());
+    assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
+}

@@ -1,0 +1,133 @@
+//! S1: a deadline, not a flag.
+
+use crate::support::{NANO, TERM, WRITE, assert_not_leader, gate, lead, lead_in, stage, write};
+use kube_leader_gate::leadership::{Loss, Term};
+use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
+use tower_test::assert_request_eq;
+
+#[tokio::test]
+async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
+    let (leadership, clock) = stage();
+    let (mut service, mut requests) = gate(&leadership);
+    requests.allow(10);
+    assert_ready_ok!(service.poll_ready());
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+
+    let _grant = lead(&leadership);
+    clock.advance(TERM - 2 * NANO);
+    let mut last = task::spawn(service.call(write()));
+    assert_pending!(last.poll());
+    assert_request_eq!(requests, WRITE).send_response("made");
+    assert_eq!(assert_ready_ok!(last.poll()), "made");
+
+    // Nobody acts; only time passes.
+    clock.advance(2 * NANO);
+    assert_ready_ok!(service.poll_ready());
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+    assert_pending!(task::spawn(requests.next_request()).poll());
+}
+
+#[test]
+fn s1_every_view_agrees_on_the_deadline() {
+    let (leadership, clock) = stage();
+    let grant = lead(&leadership);
+    let views = || {
+        let admitted = leadership.admit().is_some();
+        [
+            admitted,
+            leadership.is_leader(),
+            leadership.can_write(),
+            leadership.term().is_some(),
+            grant.is_valid(),
+        ]
+    };
+    clock.advance(TERM - NANO);
+    assert_eq!(views(), [true; 5]);
+    clock.advance(NANO);
+    assert_eq!(views(), [false; 5]);
+    clock.advance(TERM * 1000);
+    assert_eq!(views(), [false; 5]);
+}
+
+#[test]
+fn s1_an_expired_grant_cannot_be_extended() {
+    let (leadership, clock) = stage();
+    let grant = lead(&leadership);
+    clock.advance(TERM);
+    assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
+    assert!(leadership.admit().is_none());
+    // Nor can it be got around by an extension that was under way for long.
+    clock.advance(TERM * 3);
+    assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
+    assert!(!leadership.is_leader());
+}
+
+#[test]
+fn s1_an_ended_grant_cannot_be_extended() {
+    let (leadership, _clock) = stage();
+    let grant = lead(&leadership);
+    leadership.revoke(Loss::Taken);
+    assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
+    assert!(leadership.admit().is_none());
+    let next = lead_in(&leadership, 2);
+    assert!(grant.extend(leadership.now().saturating_add(TERM * 2)).is_err(), "the next term is not its own");
+    assert_eq!(leadership.deadline(), Some(leadership.now().saturating_add(TERM)));
+    assert!(next.is_valid());
+}
+
+#[test]
+fn s1_an_extension_counts_from_its_own_deadline() {
+    let (leadership, clock) = stage();
+    let grant = lead(&leadership);
+    clock.advance(TERM / 2);
+    grant.extend(leadership.now().saturating_add(TERM)).unwrap();
+    clock.advance(TERM - NANO);
+    assert!(leadership.admit().is_some());
+    clock.advance(NANO);
+    assert!(leadership.admit().is_none());
+}
+
+#[test]
+fn s1_an_extension_never_shortens() {
+    let (leadership, clock) = stage();
+    let grant = lead(&leadership);
+    let deadline = leadership.deadline().unwrap();
+    // The answer to an earlier renewal comes after that to a later one.
+    grant.extend(leadership.now().saturating_add(TERM / 2)).unwrap();
+    assert_eq!(leadership.deadline(), Some(deadline));
+    clock.advance(TERM - NANO);
+    assert!(leadership.admit().is_some());
+}
+
+#[test]
+fn s1_a_grant_that_comes_too_late_opens_nothing() {
+    let (leadership, clock) = stage();
+    let deadline = leadership.now().saturating_add(TERM);
+    clock.advance(TERM);
+    assert!(leadership.grant(Term::new("uid", 1), deadline).is_err());
+    assert!(leadership.admit().is_none());
+    assert_eq!((leadership.term(), leadership.deadline()), (None, None));
+}
+
+#[test]
+fn s1_a_gate_that_closed_by_itself_opens_with_the_next_grant() {
+    let (leadership, clock) = stage();
+    let _first = lead(&leadership);
+    clock.advance(TERM);
+    assert!(leadership.admit().is_none());
+    let _second = lead_in(&leadership, 2);
+    assert!(leadership.admit().is_some());
+    assert_eq!(leadership.term(), Some(Term::new("uid", 2)));
+}
+
+#[test]
+fn s1_a_deadline_past_the_end_of_time_is_a_deadline() {
+    let (leadership, clock) = stage();
+    let end = leadership.now().saturating_add(std::time::Duration::MAX);
+    let grant = leadership.grant(Term::new("uid", 1), end).unwrap();
+    clock.advance(TERM * 1_000_000);
+    assert!(leadership.admit().is_some(), "the last bit of the word must not read as closing");
+    leadership.close();
+    assert!(leadership.admit().is_none());
+    assert!(grant.is_valid());
+}

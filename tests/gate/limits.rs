@@ -1,0 +1,119 @@
+//! S2 and S15 with time-outs and concurrency limits, on either side of the gate.
+
+use crate::support::{
+    Body, Probe, TERM, WRITE, assert_lost, assert_not_leader, described, lead, read, stage, write,
+};
+use http::Request;
+use kube_leader_gate::{GateError, WriteGateLayer, leadership::Loss};
+use std::time::Duration;
+use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
+use tower::{Layer, Service, ServiceBuilder, timeout::error::Elapsed};
+use tower_test::{assert_request_eq, mock};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[tokio::test(start_paused = true)]
+async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
+    let (leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = ServiceBuilder::new()
+        .timeout(PATIENCE)
+        .layer(WriteGateLayer::new(leadership.clone()))
+        .service(probe.clone());
+    let _grant = lead(&leadership);
+    let error = service.call(write()).await.unwrap_err();
+    assert!(error.is::<Elapsed>() && GateError::find(&*error).is_none(), "{error:?}");
+    assert_eq!((probe.drops(), leadership.writes_under_way()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() {
+    let (leadership, clock) = stage();
+    let probe = Probe::default();
+    let mut service = ServiceBuilder::new()
+        .layer(WriteGateLayer::new(leadership.clone()))
+        .timeout(PATIENCE)
+        .service(probe.clone());
+    let _grant = lead(&leadership);
+    let error = service.call(write()).await.unwrap_err();
+    assert!(error.is::<Elapsed>(), "{error:?}");
+    assert_eq!(leadership.writes_under_way(), 0);
+
+    let mut response = task::spawn(service.call(write()));
+    assert_pending!(response.poll());
+    clock.advance(TERM);
+    tokio::time::advance(PATIENCE * 2).await;
+    assert!(response.is_woken(), "by the time-out");
+    let polls = probe.polls();
+    assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
+    assert_eq!(probe.polls(), polls);
+}
+
+#[tokio::test]
+async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_one() {
+    let (leadership, clock) = stage();
+    let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
+        ServiceBuilder::new()
+            .concurrency_limit(1)
+            .layer(WriteGateLayer::new(leadership.clone()))
+            .layer(described()),
+    );
+    requests.allow(10);
+    let _grant = lead(&leadership);
+    assert_ready_ok!(service.poll_ready());
+    let mut first = task::spawn(service.call(write()));
+    assert_pending!(first.poll());
+    assert_pending!(service.poll_ready());
+    assert_request_eq!(requests, WRITE).send_response("made");
+    assert_ready_ok!(first.poll());
+    drop(first);
+
+    clock.advance(TERM);
+    assert_ready_ok!(service.poll_ready());
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+    // The rejected write has given its slot back.
+    assert_ready_ok!(service.poll_ready());
+    assert_pending!(task::spawn(requests.next_request()).poll());
+}
+
+#[test]
+fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
+    let (leadership, _clock) = stage();
+    let probe = Probe::default();
+    let layers = ServiceBuilder::new()
+        .layer(WriteGateLayer::new(leadership.clone()))
+        .concurrency_limit(1)
+        .service(probe);
+    let mut service = mock::Spawn::new(layers);
+    let grant = lead(&leadership);
+    assert_ready_ok!(service.poll_ready::<Request<Body>>());
+    let mut hanging = task::spawn(service.call(write()));
+    assert_pending!(hanging.poll());
+    assert_pending!(service.poll_ready::<Request<Body>>());
+    grant.end(Loss::Taken);
+    assert_lost(&assert_ready_err!(hanging.poll()), Loss::Taken);
+    // Before the response future is dropped.
+    assert_ready_ok!(service.poll_ready::<Request<Body>>());
+}
+
+/// tower's limit panics when it is called without the slot that `poll_ready` reserves.
+#[test]
+fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
+    let (leadership, _clock) = stage();
+    let probe = Probe::default();
+    probe.answer();
+    let gate = WriteGateLayer::new(leadership.clone());
+    let mut service =
+        mock::Spawn::new(gate.layer(ServiceBuilder::new().concurrency_limit(1).service(probe.clone())));
+    assert_ready_ok!(service.poll_ready::<Request<Body>>());
+    for _ in 0..3 {
+        assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+    }
+    assert_eq!(probe.calls(), 0);
+    // Not polled for readiness again: the slot is still there, for a read as for a write.
+    assert_ready_ok!(task::spawn(service.call(read())).poll());
+    assert_ready_ok!(service.poll_ready::<Request<Body>>());
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
+    let _grant = lead(&leadership);
+    assert_ready_ok!(task::spawn(service.call(write())).poll());
+}

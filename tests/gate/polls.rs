@@ -1,0 +1,183 @@
+//! S2: every poll asks again.
+
+use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
+use http::Request;
+use kube_leader_gate::{
+    Leadership, WriteGateLayer,
+    leadership::{Loss, Term},
+    testing::TokioClock,
+};
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::time::{Instant, advance, timeout};
+use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
+use tower::{Layer, Service, service_fn};
+
+#[test]
+fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
+    let (leadership, clock) = stage();
+    let probe = Probe::default();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+    let _grant = lead(&leadership);
+    let mut response = task::spawn(service.call(write()));
+    assert_pending!(response.poll());
+    assert_pending!(response.poll());
+    assert_eq!((probe.polls(), probe.drops()), (2, 0));
+
+    clock.advance(TERM);
+    // The answer is there, but looking for it could send something.
+    probe.answer();
+    assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
+    assert_eq!((probe.polls(), probe.drops()), (2, 1), "dropped before the response future is");
+    assert_eq!(leadership.writes_under_way(), 0);
+}
+
+#[test]
+fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
+    let (leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+    let grant = lead(&leadership);
+    let mut response = task::spawn(service.call(write()));
+    grant.end(Loss::Released);
+    assert_lost(&assert_ready_err!(response.poll()), Loss::Released);
+    assert_eq!((probe.polls(), probe.drops()), (0, 1));
+}
+
+#[test]
+fn s2_a_loss_wakes_a_write_that_hangs() {
+    for loss in [Loss::Taken, Loss::Deleted] {
+        let (leadership, _clock) = stage();
+        let probe = Probe::default();
+        let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+        let _grant = lead(&leadership);
+        let mut response = task::spawn(service.call(write()));
+        assert_pending!(response.poll());
+        assert!(!response.is_woken());
+        leadership.revoke(loss);
+        assert!(response.is_woken());
+        assert_lost(&assert_ready_err!(response.poll()), loss);
+        assert_eq!((probe.polls(), probe.drops()), (1, 1));
+    }
+}
+
+#[test]
+fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
+    let (leadership, _clock) = stage();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    let mut response = Box::pin(service.call(write()));
+    let mut first = task::spawn(std::future::poll_fn(|cx| response.as_mut().poll(cx).map(drop)));
+    assert_pending!(first.poll());
+    drop(first);
+    let mut second = task::spawn(response);
+    assert_pending!(second.poll());
+    leadership.revoke(Loss::Taken);
+    assert!(second.is_woken());
+}
+
+/// The loss falls while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
+#[test]
+fn s2_a_loss_during_a_poll_is_not_slept_through() {
+    let (leadership, _clock) = stage();
+    let lose = leadership.clone();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(move |_: Request<&str>| {
+        let lose = lose.clone();
+        std::future::poll_fn(move |_| {
+            lose.revoke(Loss::Taken);
+            std::task::Poll::<Result<(), std::convert::Infallible>>::Pending
+        })
+    }));
+    let _grant = lead(&leadership);
+    let mut response = task::spawn(service.call(write()));
+    // Either at once, or by a wake-up.
+    match response.poll() {
+        std::task::Poll::Ready(outcome) => assert_lost(&outcome.unwrap_err(), Loss::Taken),
+        std::task::Poll::Pending => assert!(response.is_woken(), "nobody will ever wake it"),
+    }
+}
+
+/// What is being dropped may still be sending: it counts until it is gone.
+#[test]
+fn s2_a_write_is_counted_until_it_is_gone() {
+    struct Last(Leadership, Arc<AtomicUsize>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.store(self.0.writes_under_way(), SeqCst);
+        }
+    }
+    for answers in [true, false] {
+        let (leadership, _clock) = stage();
+        let seen = Arc::new(AtomicUsize::new(usize::MAX));
+        let (inside, noted) = (leadership.clone(), seen.clone());
+        let mut service =
+            WriteGateLayer::new(leadership.clone()).layer(service_fn(move |_: Request<&str>| {
+                let last = Last(inside.clone(), noted.clone());
+                std::future::poll_fn(move |_| {
+                    let _last = &last;
+                    if answers {
+                        return std::task::Poll::Ready(Ok::<_, std::convert::Infallible>(()));
+                    }
+                    std::task::Poll::Pending
+                })
+            }));
+        let _grant = lead(&leadership);
+        let mut response = task::spawn(service.call(write()));
+        if answers {
+            assert_ready_ok!(response.poll());
+        } else {
+            assert_pending!(response.poll());
+            leadership.revoke(Loss::Taken);
+            assert_ready_err!(response.poll());
+        }
+        assert_eq!(seen.load(SeqCst), 1, "answers: {answers}");
+        assert_eq!(leadership.writes_under_way(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_the_deadline_wakes_a_write_that_hangs() {
+    let leadership = Leadership::with_clock(Arc::new(TokioClock::new()));
+    let watcher = leadership.clone();
+    let watching = tokio::spawn(async move { watcher.watch_deadline().await });
+    let probe = Probe::default();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+    let grant = lead(&leadership);
+    let begin = Instant::now();
+    let hanging = tokio::spawn(service.call(write()));
+
+    // A renewal moves the wake-up too.
+    advance(Duration::from_secs(50)).await;
+    grant.extend(leadership.now().saturating_add(TERM)).unwrap();
+    let lost = timeout(TERM * 3, hanging).await.expect("woken").unwrap().unwrap_err();
+    assert_lost(&lost, Loss::Expired);
+    let took = begin.elapsed();
+    let deadline = Duration::from_secs(50) + TERM;
+    assert!(took >= deadline && took < deadline + Duration::from_millis(5), "{took:?}");
+    assert_eq!((probe.polls(), probe.drops()), (1, 1));
+
+    // Observers have been told, and the watcher goes on with the next term.
+    assert_eq!(leadership.subscribe().borrow().lost, Some(Loss::Expired));
+    let _second = leadership.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
+    let lost = timeout(TERM * 2, service.call(write())).await.expect("woken").unwrap_err();
+    assert_lost(&lost, Loss::Expired);
+    watching.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
+    let leadership = Leadership::with_clock(Arc::new(TokioClock::new()));
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
+    let _grant = lead(&leadership);
+    assert!(timeout(TERM / 2, leadership.watch_deadline()).await.is_err());
+    let hanging = tokio::spawn(service.call(write()));
+    assert!(timeout(TERM, leadership.watch_deadline()).await.is_err());
+    assert!(hanging.is_finished());
+    assert_lost(&hanging.await.unwrap().unwrap_err(), Loss::Expired);
+}

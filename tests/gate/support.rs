@@ -1,0 +1,176 @@
+//! A stage for the gate: a clock, a service that counts what is done to it, and a mock that reads requests.
+
+use http::Request;
+use kube_leader_gate::{
+    GateError, Leadership, WriteGate, WriteGateLayer,
+    leadership::{Grant, Loss, Term},
+    testing::ManualClock,
+};
+use std::{
+    convert::Infallible,
+    error::Error,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tower::{Service, util::MapRequest};
+use tower_test::mock::{Handle, Mock, Spawn};
+
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+pub(crate) type Body = &'static str;
+
+pub(crate) const PATH: &str = "/api/v1/namespaces/default/configmaps";
+/// How [`describe`] says what [`write`] asks for.
+pub(crate) const WRITE: &str = "POST /api/v1/namespaces/default/configmaps";
+pub(crate) const READ: &str = "GET /api/v1/namespaces/default/configmaps";
+pub(crate) const TERM: Duration = Duration::from_secs(107);
+pub(crate) const NANO: Duration = Duration::from_nanos(1);
+
+pub(crate) fn write() -> Request<Body> {
+    Request::post(PATH).body("{}").unwrap()
+}
+
+pub(crate) fn read() -> Request<Body> {
+    Request::get(PATH).body("").unwrap()
+}
+
+/// `http::Request` cannot be compared; this can.
+pub(crate) fn describe(request: Request<Body>) -> String {
+    format!("{} {}", request.method(), request.uri())
+}
+
+pub(crate) type Describe = fn(Request<Body>) -> String;
+pub(crate) type Described = MapRequest<Mock<String, Body>, Describe>;
+
+pub(crate) fn described() -> tower::util::MapRequestLayer<Describe> {
+    tower::util::MapRequestLayer::new(describe as Describe)
+}
+
+/// A leadership on a clock that stands still.
+pub(crate) fn stage() -> (Leadership, ManualClock) {
+    let clock = ManualClock::new();
+    (Leadership::with_clock(Arc::new(clock.clone())), clock)
+}
+
+/// Leadership for [`TERM`] from now on.
+pub(crate) fn lead(leadership: &Leadership) -> Grant {
+    lead_in(leadership, 1)
+}
+
+pub(crate) fn lead_in(leadership: &Leadership, transitions: u64) -> Grant {
+    let deadline = leadership.now().saturating_add(TERM);
+    leadership.grant(Term::new("uid", transitions), deadline).expect("a deadline to come")
+}
+
+/// The gate alone over a mock.
+pub(crate) fn gate(leadership: &Leadership) -> (Spawn<WriteGate<Described>>, Handle<String, Body>) {
+    let layer =
+        tower::ServiceBuilder::new().layer(WriteGateLayer::new(leadership.clone())).layer(described());
+    tower_test::mock::spawn_layer(layer)
+}
+
+#[track_caller]
+pub(crate) fn assert_not_leader(error: &BoxError) {
+    assert!(matches!(GateError::find(&**error), Some(GateError::NotLeader(_))), "{error:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_lost(error: &BoxError, loss: Loss) {
+    match GateError::find(&**error) {
+        Some(GateError::LeadershipLost(lost)) => assert_eq!(lost.loss(), loss),
+        _ => panic!("not a cut-off write: {error:?}"),
+    }
+}
+
+/// A service that hangs until it is told to answer, and counts what is done to it.
+#[derive(Clone, Default)]
+pub(crate) struct Probe(Arc<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    readies: AtomicUsize,
+    calls: AtomicUsize,
+    polls: AtomicUsize,
+    drops: AtomicUsize,
+    answer: Mutex<Answer>,
+}
+
+#[derive(Default)]
+struct Answer {
+    given: bool,
+    waker: Option<Waker>,
+}
+
+/// What [`Probe`] answers with.
+pub(crate) struct Probing(Probe);
+
+impl Probe {
+    pub(crate) fn readies(&self) -> usize {
+        self.0.readies.load(SeqCst)
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.0.calls.load(SeqCst)
+    }
+
+    /// How often a future was polled: each poll may send.
+    pub(crate) fn polls(&self) -> usize {
+        self.0.polls.load(SeqCst)
+    }
+
+    /// How many futures have been dropped.
+    pub(crate) fn drops(&self) -> usize {
+        self.0.drops.load(SeqCst)
+    }
+
+    /// Answers what hangs, and all that comes.
+    pub(crate) fn answer(&self) {
+        let mut answer = self.0.answer.lock().unwrap();
+        answer.given = true;
+        if let Some(waker) = answer.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl<R> Service<R> for Probe {
+    type Response = &'static str;
+    type Error = Infallible;
+    type Future = Probing;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.readies.fetch_add(1, SeqCst);
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: R) -> Probing {
+        self.0.calls.fetch_add(1, SeqCst);
+        Probing(self.clone())
+    }
+}
+
+impl Future for Probing {
+    type Output = Result<&'static str, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let counts = &self.0.0;
+        counts.polls.fetch_add(1, SeqCst);
+        let mut answer = counts.answer.lock().unwrap();
+        if answer.given {
+            return Poll::Ready(Ok("done"));
+        }
+        answer.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Probing {
+    fn drop(&mut self) {
+        self.0.0.drops.fetch_add(1, SeqCst);
+    }
+}
