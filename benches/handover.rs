@@ -38,7 +38,8 @@ async fn graceful(rounds: usize) -> Outcome<Vec<Duration>> {
 async fn crash(rounds: usize) -> Outcome<Vec<Duration>> {
     let server = ApiServer::new();
     let endpoint = server.serve().await?;
-    let timing = LeaseTiming::new(Duration::from_secs(1), Duration::from_millis(700), Duration::from_millis(100))?;
+    let timing =
+        LeaseTiming::new(Duration::from_secs(1), Duration::from_millis(700), Duration::from_millis(100))?;
     let mut race = Race::new(&endpoint, timing)?;
     for _ in 0..rounds {
         let leader = race.leader().await?;
@@ -74,7 +75,8 @@ impl<'a> Race<'a> {
     fn join(&mut self) -> Outcome<Running> {
         self.joined += 1;
         let identity = format!("candidate-{}", self.joined);
-        let election = Election::builder("default", "operator").identity(Identity::new(&identity)?).timing(self.timing);
+        let election =
+            Election::builder("default", "operator").identity(Identity::new(&identity)?).timing(self.timing);
         Ok(election.build(&self.endpoint.config(&identity))?.start())
     }
 
@@ -104,7 +106,11 @@ impl<'a> Race<'a> {
 }
 
 /// The times between two writes of the lease that follow each other and are such a pair, less `wait`.
-fn between(server: &ApiServer, pair: impl Fn(&WriteRecord, &WriteRecord) -> bool, wait: Duration) -> Vec<Duration> {
+fn between(
+    server: &ApiServer,
+    pair: impl Fn(&WriteRecord, &WriteRecord) -> bool,
+    wait: Duration,
+) -> Vec<Duration> {
     let mut writes = server.write_log();
     writes.retain(|write| write.resource == "leases" && write.took_effect());
     let completed = |write: &WriteRecord| write.completed.map(|moment| moment.at);
@@ -118,7 +124,10 @@ fn report(what: &str, times: &[Duration]) {
     times.sort_unstable();
     match (times.first(), times.get(times.len() / 2), times.last()) {
         (Some(least), Some(median), Some(most)) => {
-            println!("{what}: {} rounds, {least:.1?} / {median:.1?} / {most:.1?} (least, median, most)", times.len());
+            println!(
+                "{what}: {} rounds, {least:.1?} / {median:.1?} / {most:.1?} (least, median, most)",
+                times.len()
+            );
         }
         _ => println!("{what}: no rounds"),
     }

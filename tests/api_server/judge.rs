@@ -98,7 +98,7 @@ fn a_clean_handover_has_no_strays() {
     let verdict = script.verdict();
     assert_eq!(kinds(&verdict), []);
     assert_eq!(verdict.handovers(), [Duration::from_millis(12)]);
-    assert_eq!(verdict.takeovers(), []);
+    assert!(verdict.takeovers().is_empty());
     assert_eq!(verdict.admitted.into_iter().collect::<Vec<_>>(), [("a".into(), 2), ("b".into(), 1)]);
     let (first, second) = (&verdict.terms[0], &verdict.terms[1]);
     assert_eq!((first.holder.as_str(), first.renewals, first.transitions), ("a", 1, 0));

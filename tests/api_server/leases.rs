@@ -28,9 +28,9 @@ async fn an_update_needs_a_version() {
     next["spec"]["holderIdentity"] = "b".into();
     assert_eq!(ask(&server, "PUT", &path, &next).await.code, 200);
     assert_eq!(ask(&server, "PUT", &path, &next).await.code, 409, "the version is old now");
-    let patch = json!({ "spec": { "holderIdentity": "c" } });
+    let change = json!({ "spec": { "holderIdentity": "c" } });
     assert_eq!(
-        ask(&server, "PATCH", &path, patch).await.code,
+        ask(&server, "PATCH", &path, change).await.code,
         200,
         "a patch takes the version that it finds"
     );

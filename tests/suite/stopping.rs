@@ -41,23 +41,22 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
     let election = candidate(&server, "a");
     let (leader, client) = (election.leader(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
-    let workload = {
-        let (leader, client) = (leader.clone(), client.clone());
-        async move {
-            leader.elected().await;
-            let left_behind = tokio::spawn(async move { write(&client).await });
-            while leader.leadership().writes_under_way() == 0 {
-                tokio::task::yield_now().await;
-            }
-            left_behind
-        }
+    let workload = async {
+        leader.elected().await;
+        let writer = client.clone();
+        let left_behind = tokio::spawn(async move { write(&writer).await });
+        until(SOON, "the write is under way", || leader.leadership().writes_under_way() == 1).await;
+        // Wrapped, since a task that is handed out is no task that is waited for.
+        Some(left_behind)
     };
-    let run = tokio::spawn(election.run(workload));
-    pass(Duration::from_secs(5)).await;
-    assert!(leader.is_leader() && !leader.can_write(), "it drains");
-    assert!(is_not_leader(&write(&client).await));
-    let left_behind = within(Duration::from_secs(3), "the run ends", run).await.unwrap().unwrap();
-    left_behind.await.unwrap().expect("the write finished");
+    let meanwhile = async {
+        pass(Duration::from_secs(5)).await;
+        assert!(leader.is_leader() && !leader.can_write(), "it drains");
+        assert!(is_not_leader(&write(&client).await));
+    };
+    let (run, ()) =
+        tokio::join!(within(Duration::from_secs(8), "the run ends", election.run(workload)), meanwhile);
+    run.unwrap().unwrap().await.unwrap().expect("the write finished");
     let log = server.write_log();
     let written = log.iter().find(|write| write.resource == "tokenreviews").unwrap().completed.unwrap();
     let released = &releases(&server, "a")[0];
