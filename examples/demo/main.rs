@@ -96,7 +96,15 @@ async fn perform(
     let _ = view.draw(&journal);
     drop(view);
 
-    let log = stage.write_log().await?;
+    let log = match stage.write_log().await {
+        Ok(log) => log,
+        Err(error) => {
+            // What ended the play is likely the reason.
+            let first = played.and_then(Result::err).map(|it| format!("{}\n", chain(&*it)));
+            let first = first.unwrap_or_default();
+            return Err(format!("{first}no verdict: {}", chain(&*error)).into());
+        }
+    };
     let pages = journal.pages().clone();
     let verdict = Verdict::new(stage, &cast, &pages, &log);
     say(&format!("\n{}", report::report(stage, &verdict)));

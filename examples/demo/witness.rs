@@ -83,14 +83,14 @@ impl Witness {
             {
                 let seen = lock(&self.seen);
                 if let Some(trouble) = &seen.trouble {
-                    return Err(format!("no verdict, the watch has missed something: {trouble}").into());
+                    return Err(format!("the watch has missed something: {trouble}").into());
                 }
                 if seen.newest_lease >= lease && seen.newest_object >= object {
                     return Ok(seen.log.clone());
                 }
             }
             if asked.elapsed() > PATIENCE {
-                return Err("no verdict: the watch lags behind".into());
+                return Err("the watch lags behind".into());
             }
             sleep(PAUSE).await;
         }
