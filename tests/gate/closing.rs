@@ -57,12 +57,16 @@ fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
 #[test]
 fn s4_the_next_grant_opens_a_closed_gate() {
     let (leadership, _clock) = stage();
-    let grant = lead(&leadership);
-    leadership.close();
-    grant.end(Loss::Released);
-    let _next = lead_in(&leadership, 2);
-    assert!(leadership.admit().is_some());
-    assert!(!leadership.subscribe().borrow().closing);
+    for ended_before in [true, false] {
+        let grant = lead(&leadership);
+        leadership.close();
+        let replaced = (!ended_before).then_some(grant);
+        let _next = lead_in(&leadership, 2);
+        assert!(leadership.admit().is_some());
+        assert!(!leadership.subscribe().borrow().closing);
+        drop(replaced);
+        assert!(leadership.can_write());
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const WRITERS: usize = 3;
@@ -70,6 +70,12 @@ async fn one_term(leadership: &Leadership, told: &Told, term: u64) {
     let length = Duration::from_secs(60);
     told.begun.store(term, SeqCst);
     let grant = leadership.grant(Term::new("uid", term), leadership.now().saturating_add(length)).unwrap();
+    // Each term sees some writes, however the threads are scheduled.
+    let (before, begin) = (told.admitted.load(SeqCst), Instant::now());
+    while told.admitted.load(SeqCst) < before + 3 {
+        assert!(begin.elapsed() < BOUND, "S1: nobody is admitted");
+        thread::yield_now();
+    }
     for _ in 0..term % 7 {
         grant.extend(leadership.now().saturating_add(length)).unwrap();
         thread::yield_now();
@@ -117,5 +123,4 @@ fn s1_s2_s4_hold_with_many_threads() {
     }
     owned.expect("the owner");
     assert_eq!(leadership.writes_under_way(), 0);
-    assert!(told.admitted.load(SeqCst) > 240, "too few writes to say anything: {:?}", told.admitted);
 }
