@@ -45,7 +45,7 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
         leader.elected().await;
         let writer = client.clone();
         let left_behind = tokio::spawn(async move { write(&writer).await });
-        until(SOON, "the write is under way", || leader.leadership().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
         // Wrapped, since a task that is handed out is no task that is waited for.
         Some(left_behind)
     };
@@ -71,7 +71,7 @@ async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released() {
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
     let stopped = within(Duration::from_millis(10_100), "it stops after the drain timeout", a.stop()).await;
     assert_eq!(stopped, Stopped::LeftToExpire);
     let result = within(SOON, "the write is cut off", hanging).await.unwrap();
@@ -88,7 +88,7 @@ async fn s4_a_stopping_candidate_acquires_nothing() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
     let writer = client.clone();
     let hanging = tokio::spawn(async move { write(&writer).await });
-    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
     let leader = a.leader().clone();
     let stop = tokio::spawn(a.stop());
     until(SOON, "it drains", || !leader.can_write()).await;

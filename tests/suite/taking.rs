@@ -98,8 +98,7 @@ async fn s11_terms_of_one_process_never_overlap() {
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
         let writer = client.clone();
         let of_this_term = tokio::spawn(async move { write(&writer).await });
-        until(SOON, "a write of this term is under way", || a.leader().leadership().writes_under_way() == 1)
-            .await;
+        until(SOON, "a write of this term is under way", || a.leader().writes_under_way() == 1).await;
         server.delete("outsider", LEASE).unwrap();
         until(SOON, "the term is over", || !a.leader().is_leader()).await;
         let next = within(Duration::from_secs(3), "the next term", a.leader().elected()).await;
