@@ -2,91 +2,11 @@
 
 use std::time::Duration;
 
-use ::http::Method;
-use kube_leader_gate::testing::{
-    ApiServer, Ending, Judge, LeaseRecord, Moment, StrayKind, SuccessionKind, Verdict, WriteRecord,
-};
+use kube_leader_gate::testing::{ApiServer, Ending, Judge, StrayKind, SuccessionKind, Verdict};
 use serde_json::json;
-use tokio::time::Instant;
 
+use crate::script::Script;
 use crate::support::{LEASES, MAPS};
-
-/// A log made by hand: each line at a time in milliseconds.
-struct Script {
-    start: Instant,
-    order: u64,
-    log: Vec<WriteRecord>,
-}
-
-impl Script {
-    fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            order: 0,
-            log: Vec::new(),
-        }
-    }
-
-    fn moment(&mut self, ms: u64) -> Moment {
-        self.order += 1;
-        Moment {
-            at: self.start + Duration::from_millis(ms),
-            order: self.order,
-        }
-    }
-
-    fn record(&mut self, user: &str, verb: &'static str, ms: u64) -> &mut WriteRecord {
-        let (received, completed) = (self.moment(ms), self.moment(ms));
-        self.log.push(WriteRecord {
-            user: user.into(),
-            user_agent: String::new(),
-            method: Method::PUT,
-            verb,
-            path: format!("{MAPS}/x"),
-            group: String::new(),
-            version: "v1".into(),
-            resource: "configmaps".into(),
-            namespace: Some("default".into()),
-            name: Some("x".into()),
-            subresource: None,
-            dry_run: false,
-            received,
-            completed: Some(completed),
-            status: 200,
-            lease: None,
-        });
-        self.log.last_mut().unwrap()
-    }
-
-    fn write(&mut self, user: &str, ms: u64) -> &mut WriteRecord {
-        self.record(user, "update", ms)
-    }
-
-    fn on_lease(&mut self, user: &str, verb: &'static str, ms: u64) -> &mut WriteRecord {
-        let record = self.record(user, verb, ms);
-        record.group = "coordination.k8s.io".into();
-        record.resource = "leases".into();
-        record.name = Some("demo".into());
-        record
-    }
-
-    fn lease(&mut self, user: &str, holder: &str, transitions: i64, ms: u64) -> &mut WriteRecord {
-        let record = self.on_lease(user, "update", ms);
-        record.lease = Some(LeaseRecord {
-            uid: "1".into(),
-            holder_identity: holder.into(),
-            lease_transitions: Some(transitions),
-            lease_duration_seconds: Some(15),
-            acquire_time: None,
-            renew_time: Some(ms.to_string()),
-        });
-        record
-    }
-
-    fn verdict(&self) -> Verdict {
-        Judge::new("default", "demo", ["a", "b", "c"]).verdict(&self.log)
-    }
-}
 
 fn kinds(verdict: &Verdict) -> Vec<(String, StrayKind)> {
     verdict
@@ -165,6 +85,30 @@ fn at_one_instant_the_order_decides() {
     assert_eq!(script.verdict().overlaps().count(), 0);
     script.write("a", 1_000);
     assert_eq!(script.verdict().overlaps().count(), 1);
+}
+
+#[test]
+fn the_order_of_effects_decides_and_not_that_of_the_log() {
+    let mut script = Script::new();
+    script.lease("a", "a", 0, 0);
+    // Arrives first, and so stands first in the log, but takes effect only after the write below has arrived.
+    script.lease("b", "b", 1, 1_000);
+    script.write("a", 1_000);
+    let late = script.moment(1_000);
+    script.log[1].completed = Some(late);
+    assert_eq!(script.verdict().overlaps().count(), 0);
+}
+
+#[test]
+fn the_identity_says_which_candidate_holds() {
+    let mut script = Script::new();
+    script.lease("a", "b", 0, 0);
+    script.write("b", 1);
+    script.write("a", 2);
+    assert_eq!(
+        kinds(&script.verdict()),
+        [("a".into(), StrayKind::Overlap("b".into()))]
+    );
 }
 
 #[test]

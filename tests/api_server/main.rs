@@ -9,6 +9,7 @@ mod leases;
 mod objects;
 mod patches;
 mod refusals;
+mod script;
 mod sockets;
 mod support;
 mod watches;

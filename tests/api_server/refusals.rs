@@ -113,7 +113,12 @@ async fn reviews_are_answered_and_stored_nowhere() {
     assert_eq!((review.code, &review.body["kind"]), (201, &json!("TokenReview")));
     assert_eq!(review.body["status"]["authenticated"], true);
     assert_eq!(review.body["status"]["user"]["username"], "bob");
-    assert_eq!(ask(&server, "POST", path, json!({})).await.code, 400);
+    assert_eq!(
+        ask(&server, "POST", path, json!({ "spec": { "token": "" } }))
+            .await
+            .code,
+        400
+    );
     assert_eq!(ask(&server, "GET", path, "").await.code, 405);
     let me = ask(
         &server,
