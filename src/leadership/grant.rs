@@ -153,3 +153,56 @@ impl fmt::Display for TooLate {
 }
 
 impl std::error::Error for TooLate {}
+
+#[cfg(all(test, feature = "election"))]
+mod tests {
+    use super::*;
+    use crate::leadership::Clock;
+    use std::{
+        sync::{Barrier, atomic::AtomicBool, atomic::Ordering},
+        thread,
+        time::Duration,
+    };
+
+    /// A clock that stops once in the middle of a grant.
+    #[derive(Debug)]
+    struct Trap {
+        armed: AtomicBool,
+        reached: Barrier,
+        go_on: Barrier,
+    }
+
+    impl Clock for Trap {
+        fn now(&self) -> Moment {
+            if self.armed.swap(false, Ordering::SeqCst) {
+                self.reached.wait();
+                self.go_on.wait();
+            }
+            Moment::from_nanos(1_000)
+        }
+    }
+
+    /// A stop that comes while a grant is being made: whichever is first, the gate is closed afterwards, for good.
+    #[test]
+    fn s4_a_grant_in_the_making_opens_nothing_behind_a_stop() {
+        let trap = Arc::new(Trap { armed: true.into(), reached: Barrier::new(2), go_on: Barrier::new(2) });
+        let leadership = Leadership::with_clock(trap.clone());
+        let deadline = Moment::from_nanos(1_000).saturating_add(Duration::from_secs(10));
+        let term = || Term::new("u", 1);
+        thread::scope(|scope| {
+            let granting = scope.spawn(|| leadership.grant(term(), deadline));
+            trap.reached.wait();
+            let stopping = scope.spawn(|| {
+                leadership.seal();
+                assert!(!leadership.can_write());
+                assert!(leadership.admit().is_none());
+            });
+            trap.go_on.wait();
+            let grant = granting.join().unwrap();
+            stopping.join().unwrap();
+            assert!(!leadership.can_write());
+            drop(grant);
+            assert_eq!(leadership.grant(term(), deadline).unwrap_err(), TooLate(()));
+        });
+    }
+}

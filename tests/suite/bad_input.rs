@@ -105,9 +105,8 @@ async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_falls_silent_is_noticed() {
+async fn a_watch_that_is_never_answered_is_tried_again() {
     let server = ApiServer::new();
-    // The watch is answered, and then nothing comes: the stream is there, the events are not.
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("watch").user("b"));
     let b = candidate(&server, "b").start();

@@ -2,10 +2,12 @@
 #![cfg(all(feature = "election", feature = "test-util"))]
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
+mod adversity;
 mod bad_input;
 mod election;
 mod loss;
 mod pinniped;
+mod silence;
 mod stopping;
 mod support;
 mod taking;

@@ -1,0 +1,233 @@
+//! Answers that get lost, servers that are odd, permissions that are missing: contention goes on, in order.
+
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, spec, until, within, write,
+};
+use futures_util::{FutureExt, StreamExt};
+use kube_client::Client;
+use kube_leader_gate::{
+    LeaseTiming,
+    election::{BuildError, Stopped},
+    lease::KubeLock,
+    testing::{ApiServer, Break, Fault},
+};
+use serde_json::json;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+fn free(server: &ApiServer) {
+    server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
+}
+
+fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds });
+    server.put("outsider", LEASE, lease(&spec)).unwrap();
+}
+
+/// Two swaps without an answer: the first has landed, the second has not. Nobody else is there.
+#[tokio::test(start_paused = true)]
+async fn its_own_lost_claim_is_no_double() {
+    let server = ApiServer::new();
+    free(&server);
+    let _landed = server.inject(Fault::hang_after().verb("update").resource("leases").times(1));
+    let _lost = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
+    let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
+    within(Duration::from_secs(30), "it leads after two lost answers", a.leader().elected()).await;
+}
+
+/// Its deadline has passed, it has tried to take the lease anew, and is stopped: the lease stands in its name.
+#[tokio::test(start_paused = true)]
+async fn a_stop_after_a_failed_retake_releases() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let no_writes = server.inject(Fault::status(500).verb("update").resource("leases"));
+    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    pass(Duration::from_secs(2)).await;
+    drop(no_writes);
+    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
+    for fault in [Fault::forbidden(), Fault::status(409), Fault::status(500), Fault::drop_before()] {
+        let server = ApiServer::new();
+        free(&server);
+        let fault = server.inject(fault.verb("update").resource("leases"));
+        let _a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
+        pass(Duration::from_secs(600)).await;
+        let (writes, reads) = (fault.hits(), server.reads("a", "get", "leases"));
+        assert!((15..=60).contains(&writes), "{writes} writes in 600 s at a retry period of 26 s");
+        assert!(reads <= 3 * writes, "{reads} reads for {writes} writes");
+    }
+}
+
+/// A leader whose renewals conflict for ever hurries, and yet does not flood.
+#[tokio::test(start_paused = true)]
+async fn renewals_that_conflict_for_ever_are_no_flood() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let conflict = server.inject(Fault::status(409).verb("update").resource("leases"));
+    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    assert!((10..=60).contains(&conflict.hits()), "{} renewals in 8 s", conflict.hits());
+}
+
+/// A restarted container finds its name in the lease, and the API refuses updates for a moment.
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_has_never_led_is_healthy() {
+    let server = ApiServer::new();
+    held_by(&server, "a", 15);
+    let _no = server.inject(Fault::status(500).verb("update").resource("leases"));
+    let a = candidate(&server, "a").start();
+    pass(SOON).await;
+    assert_eq!(a.leader().holder().as_deref(), Some("a"));
+    a.leader().check(Duration::ZERO).expect("it has only just begun");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_of_its_double_is_healthy() {
+    let server = ApiServer::new();
+    let (first, _) = leading(&server, "a").await;
+    let second = candidate(&server, "a").start();
+    within(SOON, "it leads", second.leader().elected()).await;
+    pass(Duration::from_secs(40)).await;
+    second.leader().check(Duration::ZERO).expect("it leads");
+    first.leader().check(Duration::ZERO).expect("it follows");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    leader.check(Duration::ZERO).expect("it may still run");
+    drop(election.run(async {}));
+    assert!(leader.check(Duration::ZERO).is_err());
+}
+
+/// A stranger shortens the duration in the lease: the others believe it, so the holder must not go on.
+#[tokio::test(start_paused = true)]
+async fn a_shortened_duration_ends_the_term() {
+    let server = ApiServer::new();
+    let (a, a_client) = leading(&server, "a").await;
+    let first = a.leader().term().unwrap();
+    let no_writes = server.inject(Fault::status(500).verb("update").resource("leases"));
+    server.edit("webhook", LEASE, |lease| lease["spec"]["leaseDurationSeconds"] = 1.into()).unwrap();
+    until(Duration::from_millis(5), "the gate closes", || !a.leader().can_write()).await;
+    drop(no_writes);
+    let second = within(Duration::from_secs(3), "it leads anew", a.leader().elected()).await;
+    assert_ne!(first, second);
+    assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
+    write(&a_client).await.expect("it leads");
+}
+
+/// Rule S9, as the timing states it: an outage that begins just before a renewal, and in which every call hangs.
+#[tokio::test(start_paused = true)]
+async fn s9_the_tolerated_outage_is_tolerated() {
+    let timing = LeaseTiming::default();
+    for step in 0..100 {
+        let server = ApiServer::new();
+        let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
+        within(SOON, "it leads", a.leader().elected()).await;
+        let mut changes = a.leader().changes();
+        assert!(changes.next().await.is_some(), "the present state");
+        pass(Duration::from_millis(25_500 + 5 * step)).await;
+        let hang = server.inject(Fault::hang_before().resource("leases"));
+        pass(timing.tolerated_outage()).await;
+        drop(hang);
+        pass(Duration::from_secs(5)).await;
+        assert!(a.leader().is_leader());
+        let changed = std::iter::from_fn(|| changes.next().now_or_never().flatten());
+        assert!(changed.into_iter().all(|state| state.lost.is_none()), "step {step}");
+    }
+}
+
+/// The lease is deleted between the evaluation of a read and the start of the watch.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_before_the_watch_stands_is_noticed() {
+    let server = ApiServer::new();
+    held_by(&server, "x", 15);
+    let _read =
+        server.inject(Fault::delay_after(Duration::from_secs(1)).verb("get").resource("leases").times(1));
+    let _watch = server.inject(Fault::delay_before(Duration::from_millis(500)).verb("watch").times(1));
+    let a = candidate(&server, "a").start();
+    pass(Duration::from_millis(250)).await;
+    server.delete("outsider", LEASE).unwrap();
+    pass(Duration::from_secs(2)).await;
+    assert_eq!(a.leader().holder(), None);
+    within(Duration::from_secs(15), "it leads once x's time is over", a.leader().elected()).await;
+}
+
+/// A holder that has not heard of the deletion may still write: only it takes the lease anew at once.
+#[tokio::test(start_paused = true)]
+async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
+    let server = ApiServer::new();
+    let _deaf = server.inject(Fault::forbidden().verb("watch").user("a"));
+    let (a, a_client) = leading(&server, "a").await;
+    let b_election = candidate(&server, "b");
+    let b_client = gated(&server, &b_election, "b");
+    let b = b_election.start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+    server.delete("outsider", LEASE).unwrap();
+    while a.leader().can_write() {
+        assert!(write(&a_client).await.is_err() || write(&b_client).await.is_err(), "both write");
+        pass(Duration::from_millis(100)).await;
+    }
+    within(Duration::from_secs(6), "b leads once a's time is over", b.leader().elected()).await;
+    drop(deaf);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_stops_at_once_in_an_outage() {
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let _hang = server.inject(Fault::hang_before());
+    server.break_watches(|_| true, Break::Cut);
+    pass(Duration::from_secs(5)).await;
+    within(Duration::from_secs(2), "it stops", b.stop()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_of_changes_ends_with_the_last_handle() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let mut changes = election.leader().changes();
+    drop(election);
+    assert!(changes.next().await.is_some());
+    assert!(changes.next().await.is_none());
+    assert!(changes.next().await.is_none(), "and may be asked again");
+}
+
+/// A fresh client takes longer to make than there is patience for: it is used once it is there, and made once.
+#[tokio::test]
+async fn s9_a_slow_connect_still_gives_a_fresh_connection() {
+    let (dead, good) = (ApiServer::new(), ApiServer::new());
+    let _hang = dead.inject(Fault::hang_before());
+    let (made, at_once, most) = (AtomicU32::new(0), AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
+    let (services, seen) = ((dead.service().user("a"), good.service().user("a")), most.clone());
+    let connect = move || {
+        if made.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Ok(Client::new(services.0.clone(), "default"));
+        }
+        seen.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(600));
+        at_once.fetch_sub(1, Ordering::SeqCst);
+        Ok(Client::new(services.1.clone(), "default"))
+    };
+    let timing = LeaseTiming::fast().with_call_timeout(Duration::from_millis(50)).unwrap();
+    let election = builder("a")
+        .timing(timing)
+        .build_with(|lease| KubeLock::over(lease, connect).map_err(BuildError::Client))
+        .unwrap();
+    let a = election.start();
+    within(Duration::from_secs(15), "it leads over the fresh client", a.leader().elected()).await;
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}
