@@ -22,7 +22,7 @@
 //! # What it is not
 //! - There is no authentication, authorization, admission, schema or etcd; a namespace need not exist;
 //!   deleting a namespace, an owner or an object with finalizers does just that. What is written is stored,
-//!   with `apiVersion` and `kind` made good, without `managedFields`, and never with `generation`.
+//!   with `apiVersion` and `kind` made good and without `managedFields`; nobody counts `generation`.
 //! - Every resource exists. Any may be namespaced or not, as the path says. Groups and versions do not
 //!   convert into each other: `apps/v1` and `apps/v1beta1` are apart.
 //! - Every resource behaves as if it had a status subresource: the main endpoint leaves `status` alone (a
@@ -32,6 +32,7 @@
 //!   whole whatever `limit` says, field selectors know `metadata.name` and `metadata.namespace`, discovery is
 //!   a sketch.
 //! - There is no flow control, and no limit on the number of objects. The write log grows with every write.
+
 // A request's way in.
 mod body;
 mod endpoint;
