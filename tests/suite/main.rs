@@ -5,6 +5,7 @@
 mod adversity;
 mod bad_input;
 mod election;
+mod http;
 mod loss;
 mod pinniped;
 mod silence;
