@@ -19,6 +19,8 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 
 /// The machine's own clock: `CLOCK_BOOTTIME` on Linux and Android, which goes on while the machine is suspended.
 ///
+/// What a hypervisor does to the clock of a virtual machine that it pauses is the hypervisor's affair.
+///
 /// Elsewhere it is [`std::time::Instant`], whose behaviour over a suspend is the platform's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock(());

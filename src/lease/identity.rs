@@ -48,6 +48,11 @@ impl Identity {
     /// (`hostNetwork: true`) the host's name is the node's: set `POD_NAME` there, from the downward API's
     /// `metadata.name`.
     ///
+    /// A candidate that finds its own name in the lease when it begins takes it at once, so a name must not come back
+    /// while an older process of that name may live. A pod of a `StatefulSet` can: deleted by force on a node that is
+    /// cut off, its successor has its name. The older process closes its gate when its watch shows the successor, or at
+    /// its next renewal. Where forced deletions happen, give an identity with the pod's uid in it.
+    ///
     /// # Errors
     /// [`InvalidIdentity`] when the name found is no identity.
     pub fn infer() -> Result<Self, InvalidIdentity> {

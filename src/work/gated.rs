@@ -29,6 +29,7 @@ impl<L: Lock> Election<L> {
         // On the heap, so that it can be dropped before the gate closes.
         let mut workload = Box::pin(AssertUnwindSafe(workload).catch_unwind());
         let output = tokio::select! {
+            biased;
             output = &mut workload => output,
             ended = running.ended() => return Err(ended),
         };

@@ -62,8 +62,8 @@ impl<L: Lock> Elector<L> {
 
     /// The same for a write, which may have been carried out without an answer.
     pub(super) fn failed_to_write(&mut self, call: &'static str, error: &LockError) {
-        let unheard = [LockErrorKind::Timeout, LockErrorKind::Unreachable, LockErrorKind::Garbage];
-        self.unanswered |= unheard.contains(&error.kind());
+        let certain = [LockErrorKind::Conflict, LockErrorKind::Forbidden, LockErrorKind::NotFound];
+        self.unanswered |= !certain.contains(&error.kind());
         self.failed(call, error);
     }
 

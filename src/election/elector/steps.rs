@@ -3,7 +3,7 @@
 use super::{Doubt, Elector};
 use crate::{
     election::candidacy::Decision,
-    lease::{Lock, LockErrorKind},
+    lease::{Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
 
@@ -70,14 +70,19 @@ impl<L: Lock> Elector<L> {
             Ok(record) => {
                 let term = record.term();
                 self.know(record);
-                self.worked();
-                // The watch may have shown a successor by now.
-                if self.candidacy.is_current() {
-                    self.pulse.beat(sent);
-                    let deadline = sent.saturating_add(self.timing.renew_deadline());
-                    // Too late means that the answer came after the deadline, or that this election is stopping.
-                    self.grant = self.leadership.grant(term, deadline).ok();
+                // The watch may have shown a successor by now, or a webhook may have changed the claim.
+                if !self.candidacy.is_current() {
+                    let error = LockError::new(
+                        LockErrorKind::Refused,
+                        "what was claimed is not what stands in the lease",
+                    );
+                    return self.failed_to_write("acquire", &error);
                 }
+                self.worked();
+                self.pulse.beat(sent);
+                let deadline = sent.saturating_add(self.timing.renew_deadline());
+                // Too late means that the answer came after the deadline, or that this election is stopping.
+                self.grant = self.leadership.grant(term, deadline).ok();
             }
             Err(error) => self.failed_to_write("acquire", &error),
         }

@@ -1,0 +1,65 @@
+//! A small controller in gated mode: every replica keeps its cache warm, the leader writes. SIGTERM stops it in order.
+//!
+//! `cargo run --example gated`, with a kubeconfig. It keeps one ConfigMap in the default namespace up to date.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config,
+    api::{Patch, PatchParams},
+    client::ClientBuilder,
+};
+use kube_leader_gate::{Election, GateError, Leader};
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt().init();
+    let config = Config::infer().await?;
+    let election = Election::builder(&config.default_namespace, "gated-example").build(&config)?;
+    let client = ClientBuilder::try_from(config)?.with_layer(&election.layer()).build();
+    let leader = election.leader();
+
+    // The workload ends on a signal; then the gate closes, its last writes finish, and the lease is released.
+    let workload = async {
+        tokio::select! {
+            outcome = reconcile(client, leader) => outcome,
+            signal = shutdown() => signal.map_err(Into::into),
+        }
+    };
+    election.run(workload).await?
+}
+
+async fn reconcile(client: Client, leader: Leader) -> Result<(), Box<dyn std::error::Error>> {
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let wanted = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "gated-example" },
+        "data": { "writer": leader.identity().as_str() },
+    });
+    loop {
+        let apply = PatchParams::apply("gated-example").force();
+        match maps.patch("gated-example", &apply, &Patch::Apply(&wanted)).await {
+            Ok(_) => tokio::time::sleep(Duration::from_secs(10)).await,
+            // A follower waits until it leads: no retries, no error in the log.
+            Err(error) if matches!(GateError::find(&error), Some(GateError::NotLeader(_))) => {
+                leader.elected().await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Kubernetes sends SIGTERM and waits for the pod's termination grace period; Ctrl-C is for people.
+async fn shutdown() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            _ = terminate.recv() => Ok(()),
+            interrupt = tokio::signal::ctrl_c() => interrupt,
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}
