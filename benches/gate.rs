@@ -112,10 +112,12 @@ fn call_only<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>)
     black_box(&service.call(request));
 }
 
+type Run = dyn FnMut(&mut Vec<Request<Body>>);
+
 struct Subject {
     name: &'static str,
     request: fn() -> Request<Body>,
-    run: Box<dyn FnMut(&mut Vec<Request<Body>>)>,
+    run: Box<Run>,
 }
 
 impl Subject {
