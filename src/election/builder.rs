@@ -2,7 +2,7 @@
 
 use super::{
     leader::{Candidate, Leader},
-    pulse::Pulse,
+    pulse::{Alive, Pulse},
     wrapped::WrappedClient,
 };
 use crate::{
@@ -27,6 +27,7 @@ pub struct Election<L = KubeLock> {
     pub(super) leadership: Leadership,
     pub(super) candidate: Arc<Candidate>,
     pub(super) drain_timeout: Duration,
+    pub(super) alive: Alive,
     policy: Policy,
 }
 
@@ -154,15 +155,12 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(BuildError::Identity)?,
         };
+        let pulse = Arc::new(Pulse::default());
         Ok(Election {
+            alive: Alive::new(pulse.clone()),
             lock: lock(lease.clone())?,
             leadership: Leadership::with_clock(self.clock),
-            candidate: Arc::new(Candidate {
-                lease,
-                identity,
-                timing: self.timing,
-                pulse: Arc::new(Pulse::default()),
-            }),
+            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
             drain_timeout: self.drain_timeout,
             policy: self.policy,
         })

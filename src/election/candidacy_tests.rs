@@ -43,22 +43,22 @@ fn it_reads_before_it_does_anything() {
 #[test]
 fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
     let mut candidacy = candidacy();
-    candidacy.observe(None, at(0));
+    candidacy.observe_absence(None);
     assert_eq!(candidacy.decide(at(0), false), Decision::Create);
-    candidacy.observe(Some(held(1, "", 0)), at(0));
+    candidacy.observe(held(1, "", 0), at(0));
     assert_eq!(candidacy.decide(at(0), false), Decision::Take);
 }
 
 #[test]
 fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
     let mut candidacy = candidacy();
-    candidacy.observe(Some(held(1, "other", 0)), at(100));
+    candidacy.observe(held(1, "other", 0), at(100));
     assert_eq!(candidacy.decide(at(100), false), Decision::WaitUntil(at(115)));
     // The same again, later and at another version: a label, say.
-    candidacy.observe(Some(held(2, "other", 0)), at(110));
+    candidacy.observe(held(2, "other", 0), at(110));
     assert_eq!(candidacy.decide(at(114), false), Decision::WaitUntil(at(115)));
     assert_eq!(candidacy.decide(at(115), false), Decision::Take);
-    candidacy.observe(Some(held(3, "other", 1)), at(115));
+    candidacy.observe(held(3, "other", 1), at(115));
     assert_eq!(candidacy.decide(at(115), false), Decision::WaitUntil(at(130)));
 }
 
@@ -66,24 +66,83 @@ fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
 #[test]
 fn old_news_changes_nothing() {
     let mut candidacy = candidacy();
-    candidacy.observe(None, at(0));
+    candidacy.observe_absence(None);
     let claim = candidacy.acquisition("now".into());
-    assert!(candidacy.observe(Some(written(10, &claim)), at(0)));
+    assert!(candidacy.observe(written(10, &claim), at(0)));
     assert!(candidacy.is_mine());
-    assert!(!candidacy.observe(Some(held(9, "other", 0)), at(0)));
-    assert!(!candidacy.observe_deletion(&held(8, "other", 0)));
+    assert!(!candidacy.observe(held(9, "other", 0), at(0)));
+    assert!(!candidacy.observe_absence(Some(&held(8, "other", 0))));
     assert!(candidacy.is_mine());
-    assert!(candidacy.observe_deletion(&held(11, "me", 0)));
+    assert!(candidacy.observe_absence(Some(&held(11, "me", 0))));
     assert!(!candidacy.is_mine());
+}
+
+/// etcd restored from a backup, or one absurd event: a read that was sent afterwards is believed.
+#[test]
+fn a_read_is_believed_even_if_versions_have_gone_back() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(u64::MAX, "other", 0), at(0));
+    let before = candidacy.version().map(str::to_owned);
+    assert!(!candidacy.observe(held(5, "other", 1), at(1)));
+    assert!(candidacy.observe_read(Some(held(5, "other", 1)), before.as_deref(), at(1)));
+    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(16)));
+    // Something newer was heard while the read was under way.
+    candidacy.observe(held(7, "other", 2), at(2));
+    assert!(!candidacy.observe_read(Some(held(6, "third", 0)), Some("5"), at(3)));
+}
+
+/// A holder that has not heard of a deletion may still write.
+#[test]
+fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "other", 0), at(0));
+    assert!(candidacy.observe_absence(Some(&held(2, "other", 0))));
+    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
+    candidacy.observe_absence(None);
+    assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
+    assert_eq!(candidacy.decide(at(15), false), Decision::Create);
+    // Its own, or nobody's, is free at once.
+    let claim = candidacy.acquisition("now".into());
+    candidacy.observe(written(3, &claim), at(20));
+    candidacy.observe_absence(None);
+    assert_eq!(candidacy.decide(at(20), false), Decision::Create);
+}
+
+/// Several swaps without an answer, of which an early one has landed.
+#[test]
+fn a_claim_without_an_answer_is_recognised_later() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let landed = candidacy.acquisition("first".into());
+    for number in 0..5 {
+        candidacy.acquisition(number.to_string());
+    }
+    candidacy.observe(written(2, &landed), at(9));
+    assert!(candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());
+    assert_eq!(candidacy.decide(at(9), false), Decision::Take);
+    assert_eq!(candidacy.decide(at(9), true), Decision::Take, "it is not the term that it leads in");
+}
+
+/// The others believe the duration that stands in the lease.
+#[test]
+fn a_duration_that_was_shortened_is_no_longer_its_own() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let mut claim = candidacy.acquisition("now".into());
+    candidacy.observe(written(2, &claim), at(0));
+    assert!(candidacy.is_current());
+    claim.duration_seconds = 1;
+    candidacy.observe(written(3, &claim), at(0));
+    assert!(candidacy.is_mine() && !candidacy.is_current());
 }
 
 #[test]
 fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
     let mut candidacy = candidacy();
-    candidacy.observe(Some(held(1, "", 0)), at(0));
+    candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition("now".into());
     assert_eq!(claim.transitions, 4);
-    candidacy.observe(Some(written(2, &claim)), at(0));
+    candidacy.observe(written(2, &claim), at(0));
     assert_eq!(candidacy.decide(at(1), true), Decision::Renew);
     let renewal = candidacy.renewal("later".into());
     assert_eq!((renewal.acquire_time.as_str(), renewal.renew_time.as_str()), ("now", "later"));
@@ -95,11 +154,11 @@ fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
 #[test]
 fn its_own_name_is_its_own_only_at_the_start() {
     let mut restarted = candidacy();
-    restarted.observe(Some(held(1, "me", 0)), at(0));
+    restarted.observe(held(1, "me", 0), at(0));
     assert!(!restarted.is_mine() && !restarted.has_a_double());
     assert_eq!(restarted.decide(at(0), false), Decision::Take);
     // It is renewed under its eyes: by another process.
-    restarted.observe(Some(held(2, "me", 1)), at(1));
+    restarted.observe(held(2, "me", 1), at(1));
     assert!(restarted.has_a_double());
     assert_eq!(restarted.decide(at(1), false), Decision::WaitUntil(at(16)));
 }
@@ -107,7 +166,7 @@ fn its_own_name_is_its_own_only_at_the_start() {
 #[test]
 fn the_count_of_transitions_begins_anew_past_the_api_s_end() {
     let mut candidacy = candidacy();
-    candidacy.observe(Some(record(1, &json!({ "leaseTransitions": i32::MAX }))), at(0));
+    candidacy.observe(record(1, &json!({ "leaseTransitions": i32::MAX })), at(0));
     assert_eq!(candidacy.acquisition("now".into()).transitions, 0);
 }
 
@@ -116,18 +175,16 @@ fn nonsense_is_read_with_suspicion() {
     for duration in [json!(null), json!(0), json!(-1), json!(1.5), json!("15"), json!([]), json!(1e300)] {
         let spec = json!({ "holderIdentity": "other", "leaseDurationSeconds": duration });
         let mut candidacy = candidacy();
-        candidacy.observe(Some(record(1, &spec)), at(0));
+        candidacy.observe(record(1, &spec), at(0));
         assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)), "{spec}");
         assert!(candidacy.record().unwrap().oddity().is_some(), "{spec}");
     }
     let mut candidacy = candidacy();
-    candidacy.observe(
-        Some(record(1, &json!({ "holderIdentity": "other", "leaseDurationSeconds": u64::MAX }))),
-        at(0),
-    );
+    candidacy
+        .observe(record(1, &json!({ "holderIdentity": "other", "leaseDurationSeconds": u64::MAX })), at(0));
     assert!(matches!(candidacy.decide(at(1_000_000), false), Decision::WaitUntil(_)));
     for spec in [json!(null), json!([]), json!("x"), json!({ "holderIdentity": 7 })] {
-        candidacy.observe(Some(record(2, &spec)), at(0));
+        candidacy.observe(record(2, &spec), at(0));
         assert_eq!(candidacy.decide(at(0), false), Decision::Take, "{spec}");
         let claim = candidacy.acquisition("now".into());
         assert_eq!(candidacy.record().unwrap().with(&claim).holder(), Some("me"), "{spec}");
@@ -142,7 +199,7 @@ proptest! {
         let mut candidacy = candidacy();
         let (mut now, mut version, mut renewed) = (0, 1, 0);
         let mut last_change = None;
-        candidacy.observe(Some(held(version, "other", renewed)), at(now));
+        candidacy.observe(held(version, "other", renewed), at(now));
         for (pause, what) in steps {
             now += pause;
             version += 1;
@@ -151,14 +208,14 @@ proptest! {
                 1 => {} // a stranger writes a label
                 2 => version -= 1, // the same news once more
                 _ => { // old news
-                    candidacy.observe(Some(held(version - 2, "somebody", renewed)), at(now));
+                    candidacy.observe(held(version - 2, "somebody", renewed), at(now));
                     version -= 1;
                 }
             }
             if what == 0 || last_change.is_none() {
                 last_change = Some(if what == 0 { now } else { 0 });
             }
-            candidacy.observe(Some(held(version, "other", renewed)), at(now));
+            candidacy.observe(held(version, "other", renewed), at(now));
             let until = last_change.unwrap_or(0) + 15;
             let expected = if now >= until { Decision::Take } else { Decision::WaitUntil(at(until)) };
             prop_assert_eq!(candidacy.decide(at(now), false), expected);

@@ -2,8 +2,10 @@
 
 use super::pulse::Pulse;
 use crate::{
-    leadership::{Leadership, LeadershipState, Term},
+    gate::WriteGateLayer,
+    leadership::{Changes, Leadership, LeadershipState, Term},
     lease::{Identity, LeaseName, LeaseTiming},
+    policy::Policy,
 };
 use futures_util::{Stream, StreamExt, stream};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
@@ -32,7 +34,7 @@ pub(super) struct Candidate {
 pub enum Unhealthy {
     /// The election has ended: this process will never lead again.
     Ended,
-    /// The lease stands in this candidate's name, and has not been renewed for longer than is tolerated.
+    /// This process holds the lease, and has not renewed it for longer than is tolerated.
     NotRenewed {
         /// How long ago the last successful renewal was sent.
         since: Duration,
@@ -84,10 +86,29 @@ impl Leader {
         &self.candidate.lease
     }
 
-    /// The leadership word itself, for a gate with a policy of its own, say.
+    /// What observers see now.
     #[must_use]
-    pub fn leadership(&self) -> &Leadership {
-        &self.leadership
+    pub fn state(&self) -> LeadershipState {
+        self.leadership.state()
+    }
+
+    /// How long this process may still write unless it renews; none for a follower.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.leadership.deadline()?;
+        Some(deadline.saturating_since(self.leadership.now())).filter(|left| !left.is_zero())
+    }
+
+    /// How many admitted writes have not finished.
+    #[must_use]
+    pub fn writes_under_way(&self) -> usize {
+        self.leadership.writes_under_way()
+    }
+
+    /// A gate with a policy of its own, for a client that may send other things than the rest.
+    #[must_use]
+    pub fn layer(&self, policy: Policy) -> WriteGateLayer {
+        WriteGateLayer::new(self.leadership.clone()).with_policy(policy)
     }
 
     /// Waits until this process may write, and returns the term. Waits for ever when the election has ended.
@@ -99,32 +120,25 @@ impl Leader {
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
     /// each one. Renewals are no changes. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
-        let state = self.leadership.subscribe();
-        stream::unfold((state, true), |(mut state, first)| async move {
-            if !first && state.changed().await.is_err() {
-                return None;
-            }
-            let seen = state.borrow_and_update().clone();
-            Some((seen, (state, false)))
-        })
-        .boxed()
+        let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
+        stream::unfold(self.leadership.changes(), next).fuse().boxed()
     }
 
-    /// Whether the election is healthy, for a liveness probe: it runs, and if the lease stands in this candidate's name
-    /// it was renewed within the lease duration plus `max_tolerable_expired`.
+    /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was
+    /// renewed within the lease duration plus `max_tolerable_expired`.
     ///
     /// As client-go's check: a follower is healthy, and so is a leader that has lost the lease.
     ///
     /// # Errors
     /// [`Unhealthy`] says what is wrong. Restarting the process mends both.
     pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), Unhealthy> {
-        let Candidate { identity, timing, pulse, .. } = &*self.candidate;
+        let Candidate { timing, pulse, .. } = &*self.candidate;
         if pulse.has_ended() {
             return Err(Unhealthy::Ended);
         }
         let tolerated = timing.lease_duration().saturating_add(max_tolerable_expired);
         let since = self.leadership.now().saturating_since(pulse.renewed());
-        if self.holder().as_deref() == Some(identity.as_str()) && since > tolerated {
+        if pulse.holds() && since > tolerated {
             return Err(Unhealthy::NotRenewed { since, tolerated });
         }
         Ok(())
@@ -139,7 +153,7 @@ impl fmt::Display for Unhealthy {
             Self::Ended => f.write_str("the leader election has ended; restart the process to contend again"),
             Self::NotRenewed { since, tolerated } => write!(
                 f,
-                "the lease is held in this candidate's name and was last renewed {since:?} ago, tolerated: {tolerated:?}"
+                "the lease is held by this process and was last renewed {since:?} ago, tolerated: {tolerated:?}"
             ),
         }
     }

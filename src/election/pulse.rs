@@ -9,6 +9,7 @@ use std::sync::{
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     renewed: AtomicU64,
+    holds: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -20,6 +21,17 @@ impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
     pub(super) fn beat(&self, sent: Moment) {
         self.renewed.store(sent.as_nanos(), Ordering::Release);
+        self.holds.store(true, Ordering::Release);
+    }
+
+    /// Notes that the lease is no longer this process's.
+    pub(super) fn rest(&self) {
+        self.holds.store(false, Ordering::Release);
+    }
+
+    /// Whether the lease is this process's, as far as it knows, renewed in time or not.
+    pub(super) fn holds(&self) -> bool {
+        self.holds.load(Ordering::Acquire)
     }
 
     /// When the last successful renewal was sent; the clock's origin before the first one.

@@ -3,7 +3,6 @@
 use super::{
     Election, Leader,
     elector::{Elector, Orders},
-    pulse::Alive,
 };
 use crate::{
     leadership::{Leadership, Loss},
@@ -21,6 +20,7 @@ const CALLS_TO_STOP: u32 = 4;
 #[derive(Debug)]
 pub struct Running {
     leader: Leader,
+    leadership: Leadership,
     orders: watch::Sender<Orders>,
     elector: Owned<bool>,
     _deadline: Owned<()>,
@@ -67,7 +67,7 @@ impl<L: Lock> Election<L> {
             identity = %self.candidate.identity,
         );
         tracing::info!(parent: &span, %timing, "contending");
-        let alive = Alive::new(self.candidate.pulse.clone());
+        let alive = self.alive;
         let elector = Elector::new(
             self.lock,
             self.leadership.clone(),
@@ -80,12 +80,13 @@ impl<L: Lock> Election<L> {
             let _alive = alive;
             elector.run().await
         };
-        let leadership = self.leadership;
+        let leadership = self.leadership.clone();
         let watch = async move {
             leadership.watch_deadline().await;
         };
         Running {
             leader,
+            leadership: self.leadership,
             orders,
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(watch.instrument(span))),
@@ -118,11 +119,11 @@ impl Running {
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
     pub async fn stop(mut self) -> Stopped {
-        let leadership = self.leader.leadership().clone();
         self.orders.send_replace(Orders::Hold);
-        leadership.close();
-        if let Err(late) = leadership.drain(self.drain_timeout).await {
-            leadership.revoke(Loss::Abandoned);
+        // Also a grant that is being made at this moment opens nothing any more.
+        self.leadership.seal();
+        if let Err(late) = self.leadership.drain(self.drain_timeout).await {
+            self.leadership.revoke(Loss::Abandoned);
             tracing::warn!(
                 writes = late.writes,
                 "{late}; they are cut off, and the lease is left to run out"
@@ -139,8 +140,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let leadership: &Leadership = self.leader.leadership();
-        leadership.revoke(Loss::Abandoned);
+        self.leadership.seal();
+        self.leadership.revoke(Loss::Abandoned);
     }
 }
 

@@ -20,29 +20,35 @@ impl Leadership {
     /// renew deadline). A grant that was there before ends.
     ///
     /// # Errors
-    /// [`TooLate`] when the deadline has passed already.
+    /// [`TooLate`] when the deadline has passed already, or the election has stopped for good.
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, TooLate> {
-        if self.inner.now() >= deadline.as_nanos() {
-            return Err(TooLate(()));
-        }
-        let mut number = 0;
-        self.inner.state.send_modify(|state| {
-            number = self.inner.word.open(deadline.as_nanos());
-            state.term = Some(term);
+        let mut number = None;
+        self.inner.state.send_if_modified(|state| {
+            if state.sealed || self.inner.now() >= deadline.as_nanos() {
+                return false;
+            }
+            number = Some(self.inner.word.open(deadline.as_nanos()));
+            state.term = Some(term.clone());
             state.closing = false;
+            true
         });
+        let number = number.ok_or(TooLate(()))?;
         // Writes of an earlier grant end with it.
         self.inner.ended.notify_waiters();
+        tracing::info!(%term, "leadership gained");
         Ok(Grant { leadership: self.clone(), number })
     }
 
     /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
     pub fn revoke(&self, loss: Loss) {
+        self.inner.fall();
         self.inner.end_if(loss, |_| true);
     }
 
     /// Admits nothing more, while admitted writes may finish until the deadline (rule S4).
     pub fn close(&self) {
+        // Not behind the lock: nobody who looks at the state can hold the gate open.
+        self.inner.word.close();
         self.inner.state.send_if_modified(|state| {
             self.inner.word.close();
             let changed = state.term.is_some() && !state.closing;
@@ -50,25 +56,45 @@ impl Leadership {
             changed
         });
     }
+
+    /// Closes for good: no grant is made any more, also not one that is being made at this moment.
+    #[cfg(feature = "election")]
+    pub(crate) fn seal(&self) {
+        self.inner.state.send_if_modified(|state| {
+            state.sealed = true;
+            false
+        });
+        self.close();
+    }
 }
 
 impl Inner {
-    /// Ends the current grant if `which` says so of its number. The word falls before anybody hears of it.
-    pub(super) fn end_if(self: &Arc<Self>, loss: Loss, which: impl FnOnce(u64) -> bool) -> bool {
-        let ended = self.state.send_if_modified(|state| {
+    /// The word first, and without the lock.
+    fn fall(&self) {
+        self.word.revoke();
+        self.ended.notify_waiters();
+    }
+
+    /// Ends the current grant if `which` says so of its number.
+    pub(super) fn end_if(self: &Arc<Self>, loss: Loss, which: impl FnOnce(u64) -> bool) {
+        let mut ended = None;
+        self.state.send_if_modified(|state| {
             if state.term.is_none() || !which(self.word.current_grant()) {
                 return false;
             }
             self.word.revoke();
-            state.term = None;
+            ended = state.term.take();
             state.closing = false;
             state.lost = Some(loss);
             true
         });
-        if ended {
-            self.ended.notify_waiters();
+        let Some(term) = ended else { return };
+        self.ended.notify_waiters();
+        if loss == Loss::Released {
+            tracing::info!(%term, loss = loss.as_str(), "leadership given up: {loss}");
+        } else {
+            tracing::warn!(%term, loss = loss.as_str(), "leadership lost: {loss}");
         }
-        ended
     }
 }
 
@@ -104,7 +130,11 @@ impl Grant {
     }
 
     fn end_in_place(&self, loss: Loss) {
-        self.leadership.inner.end_if(loss, |current| current == self.number);
+        let inner = &self.leadership.inner;
+        if inner.word.current_grant() == self.number {
+            inner.fall();
+        }
+        inner.end_if(loss, |current| current == self.number);
     }
 }
 

@@ -42,7 +42,7 @@ pub use self::{
     admission::Admission,
     clock::{BootClock, Clock, Moment},
     grant::{Grant, TooLate},
-    term::{LeadershipState, Loss, Term},
+    term::{Changes, LeadershipState, Loss, Term},
 };
 
 use self::word::Word;
@@ -178,15 +178,21 @@ impl Leadership {
         self.inner.word.admitted()
     }
 
+    /// What observers see now.
+    #[must_use]
+    pub fn state(&self) -> LeadershipState {
+        self.inner.state.borrow().clone()
+    }
+
     /// Follows leadership: the present state, then each change of it.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<LeadershipState> {
-        self.inner.state.subscribe()
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.inner.state.subscribe())
     }
 
     /// Waits until writes are admitted, and returns the term. Cancel-safe.
     pub async fn elected(&self) -> Term {
-        let mut state = self.subscribe();
+        let mut state = self.inner.state.subscribe();
         loop {
             let seen = state.borrow_and_update().clone();
             if let (Some(term), true) = (seen.term, self.can_write()) {
@@ -221,7 +227,7 @@ impl Leadership {
     /// The gate needs nobody for closing on time; without this running, a write that hangs is cut off only when
     /// something else wakes it. Runs until it is dropped. Needs a tokio runtime with its timer. Cancel-safe.
     pub async fn watch_deadline(&self) -> Infallible {
-        let mut state = self.subscribe();
+        let mut state = self.inner.state.subscribe();
         loop {
             state.borrow_and_update();
             let Some(deadline) = self.deadline() else {
@@ -260,9 +266,7 @@ impl Inner {
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
     fn expire(self: &Arc<Self>) {
         let late = |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline);
-        if self.end_if(Loss::Expired, late) {
-            tracing::warn!(loss = Loss::Expired.as_str(), "leadership lost: {}", Loss::Expired);
-        }
+        self.end_if(Loss::Expired, late);
     }
 }
 

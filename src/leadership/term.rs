@@ -1,6 +1,7 @@
 //! What a stretch of leadership is called, and how it can end.
 
 use std::{fmt, sync::Arc};
+use tokio::sync::watch;
 
 /// One unbroken stretch of holding a lease, named by the lease's uid and its count of transitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +42,15 @@ pub struct LeadershipState {
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,
+    /// No grant is made any more.
+    pub(super) sealed: bool,
+}
+
+/// The states of a [`Leadership`](super::Leadership), one after the other.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    state: watch::Receiver<LeadershipState>,
+    begun: bool,
 }
 
 // === impl Term ===
@@ -68,6 +78,24 @@ impl Term {
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.lease_uid, self.transitions)
+    }
+}
+
+// === impl Changes ===
+
+impl Changes {
+    pub(super) fn new(state: watch::Receiver<LeadershipState>) -> Self {
+        Self { state, begun: false }
+    }
+
+    /// The present state at the first call, then the newest one after each change: a slow reader sees the newest, not each
+    /// one. Renewals are no changes. None once the last [`Leadership`](super::Leadership) is gone. Cancel-safe.
+    pub async fn next(&mut self) -> Option<LeadershipState> {
+        if self.begun {
+            self.state.changed().await.ok()?;
+        }
+        self.begun = true;
+        Some(self.state.borrow_and_update().clone())
     }
 }
 

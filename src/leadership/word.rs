@@ -2,7 +2,7 @@
 //!
 //! The word is 0 while not leading, else the validity deadline in nanoseconds with bit 0 for "closing" (nothing new is
 //! admitted; what was admitted goes on until the deadline). A grant's number tells a write of an earlier term from one
-//! of this term. Whoever changes the word holds the lock of [`Leadership`](super::Leadership); readers take none.
+//! of this term. Whoever opens or extends holds the lock of [`Leadership`](super::Leadership); closing and revoking need none.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -37,23 +37,28 @@ impl Word {
         grant
     }
 
-    /// Moves the deadline of the current grant on. False when it has ended; an ended grant never comes back.
+    /// Moves the deadline of the current grant on. False when it has ended; an ended grant never comes back, be it ended
+    /// meanwhile.
     pub(super) fn extend(&self, grant: u64, deadline: u64, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
         if self.grant.load(Ordering::Acquire) != grant || word == NOT_LEADING || now() >= word & !CLOSING {
             return false;
         }
-        // A late answer to an early renewal must not shorten what a later one has given.
-        self.deadline.store(live(deadline).max(word & !CLOSING) | (word & CLOSING), Ordering::Release);
-        true
+        let extended = |word| match word {
+            NOT_LEADING => None,
+            // A late answer to an early renewal must not shorten what a later one has given.
+            word => Some(live(deadline).max(word & !CLOSING) | (word & CLOSING)),
+        };
+        self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, extended).is_ok()
     }
+
+    // --- changes, at any time ---
 
     /// Admits nothing more.
     pub(super) fn close(&self) {
-        let word = self.deadline.load(Ordering::Acquire);
-        if word != NOT_LEADING {
-            self.deadline.store(word | CLOSING, Ordering::Release);
-        }
+        let closing = |word| (word != NOT_LEADING).then_some(word | CLOSING);
+        // An error says that nobody leads: closed already.
+        let _ = self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, closing);
     }
 
     /// Ends the current grant at once.

@@ -5,7 +5,7 @@
 
 use super::{Ordering, Word};
 use loom::{
-    sync::{Arc, Mutex, atomic::AtomicUsize},
+    sync::{Arc, atomic::AtomicUsize},
     thread,
 };
 
@@ -132,20 +132,30 @@ fn s3_an_extension_never_undoes_a_revocation() {
     loom::model(|| {
         let word = Arc::new(Word::new());
         let grant = word.open(DEADLINE);
-        let changes = Arc::new(Mutex::new(()));
         let renewal = {
-            let (word, changes) = (word.clone(), changes.clone());
-            thread::spawn(move || {
-                let _one_at_a_time = changes.lock().unwrap();
-                word.extend(grant, DEADLINE * 2, now)
-            })
+            let word = word.clone();
+            thread::spawn(move || word.extend(grant, DEADLINE * 2, now))
         };
-        {
-            let _one_at_a_time = changes.lock().unwrap();
-            word.revoke();
-        }
+        word.revoke();
         renewal.join().unwrap();
         assert!(!word.is_open(now));
         assert!(word.enter(now).is_err());
+    });
+}
+
+/// Rule S4: an extension that races with a close leaves the gate closed, and the admitted writes their time.
+#[test]
+fn s4_an_extension_never_undoes_a_close() {
+    loom::model(|| {
+        let word = Arc::new(Word::new());
+        let grant = word.open(DEADLINE);
+        let renewal = {
+            let word = word.clone();
+            thread::spawn(move || word.extend(grant, DEADLINE * 2, now))
+        };
+        word.close();
+        assert!(renewal.join().unwrap());
+        assert!(!word.is_open(now));
+        assert!(word.is_valid(grant, || DEADLINE + 1));
     });
 }

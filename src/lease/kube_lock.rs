@@ -11,7 +11,7 @@ use kube_client::{
 use serde_json::Value;
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, TryLockError},
 };
 
 /// A watch is asked to end after so many seconds, and up to as many again, so that watches do not end together.
@@ -25,10 +25,14 @@ pub struct KubeLock {
     lease: LeaseName,
     path: String,
     connect: Arc<Connect>,
-    client: Mutex<Client>,
+    client: Arc<Mutex<Client>>,
 }
 
-type Connect = dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync;
+/// How a fresh client is made.
+struct Connect {
+    make: Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>,
+    at_work: Mutex<()>,
+}
 
 // === impl KubeLock ===
 
@@ -41,6 +45,8 @@ impl KubeLock {
         let mut config = config.clone();
         // A renewal that is retried below would outlive its own timeout (rule S9).
         config.default_retry = false;
+        // Each call has its own time, and a watch is idle by nature.
+        config.read_timeout = None;
         Self::over(lease, move || Ok(ClientBuilder::try_from(config.clone())?.build()))
     }
 
@@ -53,9 +59,10 @@ impl KubeLock {
         lease: LeaseName,
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Self, kube_client::Error> {
-        let client = Mutex::new(connect()?);
+        let client = Arc::new(Mutex::new(connect()?));
+        let connect = Arc::new(Connect { make: Box::new(connect), at_work: Mutex::new(()) });
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", lease.namespace());
-        Ok(Self { lease, path, connect: Arc::new(connect), client })
+        Ok(Self { lease, path, connect, client })
     }
 
     async fn call(&self, method: Method, path: String, body: Option<&Value>) -> Result<Value, LockError> {
@@ -133,15 +140,20 @@ impl Lock for KubeLock {
         Ok(events(response.into_body(), self.lease.name().to_owned()).boxed())
     }
 
-    async fn reconnect(&self) {
-        let connect = self.connect.clone();
-        // Reading certificates or running a credential plugin may block.
-        let made = tokio::task::spawn_blocking(move || connect()).await;
-        match made {
-            Ok(Ok(client)) => *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client,
-            Ok(Err(error)) => tracing::warn!(lease = %self.lease, "no fresh client for the lease: {error}"),
-            Err(error) => tracing::warn!(lease = %self.lease, "no fresh client for the lease: {error}"),
-        }
+    fn reconnect(&self) {
+        let (connect, client, lease) = (self.connect.clone(), self.client.clone(), self.lease.clone());
+        // Reading certificates or running a credential plugin may block, and cannot be stopped: one at a time.
+        tokio::task::spawn_blocking(move || {
+            let _one = match connect.at_work.try_lock() {
+                Ok(one) => one,
+                Err(TryLockError::Poisoned(one)) => one.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            match (connect.make)() {
+                Ok(made) => *client.lock().unwrap_or_else(PoisonError::into_inner) = made,
+                Err(error) => tracing::warn!(%lease, "no fresh client for the lease: {error}"),
+            }
+        });
     }
 }
 

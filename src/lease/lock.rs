@@ -32,10 +32,9 @@ pub trait Lock: Send + Sync + 'static {
     /// Follows the lease: first what is there, then each change. The stream may end at any time.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, LockError>> + Send;
 
-    /// Makes the next call use a fresh connection; called after one that was not answered in time (rule S9).
-    fn reconnect(&self) -> impl Future<Output = ()> + Send {
-        async {}
-    }
+    /// Sees to it that later calls use a fresh connection; called after one that was not answered in time (rule S9).
+    /// Must not block: begin it, and let calls go on over the old one meanwhile.
+    fn reconnect(&self) {}
 }
 
 /// What a watch tells of the lease.

@@ -44,8 +44,8 @@ impl<L: Lock> Lock for ReleaseLock<L> {
         self.inner.watch().await
     }
 
-    async fn reconnect(&self) {
-        self.inner.reconnect().await;
+    fn reconnect(&self) {
+        self.inner.reconnect();
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
         lock.update(&record(), &claim("")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
         assert!(!leadership.is_leader());
-        assert_eq!(leadership.subscribe().borrow().lost, Some(Loss::Released));
+        assert_eq!(leadership.state().lost, Some(Loss::Released));
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ fn s10_dropping_the_grant_closes_the_gate() {
     drop(grant);
     assert!(leadership.admit().is_none());
     assert!(!leadership.is_leader());
-    assert_eq!(leadership.subscribe().borrow().lost, Some(Loss::Abandoned));
+    assert_eq!(leadership.state().lost, Some(Loss::Abandoned));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::support::{
     ALMOST, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
 };
+use futures_util::FutureExt;
 use kube_leader_gate::{
     WriteGateLayer,
     leadership::{Loss, Term},
@@ -63,7 +64,7 @@ fn s4_the_next_grant_opens_a_closed_gate() {
         let replaced = (!ended_before).then_some(grant);
         let _next = lead_in(&leadership, 2);
         assert!(leadership.admit().is_some());
-        assert!(!leadership.subscribe().borrow().closing);
+        assert!(!leadership.state().closing);
         drop(replaced);
         assert!(leadership.can_write());
     }
@@ -72,15 +73,17 @@ fn s4_the_next_grant_opens_a_closed_gate() {
 #[test]
 fn s4_observers_hear_of_a_close_once() {
     let (leadership, _clock) = stage();
-    let mut state = leadership.subscribe();
+    let mut changes = leadership.changes();
+    let mut change = || changes.next().now_or_never().flatten();
+    assert!(change().is_some(), "the present state");
     leadership.close();
-    assert!(!state.has_changed().unwrap(), "a follower has nothing to close");
+    assert!(change().is_none(), "a follower has nothing to close");
     let _grant = lead(&leadership);
-    assert!(!state.borrow_and_update().closing);
+    assert!(change().is_some_and(|state| !state.closing));
     leadership.close();
-    assert!(state.borrow_and_update().closing);
+    assert!(change().is_some_and(|state| state.closing));
     leadership.close();
-    assert!(!state.has_changed().unwrap());
+    assert!(change().is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -163,7 +163,7 @@ async fn s2_the_deadline_wakes_a_write_that_hangs() {
     assert_eq!((probe.polls(), probe.drops()), (1, 1));
 
     // Observers have been told, and the watcher goes on with the next term.
-    assert_eq!(leadership.subscribe().borrow().lost, Some(Loss::Expired));
+    assert_eq!(leadership.state().lost, Some(Loss::Expired));
     let _second = leadership.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
     let lost = timeout(TERM * 2, service.call(write())).await.expect("woken").unwrap_err();
     assert_lost(&lost, Loss::Expired);

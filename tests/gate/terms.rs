@@ -1,6 +1,7 @@
 //! S2 across terms: what one term admitted, the next one does not carry on.
 
 use crate::support::{Probe, Probing, TERM, assert_lost, lead, lead_in, stage, write};
+use futures_util::FutureExt;
 use kube_leader_gate::{WriteGate, WriteGateLayer, gate::ResponseFuture, leadership::Loss};
 use std::{
     future::Future,
@@ -113,9 +114,10 @@ fn s2_a_write_that_is_woken_for_nothing_is_woken_again_for_the_loss() {
     let probe = Probe::default();
     let service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
     let at = Arc::new(AtTheGrant { service: Mutex::new(service), response: Mutex::default() });
-    let mut state = leadership.subscribe();
+    let mut changes = leadership.changes();
+    assert!(changes.next().now_or_never().is_some(), "the present state");
     let waker = Waker::from(at.clone());
-    let mut observing = pin!(state.changed());
+    let mut observing = pin!(changes.next());
     assert!(observing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
 
     let grant = lead(&leadership);

@@ -1,7 +1,7 @@
 //! What a lease and a server can do wrong: never a panic, never an open gate, and contention goes on.
 
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, pass, until, within, write,
+    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
@@ -10,12 +10,6 @@ use kube_leader_gate::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Puts `spec` before candidates, past the server's own validation: an edit of what a get answers.
-fn lease(spec: &Value) -> Value {
-    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {

@@ -4,6 +4,7 @@ use crate::support::{
     LEASE, SOON, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass, spec,
     steal, until, within, write,
 };
+use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
 use kube_leader_gate::{
     election::BuildError,
@@ -27,8 +28,7 @@ async fn s1_the_deadline_counts_from_before_the_call() {
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("update").resource("leases"));
     pass(Duration::from_millis(3500)).await;
     // Sent 2 s after the acquisition, answered 1 s later.
-    let leadership = a.leader().leadership();
-    let left = leadership.deadline().unwrap().saturating_since(leadership.now());
+    let left = a.leader().time_left().unwrap();
     assert!(left <= Duration::from_millis(8600) && left >= Duration::from_millis(8400), "{left:?}");
 }
 
@@ -58,7 +58,7 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
         let (a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+        until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
         let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
         if !expire {
             steal(&server);
@@ -66,7 +66,7 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
         let bound = if expire { Duration::from_secs(11) } else { SOON };
         let result = within(bound, "it is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(a.leader().leadership().writes_under_way(), 0);
+        assert_eq!(a.leader().writes_under_way(), 0);
     }
 }
 
@@ -78,7 +78,7 @@ async fn s7_a_theft_closes_the_gate_by_the_watch() {
     steal(&server);
     until(Duration::from_millis(5), "the gate closes", || !a.leader().is_leader()).await;
     assert_eq!(lease_writes(&server, "a").len(), renewals, "by the watch, not by a renewal");
-    assert_eq!(a.leader().leadership().subscribe().borrow().lost, Some(Loss::Taken));
+    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
     assert_eq!(a.leader().holder().as_deref(), Some("outsider"));
     assert!(is_not_leader(&write(&client).await));
 }
@@ -128,13 +128,13 @@ async fn s9_hung_calls_do_not_eat_the_lease() {
     for fault in [Fault::hang_before, Fault::hang_after, Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
-        let mut changes = a.leader().leadership().subscribe();
-        changes.borrow_and_update();
+        let mut changes = a.leader().changes();
+        assert!(changes.next().await.is_some(), "the present state");
         let fault = server.inject(fault().verb("update").resource("leases").times(3));
         until(Duration::from_secs(12), "three renewals go wrong", || fault.hits() == 3).await;
         pass(Duration::from_secs(3)).await;
         assert!(a.leader().is_leader());
-        assert!(!changes.has_changed().unwrap(), "and it never stopped leading");
+        assert!(changes.next().now_or_never().is_none(), "and it never stopped leading");
         assert!(lease_writes(&server, "a").len() >= 2, "it renewed after that");
     }
 }

@@ -41,23 +41,22 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
     let election = candidate(&server, "a");
     let (leader, client) = (election.leader(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
-    let workload = {
-        let (leader, client) = (leader.clone(), client.clone());
-        async move {
-            leader.elected().await;
-            let left_behind = tokio::spawn(async move { write(&client).await });
-            while leader.leadership().writes_under_way() == 0 {
-                tokio::task::yield_now().await;
-            }
-            left_behind
-        }
+    let workload = async {
+        leader.elected().await;
+        let writer = client.clone();
+        let left_behind = tokio::spawn(async move { write(&writer).await });
+        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
+        // Wrapped, since a task that is handed out is no task that is waited for.
+        Some(left_behind)
     };
-    let run = tokio::spawn(election.run(workload));
-    pass(Duration::from_secs(5)).await;
-    assert!(leader.is_leader() && !leader.can_write(), "it drains");
-    assert!(is_not_leader(&write(&client).await));
-    let left_behind = within(Duration::from_secs(3), "the run ends", run).await.unwrap().unwrap();
-    left_behind.await.unwrap().expect("the write finished");
+    let meanwhile = async {
+        pass(Duration::from_secs(5)).await;
+        assert!(leader.is_leader() && !leader.can_write(), "it drains");
+        assert!(is_not_leader(&write(&client).await));
+    };
+    let (run, ()) =
+        tokio::join!(within(Duration::from_secs(8), "the run ends", election.run(workload)), meanwhile);
+    run.unwrap().unwrap().await.unwrap().expect("the write finished");
     let log = server.write_log();
     let written = log.iter().find(|write| write.resource == "tokenreviews").unwrap().completed.unwrap();
     let released = &releases(&server, "a")[0];
@@ -72,7 +71,7 @@ async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released() {
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
     let stopped = within(Duration::from_millis(10_100), "it stops after the drain timeout", a.stop()).await;
     assert_eq!(stopped, Stopped::LeftToExpire);
     let result = within(SOON, "the write is cut off", hanging).await.unwrap();
@@ -89,7 +88,7 @@ async fn s4_a_stopping_candidate_acquires_nothing() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
     let writer = client.clone();
     let hanging = tokio::spawn(async move { write(&writer).await });
-    until(SOON, "it is under way", || a.leader().leadership().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
     let leader = a.leader().clone();
     let stop = tokio::spawn(a.stop());
     until(SOON, "it drains", || !leader.can_write()).await;

@@ -8,7 +8,7 @@ use kube_leader_gate::{
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{future::Future, sync::Arc, time::Duration};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
@@ -68,6 +68,12 @@ pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
         result.as_ref().err().and_then(|error| GateError::find(error)),
         Some(GateError::LeadershipLost(_))
     )
+}
+
+/// The lease with this spec.
+pub fn lease(spec: &Value) -> Value {
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
 }
 
 /// The spec of the lease.

@@ -1,6 +1,8 @@
 //! When a candidate takes the lease, what it writes, and over what.
 
-use crate::support::{LEASE, SOON, build, builder, candidate, leading, pass, spec, until, within, write};
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, leading, lease, pass, spec, until, within, write,
+};
 use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
@@ -9,20 +11,13 @@ use kube_leader_gate::{
 use serde_json::json;
 use std::time::Duration;
 
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
-
-fn lease(spec: serde_json::Value) -> serde_json::Value {
-    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
-}
-
 /// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are.
 #[tokio::test(start_paused = true)]
 async fn s6_no_wall_clock_is_ever_compared() {
     for renew_time in ["1999-01-01T00:00:00.000000Z", "2199-01-01T00:00:00.000000Z"] {
         let server = ApiServer::new();
         let spec = json!({ "holderIdentity": "old", "leaseDurationSeconds": 30, "renewTime": renew_time });
-        server.put("outsider", LEASES, lease(spec)).unwrap();
+        server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
         let began = tokio::time::Instant::now();
         within(Duration::from_secs(31), "it leads", a.leader().elected()).await;
@@ -35,7 +30,7 @@ async fn s6_no_wall_clock_is_ever_compared() {
 #[tokio::test(start_paused = true)]
 async fn s6_a_holder_that_renews_is_never_overtaken() {
     let server = ApiServer::new();
-    server.put("go", LEASES, lease(json!({ "holderIdentity": "go", "leaseDurationSeconds": 15 }))).unwrap();
+    server.put("go", LEASE, lease(&json!({ "holderIdentity": "go", "leaseDurationSeconds": 15 }))).unwrap();
     let a = candidate(&server, "a").start();
     for beat in 0..20 {
         pass(Duration::from_secs(14)).await;
@@ -61,7 +56,7 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
 async fn s6_one_of_many_wins_the_race() {
     let server = ApiServer::new();
     server
-        .put("outsider", LEASES, lease(json!({ "holderIdentity": "dead", "leaseDurationSeconds": 15 })))
+        .put("outsider", LEASE, lease(&json!({ "holderIdentity": "dead", "leaseDurationSeconds": 15 })))
         .unwrap();
     // All reads answer before any write is seen.
     let _slow =
@@ -83,7 +78,7 @@ async fn s6_one_of_many_wins_the_race() {
 #[tokio::test(start_paused = true)]
 async fn s6_a_write_between_read_and_swap_wins() {
     let server = ApiServer::new();
-    server.put("outsider", LEASES, lease(json!({ "holderIdentity": "" }))).unwrap();
+    server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
     let slow =
         server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases").times(1));
     let a = candidate(&server, "a").start();
@@ -103,8 +98,7 @@ async fn s11_terms_of_one_process_never_overlap() {
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
         let writer = client.clone();
         let of_this_term = tokio::spawn(async move { write(&writer).await });
-        until(SOON, "a write of this term is under way", || a.leader().leadership().writes_under_way() == 1)
-            .await;
+        until(SOON, "a write of this term is under way", || a.leader().writes_under_way() == 1).await;
         server.delete("outsider", LEASE).unwrap();
         until(SOON, "the term is over", || !a.leader().is_leader()).await;
         let next = within(Duration::from_secs(3), "the next term", a.leader().elected()).await;
@@ -118,7 +112,7 @@ async fn s11_terms_of_one_process_never_overlap() {
 #[tokio::test(start_paused = true)]
 async fn s12_foreign_fields_survive_every_update() {
     let server = ApiServer::new();
-    let mut before = lease(json!({
+    let mut before = lease(&json!({
         "holderIdentity": "", "strategy": "OldestEmulationVersion", "preferredHolder": "c",
         "aFieldOfTheFuture": { "deep": [1, 2, 3] }
     }));
@@ -127,7 +121,7 @@ async fn s12_foreign_fields_survive_every_update() {
     before["metadata"]["finalizers"] = json!(["example.com/keep"]);
     before["metadata"]["ownerReferences"] =
         json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }]);
-    server.put("outsider", LEASES, before.clone()).unwrap();
+    server.put("outsider", LEASE, before.clone()).unwrap();
     let (a, _) = leading(&server, "a").await;
     pass(Duration::from_secs(10)).await;
     a.stop().await;

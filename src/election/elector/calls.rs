@@ -17,12 +17,12 @@ impl<L: Lock> Elector<L> {
     ) -> Result<T, LockError> {
         let patience = self.timing.call_timeout();
         self.last_call = self.leadership.now();
+        // What happens from here on may be newer than the answer.
+        self.doubt = Doubt::None;
         if let Ok(answer) = self.hearing(timeout(patience, call)).await {
             return answer;
         }
-        let lock = self.lock.clone();
-        // Making a client may hang as well; the old one has to do then.
-        let _ = self.hearing(timeout(self.timing.pause(), async move { lock.reconnect().await })).await;
+        self.lock.reconnect();
         Err(LockError::timeout(patience))
     }
 
@@ -53,7 +53,6 @@ impl<L: Lock> Elector<L> {
             if self.failures == 0 { Duration::ZERO } else { self.pause() }
         } else {
             self.calls.raise(kind.as_str(), &format_args!("{call}: {error}"));
-            // A write without an answer may have been carried out.
             self.doubt = self.doubt.max(Doubt::MayBeOld);
             self.pause()
         };
@@ -61,10 +60,16 @@ impl<L: Lock> Elector<L> {
         self.not_before = self.leadership.now().saturating_add(pause);
     }
 
+    /// The same for a write, which may have been carried out without an answer.
+    pub(super) fn failed_to_write(&mut self, call: &'static str, error: &LockError) {
+        let unheard = [LockErrorKind::Timeout, LockErrorKind::Unreachable, LockErrorKind::Garbage];
+        self.unanswered |= unheard.contains(&error.kind());
+        self.failed(call, error);
+    }
+
     /// What follows from a call that worked.
     pub(super) fn worked(&mut self) {
         self.failures = 0;
-        self.doubt = Doubt::None;
         self.not_before = self.leadership.now();
         self.calls.settle();
     }

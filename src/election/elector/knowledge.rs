@@ -18,12 +18,12 @@ impl<L: Lock> Elector<L> {
                 self.watch.settle();
             }
             Observed::Event(LeaseEvent::Seen(record)) => {
-                self.heard = self.heard.max(record.version());
-                self.know(Some(record));
+                self.heard(&record);
+                self.know(record);
             }
             Observed::Event(LeaseEvent::Deleted(last)) => {
-                self.heard = self.heard.max(last.version());
-                if self.candidacy.observe_deletion(&last) {
+                self.heard(&last);
+                if self.candidacy.observe_absence(Some(&last)) {
                     self.act_on_news();
                 }
             }
@@ -36,9 +36,23 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Takes in the lease as it was read, watched, or answered to a write; none when there is none.
-    pub(super) fn know(&mut self, record: Option<LeaseRecord>) {
+    /// Takes in the lease as it was watched, or answered to a write.
+    pub(super) fn know(&mut self, record: LeaseRecord) {
         if self.candidacy.observe(record, self.leadership.now()) {
+            self.act_on_news();
+        }
+    }
+
+    /// Takes in the lease as it was read; `before` is the version that was known when the read was sent.
+    pub(super) fn know_read(&mut self, record: Option<LeaseRecord>, before: Option<&str>) {
+        if self.candidacy.observe_read(record, before, self.leadership.now()) {
+            self.act_on_news();
+        }
+    }
+
+    /// Takes in that there is nothing to update.
+    pub(super) fn know_gone(&mut self) {
+        if self.candidacy.observe_absence(None) {
             self.act_on_news();
         }
     }
@@ -46,7 +60,10 @@ impl<L: Lock> Elector<L> {
     /// At once: a gate that closes if the lease is no longer this candidate's (rules S7 and S8), and the holder's name
     /// for messages.
     fn act_on_news(&mut self) {
-        if self.grant.is_some() && !self.candidacy.is_mine() {
+        if !self.candidacy.is_mine() {
+            self.pulse.rest();
+        }
+        if self.grant.is_some() && !self.candidacy.is_current() {
             let deleted = self.candidacy.record().is_none();
             self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
         }
@@ -61,6 +78,11 @@ impl<L: Lock> Elector<L> {
             Some(oddity) => self.oddity.raise(oddity, &oddity),
             None => self.oddity.settle(),
         }
+    }
+
+    fn heard(&mut self, record: &LeaseRecord) {
+        self.heard = self.heard.max(record.version());
+        self.last_heard = self.leadership.now();
     }
 
     /// A watch that has not told of what is known by other ways hangs: start it afresh.

@@ -38,11 +38,16 @@ pub(super) enum Orders {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Read,
+    /// Read, and see whether the watch has told as much.
+    Verify,
     Acquire,
     Renew,
     /// Nothing; decide again.
     Decide,
 }
+
+/// After so many retry periods without news, a watch is not trusted any more.
+const SILENT_PERIODS: u32 = 2;
 
 /// How far what is known of the lease can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,9 +72,13 @@ pub(super) struct Elector<L: Lock> {
     watching: bool,
     /// The newest version that the watch has told of.
     heard: Option<u64>,
+    /// When it last told of something.
+    last_heard: Moment,
     /// Whether what is known of the lease may be old.
     doubt: Doubt,
-    /// Calls that failed in a row.
+    /// Whether a write went unanswered, so that the lease may be this candidate's without its knowing.
+    unanswered: bool,
+    /// Calls that failed in a row, reads that only led to another failing write aside.
     failures: u32,
     /// Nothing is sent before this moment.
     not_before: Moment,
@@ -101,7 +110,9 @@ impl<L: Lock> Elector<L> {
             grant: None,
             watching: false,
             heard: None,
+            last_heard: now,
             doubt: Doubt::None,
+            unanswered: false,
             failures: 0,
             not_before: now,
             last_call: now,
@@ -128,6 +139,7 @@ impl<L: Lock> Elector<L> {
                 () = leadership.sleep_until(due) => match step {
                     Step::Decide => {}
                     Step::Read => { self.read().await; }
+                    Step::Verify => self.verify().await,
                     Step::Acquire => self.acquire().await,
                     Step::Renew => self.renew().await,
                 },
@@ -156,7 +168,13 @@ impl<L: Lock> Elector<L> {
             Decision::Read => read,
             _ if self.doubt != Doubt::None => read,
             Decision::Create | Decision::Take => (Step::Acquire, self.not_before),
-            Decision::WaitUntil(until) if self.watching => (Step::Decide, until),
+            Decision::WaitUntil(until) if self.watching => {
+                // A holder renews each retry period: a watch that tells nothing for longer may hang.
+                let news = self.last_heard.max(self.last_call);
+                let silent =
+                    news.saturating_add(self.timing.retry_period() * SILENT_PERIODS).max(self.not_before);
+                if until < silent { (Step::Decide, until) } else { (Step::Verify, silent) }
+            }
             Decision::WaitUntil(until) => {
                 let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
                 let poll = self.last_call.saturating_add(self.timing.retry_period().mul_f64(jitter));

@@ -1,6 +1,6 @@
 //! What a candidate does: read, acquire, renew, and give up.
 
-use super::{Doubt, Elector, Orders};
+use super::{Doubt, Elector};
 use crate::{
     election::candidacy::Decision,
     lease::{Lock, LockErrorKind},
@@ -15,17 +15,30 @@ const RELEASE_ATTEMPTS: u32 = 3;
 impl<L: Lock> Elector<L> {
     /// Reads the lease. False when that failed.
     pub(super) async fn read(&mut self) -> bool {
+        let before = self.candidacy.version().map(str::to_owned);
         let lock = self.lock.clone();
         match self.call(async move { lock.get().await }).await {
             Ok(record) => {
-                self.know(record);
-                self.worked();
+                self.unanswered = false;
+                self.know_read(record, before.as_deref());
+                // A read between two writes that fail is no success.
+                let decision = self.candidacy.decide(self.leadership.now(), self.grant.is_some());
+                if self.failures == 0 || matches!(decision, Decision::WaitUntil(_)) {
+                    self.worked();
+                }
                 true
             }
             Err(error) => {
                 self.failed("read", &error);
                 false
             }
+        }
+    }
+
+    /// Reads the lease because the watch has been silent for long, and starts the watch afresh if there was news.
+    pub(super) async fn verify(&mut self) {
+        if self.read().await {
+            self.restart_a_silent_watch();
         }
     }
 
@@ -56,17 +69,17 @@ impl<L: Lock> Elector<L> {
         match self.call(write).await {
             Ok(record) => {
                 let term = record.term();
-                self.know(Some(record));
+                self.know(record);
                 self.worked();
-                // The watch may have shown a successor by now, and a stop must not open the gate again.
-                if self.candidacy.is_mine() && *self.orders.borrow() == Orders::Contend {
+                // The watch may have shown a successor by now.
+                if self.candidacy.is_current() {
                     self.pulse.beat(sent);
                     let deadline = sent.saturating_add(self.timing.renew_deadline());
-                    // Too late means that the answer came after the deadline: contend again.
+                    // Too late means that the answer came after the deadline, or that this election is stopping.
                     self.grant = self.leadership.grant(term, deadline).ok();
                 }
             }
-            Err(error) => self.failed("acquire", &error),
+            Err(error) => self.failed_to_write("acquire", &error),
         }
     }
 
@@ -81,7 +94,7 @@ impl<L: Lock> Elector<L> {
         let lock = self.lock.clone();
         match self.call(async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
-                self.know(Some(record));
+                self.know(record);
                 self.worked();
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
@@ -90,18 +103,22 @@ impl<L: Lock> Elector<L> {
                 }
             }
             // Nothing there to renew: it was deleted (rule S8).
-            Err(error) if error.kind() == LockErrorKind::NotFound => self.know(None),
-            Err(error) => self.failed("renew", &error),
+            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) => self.failed_to_write("renew", &error),
         }
     }
 
     /// Gives the lease up if it is this candidate's (rule S5). True unless it may still stand in the lease.
     pub(super) async fn release(&mut self) -> bool {
+        // Nothing to give up, whatever the API server has to say.
+        if !self.candidacy.is_mine() && !self.unanswered {
+            return true;
+        }
         for attempt in 0..RELEASE_ATTEMPTS {
             if attempt > 0 {
                 self.observe_for(self.not_before.saturating_since(self.leadership.now())).await;
             }
-            if self.doubt != Doubt::None && !self.read().await {
+            if (self.doubt != Doubt::None || self.unanswered) && !self.read().await {
                 continue;
             }
             // Holder *and* term: a late release must not erase a successor.
@@ -113,7 +130,7 @@ impl<L: Lock> Elector<L> {
             match self.call(async move { lock.update(&seen, &claim).await }).await {
                 Ok(_) => return true,
                 Err(error) if error.kind() == LockErrorKind::NotFound => return true,
-                Err(error) => self.failed("release", &error),
+                Err(error) => self.failed_to_write("release", &error),
             }
         }
         tracing::warn!("the lease was not released; it runs out by itself");

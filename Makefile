@@ -1,0 +1,41 @@
+# make test: every test there is. make check: what CI judges. Both need cargo alone.
+.PHONY: test check fmt clippy features docs package deny bench demo
+
+# The word's model check builds with other flags, so in a folder of its own.
+LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
+
+test:
+	cargo test --all-features
+	cargo test --no-default-features --features test-util
+	$(LOOM) loom
+
+check: fmt clippy test features docs package deny
+
+fmt:
+	cargo fmt --check
+
+clippy:
+	cargo clippy --all-targets --all-features -- --deny warnings
+	cargo clippy --no-default-features -- --deny warnings
+
+# Every combination of features builds.
+features: target/tools/bin/cargo-hack
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --feature-powerset --optional-deps none --no-dev-deps
+
+docs:
+	RUSTDOCFLAGS="--deny warnings" cargo doc --no-deps --all-features
+
+package:
+	cargo package --allow-dirty
+
+deny: target/tools/bin/cargo-deny
+	target/tools/bin/cargo-deny check bans licenses sources
+
+bench:
+	cargo bench
+
+demo:
+	cargo run --release --example demo
+
+target/tools/bin/cargo-%:
+	cargo install --quiet --locked --root target/tools cargo-$*
