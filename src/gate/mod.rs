@@ -9,6 +9,10 @@
 //!    refresh or a slow connect below the gate cannot send after the loss.
 //! 4. `poll_ready` only delegates: rejections come from `call` (rule S15).
 //!
+//! A layer below the gate that hands requests to a task of its own is told of the loss by the drop of its response
+//! future, and so when the gate's future is polled next. (tower's buffer only *calls* the service below from its task,
+//! and skips what has been dropped: with services that send when they are polled, nothing leaves after the loss.)
+//!
 //! The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
 //! was upgraded while leading (exec, port forwarding) stays open after a loss.
 //!

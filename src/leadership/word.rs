@@ -59,22 +59,20 @@ impl Word {
         let closing = |word| (word != NOT_LEADING).then_some(word | CLOSING);
         // An error says that nobody leads: closed already.
         let _ = self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, closing);
-        fence(Ordering::SeqCst);
     }
 
     /// Ends the current grant at once.
     pub(super) fn revoke(&self) {
         self.deadline.store(NOT_LEADING, Ordering::Release);
-        fence(Ordering::SeqCst);
     }
 
     // --- the write path ---
 
     /// Counts a write in and returns the grant that admits it, or counts it out again.
     ///
-    /// The count is raised before the word is read, and `close` and `revoke` change the word before the count is read
-    /// (a fence on either side), so that a drain that sees no write has missed none. The clock is read last: a thread
-    /// that was frozen in between judges by the time at which it woke.
+    /// The count is raised before the word is read, and a drain reads the count after the word was changed (a fence
+    /// between the two on either side), so that a drain that sees no write has missed none. The clock is read last: a
+    /// thread that was frozen in between judges by the time at which it woke.
     pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<u64, Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });
@@ -126,7 +124,7 @@ impl Word {
         self.grant.load(Ordering::Acquire)
     }
 
-    /// How many admitted writes have not finished.
+    /// How many admitted writes have not finished. None, after a `close` or `revoke`: none is under way or will be.
     pub(super) fn admitted(&self) -> usize {
         fence(Ordering::SeqCst);
         self.admitted.load(Ordering::Acquire)

@@ -1,7 +1,7 @@
 //! S4 at the gate: close, let what was admitted finish, drain.
 
 use crate::support::{
-    NANO, Probe, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
+    ALMOST, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
@@ -44,14 +44,14 @@ fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
     let grant = lead(&leadership);
     let mut admitted = task::spawn(service.call(write()));
     leadership.close();
-    clock.advance(TERM - 2 * NANO);
+    clock.advance(ALMOST);
     assert_pending!(admitted.poll());
     // The drain goes on while the lease is renewed, and nothing new comes in by that.
     grant.extend(leadership.now().saturating_add(TERM)).unwrap();
     assert!(!leadership.can_write() && leadership.admit().is_none());
-    clock.advance(TERM - NANO);
+    clock.advance(ALMOST);
     assert_pending!(admitted.poll());
-    clock.advance(NANO);
+    clock.advance(STEP);
     assert_lost(&assert_ready_err!(admitted.poll()), Loss::Expired);
 }
 

@@ -1,6 +1,6 @@
 //! S1: a deadline, not a flag.
 
-use crate::support::{NANO, TERM, WRITE, assert_not_leader, gate, lead, lead_in, stage, write};
+use crate::support::{ALMOST, STEP, TERM, WRITE, assert_not_leader, gate, lead, lead_in, stage, write};
 use kube_leader_gate::leadership::{Loss, Term};
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower_test::assert_request_eq;
@@ -14,14 +14,14 @@ async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
 
     let _grant = lead(&leadership);
-    clock.advance(TERM - 2 * NANO);
+    clock.advance(ALMOST);
     let mut last = task::spawn(service.call(write()));
     assert_pending!(last.poll());
     assert_request_eq!(requests, WRITE).send_response("made");
     assert_eq!(assert_ready_ok!(last.poll()), "made");
 
     // Nobody acts; only time passes.
-    clock.advance(2 * NANO);
+    clock.advance(STEP);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
     assert_pending!(task::spawn(requests.next_request()).poll());
@@ -41,9 +41,9 @@ fn s1_every_view_agrees_on_the_deadline() {
             grant.is_valid(),
         ]
     };
-    clock.advance(TERM - NANO);
+    clock.advance(ALMOST);
     assert_eq!(views(), [true; 5]);
-    clock.advance(NANO);
+    clock.advance(STEP);
     assert_eq!(views(), [false; 5]);
     clock.advance(TERM * 1000);
     assert_eq!(views(), [false; 5]);
@@ -81,9 +81,9 @@ fn s1_an_extension_counts_from_its_own_deadline() {
     let grant = lead(&leadership);
     clock.advance(TERM / 2);
     grant.extend(leadership.now().saturating_add(TERM)).unwrap();
-    clock.advance(TERM - NANO);
+    clock.advance(ALMOST);
     assert!(leadership.admit().is_some());
-    clock.advance(NANO);
+    clock.advance(STEP);
     assert!(leadership.admit().is_none());
 }
 
@@ -95,7 +95,7 @@ fn s1_an_extension_never_shortens() {
     // The answer to an earlier renewal comes after that to a later one.
     grant.extend(leadership.now().saturating_add(TERM / 2)).unwrap();
     assert_eq!(leadership.deadline(), Some(deadline));
-    clock.advance(TERM - NANO);
+    clock.advance(ALMOST);
     assert!(leadership.admit().is_some());
 }
 

@@ -29,7 +29,9 @@ pub(crate) const PATH: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const WRITE: &str = "POST /api/v1/namespaces/default/configmaps";
 pub(crate) const READ: &str = "GET /api/v1/namespaces/default/configmaps";
 pub(crate) const TERM: Duration = Duration::from_secs(107);
-pub(crate) const NANO: Duration = Duration::from_nanos(1);
+/// The last instant of a [`TERM`]: a deadline is kept in even nanoseconds.
+pub(crate) const ALMOST: Duration = Duration::from_nanos(106_999_999_998);
+pub(crate) const STEP: Duration = Duration::from_nanos(2);
 
 pub(crate) fn write() -> Request<Body> {
     Request::post(PATH).body("{}").unwrap()
@@ -40,6 +42,7 @@ pub(crate) fn read() -> Request<Body> {
 }
 
 /// `http::Request` cannot be compared; this can.
+#[expect(clippy::needless_pass_by_value, reason = "it stands for a service, which takes requests by value")]
 pub(crate) fn describe(request: Request<Body>) -> String {
     format!("{} {}", request.method(), request.uri())
 }
@@ -82,7 +85,7 @@ pub(crate) fn assert_not_leader(error: &BoxError) {
 #[track_caller]
 pub(crate) fn assert_lost(error: &BoxError, loss: Loss) {
     match GateError::find(&**error) {
-        Some(GateError::LeadershipLost(lost)) => assert_eq!(lost.loss(), loss),
+        Some(GateError::LeadershipLost(error)) => assert_eq!(error.loss(), loss),
         _ => panic!("not a cut-off write: {error:?}"),
     }
 }

@@ -59,7 +59,7 @@ fn write_on(leadership: &Leadership, told: &Told) {
         }
         told.writing.fetch_sub(1, SeqCst);
         // No other term than this one can have admitted it. Only terms that are not drained have writes kept.
-        if begun == ended + 1 && begun % 3 == 0 {
+        if begun == ended + 1 && begun.is_multiple_of(3) {
             held = Some((write, begun));
         }
     }
@@ -116,11 +116,11 @@ fn s1_s2_s4_hold_with_many_threads() {
             }
         })
     };
-    let owned = owner.join();
+    let outcome = owner.join();
     told.over.store(true, SeqCst);
     for writer in writers {
         writer.join().expect("a writer");
     }
-    owned.expect("the owner");
+    outcome.expect("the owner");
     assert_eq!(leadership.writes_under_way(), 0);
 }
