@@ -1,4 +1,36 @@
 //! Only the leader writes: a tower layer for Kubernetes clients, and the election that drives it.
+//!
+//! - [`gate`]: the tower middleware. Reads pass, writes are admitted while this process leads.
+//! - [`request`] and [`policy`]: what a request asks, and which mutations a follower may send nevertheless.
+//! - [`leadership`]: the one word that says who leads and until when, usable with any elector.
+//! - `lease` and `election` (feature `election`, on by default): the Lease, and the side task that contends for it.
+//! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
+//!   drive.
+//!
+//! kube-client needs one version of Kubernetes to be chosen: depend on `k8s-openapi` with a version feature, or build with
+//! `--features k8s-openapi/latest`.
+//!
+//! # The rules
+//! The documentation names these by number, and each has tests of its name.
+//!
+//! | | |
+//! | --- | --- |
+//! | S1 | Leading is a deadline, not a flag: the instant before the last successful acquisition or renewal was sent, plus the renew deadline. |
+//! | S2 | An admitted write asks again before each poll, and is cut off when its term ends. |
+//! | S3 | The flag falls before a release is sent, whatever becomes of it. |
+//! | S4 | A clean stop: the workload ends, the gate closes, admitted writes finish while the lease is renewed, the lease is released. If the writes do not finish in time, it is not. |
+//! | S5 | Only what is its own is released: holder and term. |
+//! | S6 | Compare and swap only; the lease is taken when nobody holds it, or when it was seen unchanged for its recorded duration. No wall clock is ever compared. |
+//! | S7 | A theft closes the gate at once. |
+//! | S8 | A deletion closes the gate at once, until a new term. |
+//! | S9 | A hung call cannot eat the lease: each has its own timeout, three more attempts fit before the deadline, over a fresh connection. |
+//! | S10 | A dead election closes the gate, and is unhealthy. |
+//! | S11 | Terms of one process never overlap. |
+//! | S12 | Foreign fields of the lease survive. |
+//! | S13 | Deadlines are kept on a clock that counts suspend. |
+//! | S14 | The election has a client of its own: no gate, no retries, nothing shared with the workload. |
+//! | S15 | Writes are rejected in `call`, never in `poll_ready`. |
+#![cfg_attr(feature = "election", doc = "\n# The README\n", doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "election")]

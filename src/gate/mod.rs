@@ -6,15 +6,21 @@
 //!    Else the inner service never sees it, and the future resolves to [`ErrNotLeader`].
 //! 3. An admitted write asks again before each poll and is woken when its term ends. It is then dropped, which hangs
 //!    up the connection under it, and resolves to [`ErrLeadershipLost`]: outcome unknown (rule S2). Retries, a token
-//!    refresh or a slow connect below the gate cannot send after the loss.
+//!    refresh or a slow connect below the gate start nothing after the loss.
 //! 4. `poll_ready` only delegates: rejections come from `call` (rule S15).
 //!
 //! A layer below the gate that hands requests to a task of its own is told of the loss by the drop of its response
 //! future, and so when the gate's future is polled next. (tower's buffer only *calls* the service below from its task,
 //! and skips what has been dropped: with services that send when they are polled, nothing leaves after the loss.)
 //!
-//! The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
-//! was upgraded while leading (exec, port forwarding) stays open after a loss.
+//! # What the gate cannot do
+//! - What has left the process cannot be called back, and "left" begins where the inner service hands a request to a task
+//!   of its own: hyper's connection task may write out, on waking from a freeze, what it was given before. Only the API
+//!   server can refuse that.
+//! - The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
+//!   was upgraded while leading (exec, port forwarding) stays open after a loss.
+//! - A rejected write leaves reserved what `poll_ready` had reserved of the inner service, until the next call or the drop
+//!   of this clone. Put a limit that several clients share above the gate, not below it.
 //!
 //! # Example
 //!

@@ -8,6 +8,7 @@ use std::{fmt, sync::Arc};
 #[must_use = "dropping a grant ends the term"]
 pub struct Grant {
     leadership: Leadership,
+    term: Term,
     number: u64,
 }
 
@@ -36,7 +37,7 @@ impl Leadership {
         // Writes of an earlier grant end with it.
         self.inner.ended.notify_waiters();
         tracing::info!(%term, "leadership gained");
-        Ok(Grant { leadership: self.clone(), number })
+        Ok(Grant { leadership: self.clone(), term, number })
     }
 
     /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
@@ -115,6 +116,12 @@ impl Grant {
             false
         });
         if extended { Ok(()) } else { Err(TooLate(())) }
+    }
+
+    /// The term that this is the right to lead in.
+    #[must_use]
+    pub fn term(&self) -> &Term {
+        &self.term
     }
 
     /// Whether the term goes on: not revoked, and its deadline not passed.
