@@ -1,6 +1,6 @@
 //! A small controller in gated mode: every replica keeps its cache warm, the leader writes. SIGTERM stops it in order.
 //!
-//! `cargo run --example gated`, with a kubeconfig. It keeps one ConfigMap in the default namespace up to date.
+//! `cargo run --example gated`, with a kubeconfig. It keeps one `ConfigMap` in the default namespace up to date.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{

@@ -142,8 +142,8 @@ async fn s9_the_tolerated_outage_is_tolerated() {
         drop(hang);
         pass(Duration::from_secs(5)).await;
         assert!(a.leader().is_leader());
-        let changed = std::iter::from_fn(|| changes.next().now_or_never().flatten());
-        assert!(changed.into_iter().all(|state| state.lost.is_none()), "step {step}");
+        let seen = std::iter::from_fn(|| changes.next().now_or_never().flatten());
+        assert!(seen.into_iter().all(|state| state.lost.is_none()), "step {step}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{is_not_leader, lease_writes, until, within, write};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_client::{Api, Client, Config, client::ClientBuilder};
+use kube_client::{Api, Client, Config, api::ListParams, client::ClientBuilder};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
     election::Running,
@@ -40,7 +40,7 @@ async fn replicas_over_sockets_hand_over() {
     write(&a_client).await.expect("the leader writes");
     assert!(is_not_leader(&write(&b_client).await));
     let maps: Api<ConfigMap> = Api::default_namespaced(b_client.clone());
-    maps.list(&Default::default()).await.expect("a follower reads");
+    maps.list(&ListParams::default()).await.expect("a follower reads");
     a.stop().await;
     within(PATIENCE, "b leads", b.leader().elected()).await;
     write(&b_client).await.expect("the leader writes");
