@@ -63,7 +63,8 @@ impl Word {
 
     /// Ends the current grant at once.
     pub(super) fn revoke(&self) {
-        self.deadline.store(NOT_LEADING, Ordering::Release);
+        // A swap: of it and an extension at the same time, one comes after the other and sees it.
+        self.deadline.swap(NOT_LEADING, Ordering::AcqRel);
     }
 
     // --- the write path ---
