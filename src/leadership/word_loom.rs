@@ -1,7 +1,7 @@
 //! Every interleaving of the word's few atomics, by loom.
 //!
 //! Only the atomics of [`Word`] are loom's. The lock, the wake-ups and the clock around it are not, and are left out
-//! here: the word alone is modelled, with its changes made one at a time.
+//! here: the word alone is modelled.
 
 use super::{Ordering, Word};
 use loom::{
