@@ -123,6 +123,25 @@ fn a_claim_without_an_answer_is_recognised_later() {
     assert_eq!(candidacy.decide(at(9), true), Decision::Take, "it is not the term that it leads in");
 }
 
+/// Rule S5: the same name, at another count or since another time, is another life.
+#[test]
+fn s5_its_own_claim_is_known_by_count_and_time() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition("now".into());
+    let others = [
+        Claim { transitions: claim.transitions + 1, ..claim.clone() },
+        Claim { acquire_time: "later".into(), ..claim.clone() },
+        Claim { holder: "other".into(), ..claim.clone() },
+    ];
+    for (version, other) in (2..).zip(&others) {
+        candidacy.observe(written(version, other), at(0));
+        assert!(!candidacy.is_mine() && !candidacy.is_current(), "{other:?}");
+    }
+    candidacy.observe(written(9, &claim), at(0));
+    assert!(candidacy.is_mine() && candidacy.is_current());
+}
+
 /// The others believe the duration that stands in the lease.
 #[test]
 fn a_duration_that_was_shortened_is_no_longer_its_own() {

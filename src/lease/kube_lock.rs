@@ -237,3 +237,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(all(test, feature = "test-util"))]
+#[path = "kube_lock_tests.rs"]
+mod tests;

@@ -67,6 +67,23 @@ async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
     }
 }
 
+/// Rule S9: a follower has time to wait ever longer; a leader has a deadline.
+#[tokio::test(start_paused = true)]
+async fn s9_a_leader_keeps_trying_to_renew() {
+    let server = ApiServer::new();
+    let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    let term = a.leader().term();
+    let refused = server.inject(Fault::status(500).verb("update").resource("leases"));
+    until(Duration::from_secs(27), "a renewal is refused", || refused.hits() > 0).await;
+    pass(Duration::from_secs(60)).await;
+    assert!(refused.hits() >= 60, "{} attempts in 60 s", refused.hits());
+    drop(refused);
+    until(Duration::from_secs(1), "it renews", || a.leader().time_left() > Some(Duration::from_secs(100)))
+        .await;
+    assert_eq!(a.leader().term(), term);
+}
+
 /// A leader whose renewals conflict for ever hurries, and yet does not flood.
 #[tokio::test(start_paused = true)]
 async fn renewals_that_conflict_for_ever_are_no_flood() {

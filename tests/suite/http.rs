@@ -6,9 +6,13 @@ use kube_client::{Api, Client, Config, api::ListParams, client::ClientBuilder};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
     election::Running,
-    testing::{ApiServer, Endpoint},
+    testing::{ApiServer, Endpoint, Fault},
 };
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -131,7 +135,7 @@ async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals() {
     let endpoint = server.serve().await.unwrap();
     let (a, client) = start(&endpoint.config("a"), "a");
     within(PATIENCE, "a leads", a.leader().elected()).await;
-    let hang = server.inject(kube_leader_gate::testing::Fault::hang_before().resource("tokenreviews"));
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let client = Arc::new(client);
     let mut stuck = JoinSet::new();
     for _ in 0..50 {
@@ -146,4 +150,18 @@ async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals() {
         until(PATIENCE, "it renews", || a.leader().time_left() > Some(Duration::from_millis(1450))).await;
     }
     assert_eq!(a.leader().term(), term);
+}
+
+/// S14: the election's own pause between two attempts is a quarter of a second at least; a retry below it is faster.
+#[tokio::test]
+async fn s14_its_own_client_does_not_retry() {
+    let server = ApiServer::new();
+    let endpoint = server.serve().await.unwrap();
+    let unavailable = server.inject(Fault::status(503).verb("get").resource("leases"));
+    let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let election = builder.build(&endpoint.config("a")).unwrap();
+    let began = Instant::now();
+    let _a = election.start();
+    until(PATIENCE, "it reads again", || unavailable.hits() >= 2).await;
+    assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
 }

@@ -1,24 +1,15 @@
 //! How leadership is lost: the gate closes first, and at once.
 
 use crate::support::{
-    LEASE, SOON, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass, spec,
-    steal, until, within, write,
+    LEASE, SOON, candidate, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal, until,
+    within, write,
 };
 use futures_util::{FutureExt, StreamExt};
-use kube_client::Client;
 use kube_leader_gate::{
-    election::BuildError,
     leadership::Loss,
-    lease::KubeLock,
     testing::{ApiServer, Fault},
 };
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 /// The deadline counts from before the renewal was sent, not from its answer.
 #[tokio::test(start_paused = true)]
@@ -30,6 +21,17 @@ async fn s1_the_deadline_counts_from_before_the_call() {
     // Sent 2 s after the acquisition, answered 1 s later.
     let left = a.leader().time_left().unwrap();
     assert!(left <= Duration::from_millis(8600) && left >= Duration::from_millis(8400), "{left:?}");
+}
+
+/// The same for the call that acquires it.
+#[tokio::test(start_paused = true)]
+async fn s1_the_first_deadline_counts_from_before_the_call() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
+    let a = candidate(&server, "a").start();
+    within(Duration::from_millis(1100), "it leads", a.leader().elected()).await;
+    let left = a.leader().time_left().unwrap();
+    assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,6 +70,18 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
         assert!(is_cut_off(&result), "{result:?}");
         assert_eq!(a.leader().writes_under_way(), 0);
     }
+}
+
+/// At the deadline itself, and not when the elector next looks: its own call hangs.
+#[tokio::test(start_paused = true)]
+async fn s2_a_hanging_write_is_cut_off_as_the_gate_closes() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let _hang = server.inject(Fault::hang_before());
+    let hanging = tokio::spawn(async move { write(&client).await });
+    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    let result = within(Duration::from_millis(5), "it is cut off", hanging).await.unwrap();
+    assert!(is_cut_off(&result), "{result:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,6 +136,18 @@ async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
     }
 }
 
+/// A renewal's 404 says enough: no read has to confirm it.
+#[tokio::test(start_paused = true)]
+async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    let _no_reads = server.inject(Fault::status(500).verb("get"));
+    let _gone = server.inject(Fault::status(404).verb("update").resource("leases"));
+    until(Duration::from_millis(2100), "the gate closes", || !a.leader().is_leader()).await;
+    assert_eq!(a.leader().state().lost, Some(Loss::Deleted));
+}
+
 /// Two hung renewals in a row, and it still leads.
 #[tokio::test(start_paused = true)]
 async fn s9_hung_calls_do_not_eat_the_lease() {
@@ -137,46 +163,6 @@ async fn s9_hung_calls_do_not_eat_the_lease() {
         assert!(changes.next().now_or_never().is_none(), "and it never stopped leading");
         assert!(lease_writes(&server, "a").len() >= 2, "it renewed after that");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
-    let server = ApiServer::new();
-    let breaks = Arc::new(AtomicBool::new(false));
-    let service = server.service().user("a");
-    let election = builder("a")
-        .build_with(|lease| {
-            let connect = move || Ok(Client::new(service.clone(), "default"));
-            let inner = KubeLock::over(lease, connect).map_err(BuildError::Client)?;
-            Ok(fragile::Fragile { inner, breaks: breaks.clone() })
-        })
-        .unwrap();
-    let client = election.wrap(Client::new(server.service().user("a"), "default"));
-    let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
-    let leader = running.leader().clone();
-    leader.check(Duration::ZERO).expect("healthy");
-    breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", running.ended()).await;
-    assert!(!leader.is_leader() && !leader.can_write());
-    assert!(is_not_leader(&write(&client).await));
-    let sick = leader.check(Duration::from_secs(3600)).unwrap_err();
-    assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
-}
-
-#[tokio::test(start_paused = true)]
-async fn s10_dropping_the_run_closes_the_gate() {
-    let server = ApiServer::new();
-    let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
-    let run = tokio::spawn(election.run(std::future::pending::<()>()));
-    within(SOON, "it leads", leader.elected()).await;
-    run.abort();
-    let _ = run.await;
-    assert!(!leader.can_write());
-    assert!(is_not_leader(&write(&client).await));
-    assert!(leader.check(Duration::ZERO).is_err());
-    assert_eq!(spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
 }
 
 /// Client-go's health check: only a holder that cannot renew is unhealthy.
@@ -196,43 +182,4 @@ async fn a_holder_that_cannot_renew_becomes_unhealthy() {
     pass(Duration::from_secs(60)).await;
     assert!(a.leader().check(Duration::from_secs(5)).is_err());
     b.leader().check(Duration::ZERO).expect("a follower is healthy");
-}
-
-mod fragile {
-    use kube_leader_gate::lease::{Claim, KubeLock, LeaseName, LeaseRecord, Lock, LockError};
-    use std::sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    };
-
-    /// A lock that panics in the next update once it is told to.
-    pub struct Fragile {
-        pub inner: KubeLock,
-        pub breaks: Arc<AtomicBool>,
-    }
-
-    impl Lock for Fragile {
-        type Events = <KubeLock as Lock>::Events;
-
-        fn name(&self) -> &LeaseName {
-            self.inner.name()
-        }
-
-        async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
-            self.inner.get().await
-        }
-
-        async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-            self.inner.create(claim).await
-        }
-
-        async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
-            assert!(!self.breaks.load(Ordering::SeqCst), "the lock breaks");
-            self.inner.update(seen, claim).await
-        }
-
-        async fn watch(&self) -> Result<Self::Events, LockError> {
-            self.inner.watch().await
-        }
-    }
 }

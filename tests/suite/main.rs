@@ -3,7 +3,9 @@
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 mod adversity;
+mod ambiguity;
 mod bad_input;
+mod dead;
 mod election;
 mod http;
 mod loss;
@@ -11,4 +13,5 @@ mod pinniped;
 mod silence;
 mod stopping;
 mod support;
+mod suspend;
 mod taking;

@@ -1,10 +1,10 @@
 //! A watch that stands and tells nothing, over a half-open connection, say.
 
-use crate::support::{SOON, builder, leading, pass, until, within};
+use crate::support::{SOON, build, builder, leading, pass, until, within};
 use futures_util::stream::{self, Pending};
 use kube_client::Client;
 use kube_leader_gate::{
-    Election,
+    Election, LeaseTiming,
     election::BuildError,
     lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError},
     testing::ApiServer,
@@ -81,4 +81,20 @@ async fn a_leader_with_a_silent_watch_starts_it_afresh() {
     pass(Duration::from_secs(60)).await;
     assert!(a.leader().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);
+}
+
+/// To a follower with a silent watch, a holder with a short lease seems to have run out each time.
+#[tokio::test(start_paused = true)]
+async fn s6_a_follower_reads_before_it_swaps() {
+    let server = ApiServer::new();
+    let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
+    let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();
+    let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
+    within(SOON, "a leads", a.leader().elected()).await;
+    let b = mute(&server, "b").0.start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let reads = server.reads("b", "get", "leases");
+    pass(Duration::from_secs(60)).await;
+    assert!(server.reads("b", "get", "leases") >= reads + 15, "b looks when a's time seems to be over");
+    assert!(server.write_log().iter().all(|write| write.user == "a"));
 }

@@ -136,6 +136,30 @@ async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
     assert_eq!(server.object(LEASE).unwrap()["metadata"]["labels"]["x"], "y");
 }
 
+/// There is nothing left to give up, and that is known at once: an API server may answer 409 or 404.
+#[tokio::test(start_paused = true)]
+async fn s5_a_release_of_what_is_gone_makes_nothing() {
+    for status in [None, Some(404)] {
+        let server = ApiServer::new();
+        let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+        let (a, _) = leading(&server, "a").await;
+        let _answer = status.map(|status| server.inject(Fault::status(status).verb("update")));
+        server.delete("outsider", LEASE).unwrap();
+        assert_eq!(within(SOON, "it stops", a.stop()).await, Stopped::Released);
+        assert!(server.object(LEASE).is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_hung_release_is_sent_again() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let hang = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
+    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(hang.hits(), 1);
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_follower_stops_without_touching_the_lease() {
     let server = ApiServer::new();

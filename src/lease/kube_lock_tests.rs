@@ -1,0 +1,110 @@
+//! Answers that no API server should give: errors, never a panic, never without bound.
+
+use super::*;
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use serde_json::json;
+use std::convert::Infallible;
+use tower::service_fn;
+
+/// A lock whose every request is answered with 200 and these frames.
+fn answering(frames: Vec<Vec<u8>>) -> KubeLock {
+    let connect = move || {
+        let frames = frames.clone();
+        let answer = move |_: Request<Body>| {
+            let frames =
+                frames.clone().into_iter().map(|frame| Ok::<_, Infallible>(Frame::data(Bytes::from(frame))));
+            future::ready(Ok::<_, Infallible>(Response::new(StreamBody::new(stream::iter(frames)))))
+        };
+        Ok(Client::new(service_fn(answer), "default"))
+    };
+    KubeLock::over(LeaseName::new("default", "operator").unwrap(), connect).unwrap()
+}
+
+fn lease(name: &str) -> Value {
+    json!({ "metadata": { "name": name, "uid": "u", "resourceVersion": "1" } })
+}
+
+fn line(kind: &str, object: &Value) -> Vec<u8> {
+    let mut line = json!({ "type": kind, "object": object }).to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn spaces() -> Vec<u8> {
+    vec![b' '; lines::LONGEST + 1]
+}
+
+async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, LockErrorKind>> {
+    let events = answering(frames).watch().await.unwrap();
+    events.map(|event| event.map_err(|error| error.kind())).collect().await
+}
+
+#[tokio::test]
+async fn an_answer_is_read_up_to_a_bound() {
+    let lease = lease("operator").to_string().into_bytes();
+    assert!(answering(vec![lease.clone()]).get().await.unwrap().is_some());
+    answering(vec![spaces(), lease]).get().await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_watch_line_is_read_up_to_a_bound_and_the_watch_ends_there() {
+    let event = line("ADDED", &lease("operator"));
+    assert!(matches!(watched(vec![event.clone()]).await[..], [Ok(LeaseEvent::Seen(_))]));
+    assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(LockErrorKind::Garbage)]);
+}
+
+#[tokio::test]
+async fn events_of_other_leases_and_bookmarks_are_skipped() {
+    let frames =
+        [("ADDED", "other"), ("BOOKMARK", "operator"), ("DELETED", "other"), ("DELETED", "operator")];
+    let events = watched(frames.iter().map(|(kind, name)| line(kind, &lease(name))).collect()).await;
+    assert!(matches!(events[..], [Ok(LeaseEvent::Deleted(_))]), "{events:?}");
+}
+
+#[tokio::test]
+async fn an_error_event_says_what_is_wrong() {
+    for (status, kind) in [
+        (json!({ "code": 410 }), LockErrorKind::Gone),
+        (json!({ "code": 403 }), LockErrorKind::Forbidden),
+        (json!({ "code": 70_000 }), LockErrorKind::Refused),
+        (json!({ "code": "410" }), LockErrorKind::Refused),
+        (json!(null), LockErrorKind::Refused),
+    ] {
+        assert_eq!(watched(vec![line("ERROR", &status)]).await, [Err(kind)], "{status}");
+    }
+}
+
+#[tokio::test]
+async fn nonsense_is_an_error() {
+    let no_leases =
+        ["null", "[]", "7", "{}", r#"{"metadata":[]}"#, r#"{"metadata":{"uid":1,"resourceVersion":{}}}"#];
+    let bodies = no_leases.map(str::as_bytes);
+    for body in bodies.into_iter().chain([&b""[..], b"{", b"<html>", b"\xff\xfe", b"{\"metadata\":\"\xff\"}"])
+    {
+        let shown = String::from_utf8_lossy(body);
+        let error = answering(vec![body.to_vec()]).get().await.unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::Garbage, "{shown}");
+        let watched = watched(vec![body.to_vec(), b"\n".to_vec()]).await;
+        assert_eq!(watched, [Err(LockErrorKind::Garbage)], "{shown}");
+    }
+    for object in no_leases {
+        let events = watched(vec![line("MODIFIED", &serde_json::from_str(object).unwrap())]).await;
+        assert_eq!(events, [Err(LockErrorKind::Garbage)], "{object}");
+    }
+    for kind in [json!(null), json!(1), json!("added")] {
+        let event = json!({ "type": kind, "object": lease("operator") }).to_string() + "\n";
+        assert_eq!(watched(vec![event.into_bytes()]).await, [Err(LockErrorKind::Garbage)], "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_amid_a_line_just_ends() {
+    let mut half = line("ADDED", &lease("operator"));
+    half.pop();
+    assert_eq!(watched(vec![half]).await, []);
+    assert_eq!(watched(vec![]).await, []);
+}

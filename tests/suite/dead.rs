@@ -1,0 +1,128 @@
+//! Elections that end without being told to: the gate closes, and whoever asks hears of it.
+
+use crate::support::{
+    SOON, builder, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
+};
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::BuildError,
+    lease::{Claim, KubeLock, LeaseName, LeaseRecord, Lock, LockError},
+    testing::{ApiServer, Fault},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// A lock that panics in the next update once it is told to.
+struct Fragile {
+    inner: KubeLock,
+    breaks: Arc<AtomicBool>,
+}
+
+impl Lock for Fragile {
+    type Events = <KubeLock as Lock>::Events;
+
+    fn name(&self) -> &LeaseName {
+        self.inner.name()
+    }
+
+    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+        self.inner.get().await
+    }
+
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        self.inner.create(claim).await
+    }
+
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        assert!(!self.breaks.load(Ordering::SeqCst), "the lock breaks");
+        self.inner.update(seen, claim).await
+    }
+
+    async fn watch(&self) -> Result<Self::Events, LockError> {
+        self.inner.watch().await
+    }
+}
+
+/// A candidate whose election dies at its next renewal once the flag is up.
+fn fragile(server: &ApiServer) -> (Election<Fragile>, Arc<AtomicBool>) {
+    let breaks = Arc::new(AtomicBool::new(false));
+    let service = server.service().user("a");
+    let election = builder("a").build_with(|lease| {
+        let connect = move || Ok(Client::new(service.clone(), "default"));
+        let inner = KubeLock::over(lease, connect).map_err(BuildError::Client)?;
+        Ok(Fragile { inner, breaks: breaks.clone() })
+    });
+    (election.expect("a valid election"), breaks)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
+    let server = ApiServer::new();
+    let (election, breaks) = fragile(&server);
+    let client = election.wrap(Client::new(server.service().user("a"), "default"));
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    let leader = running.leader().clone();
+    leader.check(Duration::ZERO).expect("healthy");
+    breaks.store(true, Ordering::SeqCst);
+    within(Duration::from_secs(3), "the election ends", running.ended()).await;
+    assert!(!leader.is_leader() && !leader.can_write());
+    assert!(is_not_leader(&write(&client).await));
+    let sick = leader.check(Duration::from_secs(3600)).unwrap_err();
+    assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_dropping_the_run_closes_the_gate() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let run = tokio::spawn(election.run(std::future::pending::<()>()));
+    within(SOON, "it leads", leader.elected()).await;
+    run.abort();
+    let _ = run.await;
+    assert!(!leader.can_write());
+    assert!(is_not_leader(&write(&client).await));
+    assert!(leader.check(Duration::ZERO).is_err());
+    assert_eq!(spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
+}
+
+/// Whoever runs a workload hears of it.
+#[tokio::test(start_paused = true)]
+async fn s10_a_dead_election_ends_the_workload() {
+    let server = ApiServer::new();
+    let (election, breaks) = fragile(&server);
+    let leader = election.leader();
+    let owned = Arc::new(());
+    let alive = Arc::downgrade(&owned);
+    let workload = async move {
+        leader.elected().await;
+        breaks.store(true, Ordering::SeqCst);
+        std::future::pending::<()>().await;
+        drop(owned);
+    };
+    let ended = within(Duration::from_secs(3), "the run ends", election.run(workload)).await;
+    assert!(ended.unwrap_err().to_string().starts_with("the leader election has ended unasked"));
+    assert!(alive.upgrade().is_none(), "the workload is dropped");
+}
+
+/// Before anything else can happen, and what the election has under way never lands.
+#[tokio::test(start_paused = true)]
+async fn s10_dropping_the_election_closes_the_gate_and_ends_its_calls() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let slow = server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases"));
+    until(Duration::from_secs(3), "a renewal is under way", || slow.hits() > 0).await;
+    let (leader, written) = (a.leader().clone(), lease_writes(&server, "a").len());
+    assert!(leader.can_write());
+    drop(a);
+    assert!(!leader.can_write());
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(lease_writes(&server, "a").len(), written);
+}

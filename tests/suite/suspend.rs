@@ -1,0 +1,39 @@
+//! Rule S13: a machine that was suspended. Its clock has jumped when it resumes, and its timers have not.
+
+use crate::support::{LEASE, SOON, build, builder, gated, is_cut_off, lease, pass, until, within, write};
+use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+
+/// Whoever waits looks at the clock within a second of a resume.
+const RESUMED: Duration = Duration::from_millis(1100);
+
+#[tokio::test(start_paused = true)]
+async fn s13_a_candidate_counts_the_suspend() {
+    let server = ApiServer::new();
+    let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": 15 });
+    server.put("outsider", LEASE, lease(&spec)).unwrap();
+    let clock = ManualClock::new();
+    let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
+    until(SOON, "a knows x", || a.leader().holder().is_some()).await;
+    pass(SOON).await;
+    clock.advance(Duration::from_secs(15));
+    within(RESUMED, "it leads", a.leader().elected()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s13_a_leader_counts_the_suspend() {
+    let server = ApiServer::new();
+    let clock = ManualClock::new();
+    let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
+    let client = gated(&server, &election, "a");
+    let a = election.start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    let _hang = server.inject(Fault::hang_before());
+    let hanging = tokio::spawn(async move { write(&client).await });
+    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+    clock.advance(Duration::from_secs(10));
+    assert!(!a.leader().can_write());
+    let result = within(RESUMED, "it is cut off", hanging).await.unwrap();
+    assert!(is_cut_off(&result), "{result:?}");
+}
