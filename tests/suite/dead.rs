@@ -1,13 +1,12 @@
 //! Elections that end without being told to: the gate closes, and whoever asks hears of it.
 
+use crate::bent::{Bend, Bent, bent};
 use crate::support::{
-    SOON, builder, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
+    SOON, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::BuildError,
-    lease::{Claim, KubeLock, LeaseName, LeaseRecord, Lock, LockError},
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -18,47 +17,10 @@ use std::{
     time::Duration,
 };
 
-/// A lock that panics in the next update once it is told to.
-struct Fragile {
-    inner: KubeLock,
-    breaks: Arc<AtomicBool>,
-}
-
-impl Lock for Fragile {
-    type Events = <KubeLock as Lock>::Events;
-
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
-        self.inner.get().await
-    }
-
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        self.inner.create(claim).await
-    }
-
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        assert!(!self.breaks.load(Ordering::SeqCst), "the lock breaks");
-        self.inner.update(seen, claim).await
-    }
-
-    async fn watch(&self) -> Result<Self::Events, LockError> {
-        self.inner.watch().await
-    }
-}
-
 /// A candidate whose election dies at its next renewal once the flag is up.
-fn fragile(server: &ApiServer) -> (Election<Fragile>, Arc<AtomicBool>) {
+fn fragile(server: &ApiServer) -> (Election<Bent>, Arc<AtomicBool>) {
     let breaks = Arc::new(AtomicBool::new(false));
-    let service = server.service().user("a");
-    let election = builder("a").build_with(|lease| {
-        let connect = move || Ok(Client::new(service.clone(), "default"));
-        let inner = KubeLock::over(lease, connect).map_err(BuildError::Client)?;
-        Ok(Fragile { inner, breaks: breaks.clone() })
-    });
-    (election.expect("a valid election"), breaks)
+    (bent(server, "a", Bend::Panics(breaks.clone())), breaks)
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 mod adversity;
 mod ambiguity;
 mod bad_input;
+mod bent;
 mod dead;
 mod election;
 mod http;

@@ -1,14 +1,8 @@
 //! A watch that stands and tells nothing, over a half-open connection, say.
 
+use crate::bent::{Bend, Bent, bent};
 use crate::support::{SOON, build, builder, leading, pass, until, within};
-use futures_util::stream::{self, Pending};
-use kube_client::Client;
-use kube_leader_gate::{
-    Election, LeaseTiming,
-    election::BuildError,
-    lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError},
-    testing::ApiServer,
-};
+use kube_leader_gate::{Election, LeaseTiming, testing::ApiServer};
 use std::{
     sync::{
         Arc,
@@ -17,45 +11,9 @@ use std::{
     time::Duration,
 };
 
-struct Mute {
-    inner: KubeLock,
-    watches: Arc<AtomicU32>,
-}
-
-impl Lock for Mute {
-    type Events = Pending<Result<LeaseEvent, LockError>>;
-
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
-        self.inner.get().await
-    }
-
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        self.inner.create(claim).await
-    }
-
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        self.inner.update(seen, claim).await
-    }
-
-    async fn watch(&self) -> Result<Self::Events, LockError> {
-        self.watches.fetch_add(1, Ordering::SeqCst);
-        Ok(stream::pending())
-    }
-}
-
-fn mute(server: &ApiServer, identity: &str) -> (Election<Mute>, Arc<AtomicU32>) {
+fn mute(server: &ApiServer, identity: &str) -> (Election<Bent>, Arc<AtomicU32>) {
     let watches = Arc::new(AtomicU32::new(0));
-    let (service, counter) = (server.service().user(identity), watches.clone());
-    let election = builder(identity).build_with(|lease| {
-        let connect = move || Ok(Client::new(service.clone(), "default"));
-        let inner = KubeLock::over(lease, connect).map_err(BuildError::Client)?;
-        Ok(Mute { inner, watches: counter })
-    });
-    (election.expect("a valid election"), watches)
+    (bent(server, identity, Bend::Mute(watches.clone())), watches)
 }
 
 #[tokio::test(start_paused = true)]

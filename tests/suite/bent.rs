@@ -1,0 +1,87 @@
+//! A lock that is bent in one way, over a real one.
+
+use crate::support::builder;
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::BuildError,
+    lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
+    testing::ApiServer,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+#[derive(Clone)]
+pub enum Bend {
+    /// The next update panics once this is set.
+    Panics(Arc<AtomicBool>),
+    /// Creations are carried out and answered with an error.
+    Denies,
+    /// A webhook shortens whatever is claimed.
+    Shortens,
+    /// Watches stand and tell nothing; they are counted.
+    Mute(Arc<AtomicU32>),
+}
+
+pub struct Bent {
+    inner: KubeLock,
+    bend: Bend,
+}
+
+/// A candidate over such a lock.
+pub fn bent(server: &ApiServer, identity: &str, bend: Bend) -> Election<Bent> {
+    let service = server.service().user(identity);
+    let election = builder(identity).build_with(|lease| {
+        let connect = move || Ok(Client::new(service.clone(), "default"));
+        Ok(Bent { inner: KubeLock::over(lease, connect).map_err(BuildError::Client)?, bend })
+    });
+    election.expect("a valid election")
+}
+
+impl Bent {
+    fn stored(&self, claim: &Claim) -> Claim {
+        let mut claim = claim.clone();
+        if matches!(self.bend, Bend::Shortens) {
+            claim.duration_seconds = 1;
+        }
+        claim
+    }
+}
+
+impl Lock for Bent {
+    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+
+    fn name(&self) -> &LeaseName {
+        self.inner.name()
+    }
+
+    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+        self.inner.get().await
+    }
+
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        let created = self.inner.create(&self.stored(claim)).await;
+        let denied = LockError::new(LockErrorKind::Refused, "500: an internal error");
+        if matches!(self.bend, Bend::Denies) { Err(denied) } else { created }
+    }
+
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+        if let Bend::Panics(now) = &self.bend {
+            assert!(!now.load(Ordering::SeqCst), "the lock breaks");
+        }
+        self.inner.update(seen, &self.stored(claim)).await
+    }
+
+    async fn watch(&self) -> Result<Self::Events, LockError> {
+        match &self.bend {
+            Bend::Mute(watches) => {
+                watches.fetch_add(1, Ordering::SeqCst);
+                Ok(stream::pending().boxed())
+            }
+            _ => self.inner.watch().await,
+        }
+    }
+}
