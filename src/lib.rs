@@ -30,7 +30,6 @@
 //! | S13 | Deadlines are kept on a clock that counts suspend. |
 //! | S14 | The election has a client of its own: no gate, no retries, nothing shared with the workload. |
 //! | S15 | Writes are rejected in `call`, never in `poll_ready`. |
-#![cfg_attr(feature = "election", doc = "\n# The README\n", doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "election")]
@@ -56,3 +55,10 @@ pub use crate::{
     leadership::Leadership,
     policy::Policy,
 };
+#[cfg(feature = "election")]
+pub use kube_client;
+
+/// The README's code compiles.
+#[cfg(all(doctest, feature = "election"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -64,6 +64,10 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run(options: &Options) -> Result<ExitCode, Failure> {
+    // A picture that cannot be written is told before the play, not after it.
+    if let Some(file) = &options.svg {
+        std::fs::File::create(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
     let signal = signals::first()?;
     let stage = if options.cluster { Stage::cluster().await? } else { Stage::local().await? };
     let outcome = perform(&stage, options, signal).await;

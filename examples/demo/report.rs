@@ -41,7 +41,7 @@ fn write(out: &mut String, stage: &Stage, verdict: &Verdict) -> std::fmt::Result
     if let Some(latest) = verdict.overtaken.iter().max() {
         writeln!(
             out,
-            "{} writes of the holder crossed the theft or the deletion on their way, the last {} after it.",
+            "Writes of the holder that crossed the theft or the deletion on their way: {}, the last {} after it.",
             verdict.overtaken.len(),
             millis(*latest)
         )?;

@@ -64,7 +64,7 @@ impl Picture<'_> {
         let offences = self.verdict.offence_count();
         let (admitted, rejected) = (grouped(admitted), grouped(rejected));
         let summary = format!(
-            "{admitted} writes admitted, {rejected} rejected, {offences} by a replica that did not hold the Lease"
+            "{admitted} writes admitted, {rejected} rejected, {offences} writes by a replica that did not hold the Lease"
         );
         writeln!(
             out,

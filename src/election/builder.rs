@@ -18,7 +18,26 @@ use tower_layer::Layer;
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
-/// An election that has not begun: take the [`layer`](Self::layer) for the workload's client and the
+/// An election that has not begun.
+///
+/// ```no_run
+/// use kube_client::{Client, Config, client::ClientBuilder};
+/// use kube_leader_gate::{Election, Identity, LeaseTiming};
+///
+/// # async fn controllers(_: Client) {}
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = Config::infer().await?;
+/// let election = Election::builder("my-namespace", "my-controller")
+///     .identity(Identity::infer()?)
+///     .timing(LeaseTiming::fast())
+///     .build(&config)?;
+/// let client = ClientBuilder::try_from(config)?.with_layer(&election.layer()).build();
+/// election.run(controllers(client)).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Take the [`layer`](Self::layer) for the workload's client and the
 /// [`leader`](Self::leader) handle, then [`run`](Self::run) it. Until then, and ever after it has ended, the gate is
 /// closed.
 #[derive(Debug)]
@@ -83,7 +102,8 @@ impl<L> Election<L> {
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
     /// behind the gate.
     ///
-    /// Needs a tokio runtime.
+    /// # Panics
+    /// Outside of a tokio runtime, as every kube client does.
     #[must_use]
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
@@ -134,10 +154,12 @@ impl ElectionBuilder {
     }
 
     /// Builds the election over a kube client of its own, made from `config`: ungated, without retries (rule S14).
-    /// Needs a tokio runtime.
     ///
     /// # Errors
     /// [`BuildError`] says what was given and what is allowed.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as every kube client does.
     pub fn build(self, config: &Config) -> Result<Election, BuildError> {
         self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
     }
@@ -184,7 +206,8 @@ impl fmt::Display for BuildError {
 impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Client(error) => Some(error),
+            // The message has said the error itself.
+            Self::Client(error) => error.source(),
             Self::LeaseName(_) | Self::Identity(_) => None,
         }
     }

@@ -12,6 +12,15 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 /// A view of an election; clones are cheap and may outlive it.
 ///
+/// ```no_run
+/// # async fn example(leader: kube_leader_gate::Leader) -> Result<(), Box<dyn std::error::Error>> {
+/// leader.check(std::time::Duration::from_secs(20))?; // a liveness probe
+/// let term = leader.elected().await;
+/// println!("{} leads in term {term}", leader.identity());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// All answers are of this instant, judged by the deadline: a process that was frozen past it does not lead when it wakes.
 #[derive(Clone, Debug)]
 pub struct Leader {
@@ -105,7 +114,7 @@ impl Leader {
         self.leadership.writes_under_way()
     }
 
-    /// A gate with a policy of its own, for a client that may send other things than the rest.
+    /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
     pub fn layer(&self, policy: Policy) -> WriteGateLayer {
         WriteGateLayer::new(self.leadership.clone()).with_policy(policy)

@@ -1,7 +1,7 @@
 //! What a gate refuses with.
 
 use crate::{
-    leadership::Loss,
+    leadership::{Bystander, Loss},
     request::{RequestInfo, Verb},
 };
 use http::{Method, Uri};
@@ -17,6 +17,7 @@ pub struct ErrNotLeader {
     uri: Uri,
     upgrade: bool,
     holder: Option<Arc<str>>,
+    over: bool,
 }
 
 /// A write had been admitted, and was cut off when leadership ended. Its outcome is unknown: it may have been carried
@@ -41,8 +42,9 @@ pub enum GateError {
 // === impl ErrNotLeader ===
 
 impl ErrNotLeader {
-    pub(super) fn new(method: Method, uri: Uri, upgrade: bool, holder: Option<Arc<str>>) -> Self {
-        Self { method, uri, upgrade, holder }
+    pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
+        let Bystander { holder, over } = bystander;
+        Self { method, uri, upgrade, holder, over }
     }
 
     /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
@@ -84,9 +86,11 @@ impl fmt::Display for ErrNotLeader {
             Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
             None => write!(f, "; nobody is known to hold the lease")?,
         }
-        f.write_str(
-            "; nothing was sent: write again once this process leads, or exempt the request in the policy",
-        )
+        f.write_str("; nothing was sent: ")?;
+        if self.over {
+            return f.write_str("the election of this process has stopped, and it will not lead again");
+        }
+        f.write_str("write again once this process leads, or exempt the request in the policy")
     }
 }
 

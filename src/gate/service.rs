@@ -64,7 +64,7 @@ where
         // What `poll_ready` has reserved of the inner service stays reserved for the next call.
         let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
-        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, self.leadership.holder());
+        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, self.leadership.bystander());
         tracing::debug!(verb = %error.verb(), resource = %error.resource(), holder = error.holder(), "{error}");
         ResponseFuture::rejected(error)
     }

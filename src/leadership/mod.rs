@@ -70,6 +70,13 @@ pub struct StillWriting {
     pub writes: usize,
 }
 
+/// What a follower knows.
+pub(crate) struct Bystander {
+    pub(crate) holder: Option<Arc<str>>,
+    /// No grant is made any more.
+    pub(crate) over: bool,
+}
+
 #[derive(Debug)]
 struct Inner {
     word: Word,
@@ -159,6 +166,12 @@ impl Leadership {
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
         self.inner.state.borrow().holder.clone()
+    }
+
+    /// What a write is told that is not let in.
+    pub(crate) fn bystander(&self) -> Bystander {
+        let state = self.inner.state.borrow();
+        Bystander { holder: state.holder.clone(), over: state.sealed }
     }
 
     /// Notes who holds the lease, for messages and observers; it opens and closes nothing.

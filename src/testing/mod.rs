@@ -6,6 +6,28 @@
 //! [`Fault`]s delay, hang, drop or refuse requests. [`ApiServer::write_log`] is what a [`Judge`] reads. The
 //! user of a request is its bearer token, whatever it is; without one, `anonymous`.
 //!
+//! ```
+//! # #[cfg(feature = "election")] {
+//! use kube_leader_gate::{Election, Identity, testing::ApiServer};
+//! use std::time::Duration;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let server = ApiServer::new();
+//! let endpoint = server.serve().await?;
+//! let election = Election::builder("default", "operator")
+//!     .identity(Identity::new("replica-a")?)
+//!     .build(&endpoint.config("replica-a"))?
+//!     .start();
+//! tokio::time::timeout(Duration::from_secs(5), election.leader().elected()).await?;
+//! assert_eq!(server.write_log()[0].user, "replica-a");
+//! election.stop().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?; }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This module is for tests: its structs may gain fields in any release.
+//!
 //! # What it does as a real server does
 //! - create (`generateName` too), get, list, update, patch, delete, deletecollection; paths, status codes and
 //!   `v1.Status` bodies; one version counter for everything, uids; 409 on a stale `resourceVersion`, another

@@ -30,7 +30,9 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
         assert!(!leader.is_leader());
         assert!(is_not_leader(&write(&client).await));
         within(Duration::from_secs(10), "it stops", stop).await.unwrap();
-        assert!(is_not_leader(&write(&client).await));
+        let refused = write(&client).await;
+        assert!(is_not_leader(&refused));
+        assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
     }
 }
 
