@@ -9,7 +9,7 @@ use crate::{
     gate::WriteGateLayer,
     leadership::{BootClock, Clock, Leadership},
     lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeaseTiming, Lock},
-    policy::Policy,
+    policy::{InvalidRule, Policy},
 };
 use kube_client::{Client, Config};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
@@ -70,6 +70,8 @@ pub enum BuildError {
     LeaseName(InvalidLeaseName),
     /// No identity was given, and the inferred one cannot stand in a lease.
     Identity(InvalidIdentity),
+    /// A rule of the policy can never match.
+    Policy(InvalidRule),
     /// No client can be made from the configuration.
     Client(kube_client::Error),
 }
@@ -173,6 +175,7 @@ impl ElectionBuilder {
         lock: impl FnOnce(LeaseName) -> Result<L, BuildError>,
     ) -> Result<Election<L>, BuildError> {
         let lease = LeaseName::new(self.namespace, self.name).map_err(BuildError::LeaseName)?;
+        self.policy.validate().map_err(BuildError::Policy)?;
         let identity = match self.identity {
             Some(identity) => identity,
             None => Identity::infer().map_err(BuildError::Identity)?,
@@ -196,6 +199,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::LeaseName(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
+            Self::Policy(error) => error.fmt(f),
             Self::Client(error) => {
                 write!(f, "no client for the election can be made from the configuration: {error}")
             }
@@ -208,7 +212,7 @@ impl Error for BuildError {
         match self {
             // The message has said the error itself.
             Self::Client(error) => error.source(),
-            Self::LeaseName(_) | Self::Identity(_) => None,
+            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
         }
     }
 }

@@ -32,12 +32,14 @@
 //! # Ok::<(), http::Error>(())
 //! ```
 
+mod invalid;
 mod preset;
 mod rule;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use self::invalid::InvalidRule;
 pub use self::preset::Preset;
 pub use self::rule::Rule;
 use crate::request::{RequestInfo, Verb};
@@ -93,6 +95,23 @@ impl Policy {
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
         self
+    }
+
+    /// Whether each rule can match something at all; an election asks when it is built.
+    ///
+    /// ```
+    /// # use kube_leader_gate::policy::Policy;
+    /// let error = Policy::strict().allow_status("apps/v1", "deployments").validate().unwrap_err();
+    /// assert!(error.to_string().contains(r#"the group is "apps/v1", allowed: a group without its version"#));
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidRule`] for the first that cannot.
+    pub fn validate(&self) -> Result<(), InvalidRule> {
+        self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
+            Kind::Rule(rule) => rule.validate(),
+            Kind::Preset(_) | Kind::Closure(_) => Ok(()),
+        })
     }
 
     /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.

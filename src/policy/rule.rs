@@ -1,5 +1,6 @@
 //! Verbs on one resource.
 
+use super::InvalidRule;
 use crate::request::{ResourceRequest, Verb};
 
 /// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
@@ -46,6 +47,9 @@ pub struct Rule {
 
 impl Rule {
     /// The mutations of one resource, in the plural as it stands in paths (`deployments`). The core group is `""`.
+    ///
+    /// A rule that no request can match (a kind for a resource, a group with its version) exempts nothing;
+    /// [`Policy::validate`](super::Policy::validate) says so.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -82,6 +86,32 @@ impl Rule {
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+
+    pub(super) fn validate(&self) -> Result<(), InvalidRule> {
+        let plain = |text: &str| {
+            let byte =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
+            text.bytes().all(byte)
+        };
+        let refuse = |what, given: &str, allowed| Err(InvalidRule { what, given: given.to_owned(), allowed });
+        if !plain(&self.group) {
+            return refuse(
+                "group",
+                &self.group,
+                "a group without its version, as \"apps\"; \"\" for the core group",
+            );
+        }
+        if self.resource.is_empty() || !plain(&self.resource) {
+            return refuse("resource", &self.resource, "the plural that stands in paths, as \"deployments\"");
+        }
+        if !plain(&self.subresource) {
+            return refuse("subresource", &self.subresource, "its name in paths, as \"status\"");
+        }
+        if self.verbs.is_empty() {
+            return refuse("list of verbs", "", "at least one");
+        }
+        Ok(())
     }
 
     pub(super) fn matches(&self, request: &ResourceRequest<'_>) -> bool {

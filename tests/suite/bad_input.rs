@@ -4,7 +4,7 @@ use crate::support::{
     LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
 };
 use kube_leader_gate::{
-    Election, Identity, LeaseTiming,
+    Election, Identity, LeaseTiming, Policy,
     election::BuildError,
     testing::{ApiServer, Break, Fault},
 };
@@ -130,6 +130,12 @@ fn bad_configuration_is_refused_when_it_is_built() {
         let error = refused("default", name);
         assert!(error.contains(&format!("invalid lease name: {name:?}, allowed: 1 to 253")), "{error}");
     }
+    let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let policy = Policy::strict().allow_status("example.com", "Widget");
+    let refused_policy = builder
+        .policy(policy)
+        .build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() });
+    assert!(matches!(refused_policy, Err(BuildError::Policy(_))));
     for namespace in ["", "a.b", "A", &long[..64]] {
         let error = refused(namespace, "operator");
         assert!(
