@@ -29,3 +29,53 @@ impl Complaint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+    use tracing_subscriber::fmt::MakeWriter;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    #[test]
+    fn trouble_is_logged_once_per_change() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let mut complaint = Complaint::new("lease calls fail");
+            complaint.settle();
+            for _ in 0..100 {
+                complaint.raise("forbidden", &"403");
+            }
+            complaint.raise("timeout", &"no answer");
+            complaint.settle();
+            complaint.settle();
+        });
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let levels: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert_eq!(levels, ["WARN", "WARN", "INFO"], "{text}");
+    }
+}
