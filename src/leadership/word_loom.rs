@@ -126,18 +126,24 @@ fn s2_a_write_never_crosses_into_the_next_term() {
     });
 }
 
+/// A granted word, its grant, and whether the extension that raced with `change` has moved the deadline.
+fn extended_against(change: impl FnOnce(&Word)) -> (Arc<Word>, u64, bool) {
+    let word = Arc::new(Word::new());
+    let grant = word.open(DEADLINE);
+    let renewal = {
+        let word = word.clone();
+        thread::spawn(move || word.extend(grant, DEADLINE * 2, now))
+    };
+    change(&word);
+    let extended = renewal.join().unwrap();
+    (word, grant, extended)
+}
+
 /// Rule S3: an extension that races with a revocation never re-opens the gate.
 #[test]
 fn s3_an_extension_never_undoes_a_revocation() {
     loom::model(|| {
-        let word = Arc::new(Word::new());
-        let grant = word.open(DEADLINE);
-        let renewal = {
-            let word = word.clone();
-            thread::spawn(move || word.extend(grant, DEADLINE * 2, now))
-        };
-        word.revoke();
-        renewal.join().unwrap();
+        let (word, _, _) = extended_against(Word::revoke);
         assert!(!word.is_open(now));
         assert!(word.enter(now).is_err());
     });
@@ -147,14 +153,8 @@ fn s3_an_extension_never_undoes_a_revocation() {
 #[test]
 fn s4_an_extension_never_undoes_a_close() {
     loom::model(|| {
-        let word = Arc::new(Word::new());
-        let grant = word.open(DEADLINE);
-        let renewal = {
-            let word = word.clone();
-            thread::spawn(move || word.extend(grant, DEADLINE * 2, now))
-        };
-        word.close();
-        assert!(renewal.join().unwrap());
+        let (word, grant, extended) = extended_against(Word::close);
+        assert!(extended);
         assert!(!word.is_open(now));
         assert!(word.is_valid(grant, || DEADLINE + 1));
     });

@@ -37,10 +37,13 @@ struct Connect {
 // === impl KubeLock ===
 
 impl KubeLock {
-    /// The lock on `lease`, over a client made from `config`. Needs a tokio runtime.
+    /// The lock on `lease`, over a client made from `config`.
     ///
     /// # Errors
     /// What [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as every kube client does.
     pub fn new(config: &Config, lease: LeaseName) -> Result<Self, kube_client::Error> {
         let mut config = config.clone();
         // A renewal that is retried below would outlive its own timeout (rule S9).
