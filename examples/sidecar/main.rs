@@ -1,0 +1,2 @@
+//! The gate beside a program that is not written in Rust.
+fn main() {}
