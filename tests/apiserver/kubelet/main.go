@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -97,7 +96,7 @@ func (echo) ExecInContainer(
 	_ <-chan remotecommand.TerminalSize, _ time.Duration,
 ) error {
 	if len(command) > 1 {
-		if _, err := io.Copy(stdout, bytes.NewBufferString(strings.Join(command[1:], " ")+"\n")); err != nil {
+		if _, err := fmt.Fprintln(stdout, strings.Join(command[1:], " ")); err != nil {
 			return err
 		}
 	}
