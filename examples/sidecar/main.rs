@@ -35,7 +35,8 @@ type Failure = Box<dyn Error + Send + Sync>;
 fn main() -> ExitCode {
     // A usage error ends it here, with 2.
     let args = Args::parse();
-    let filter = EnvFilter::builder().with_default_directive(tracing::Level::INFO.into()).from_env_lossy();
+    // The election tells its own troubles, once per change; kube's client tells them with each attempt.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
