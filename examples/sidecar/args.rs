@@ -8,9 +8,9 @@ use std::{error::Error, net::SocketAddr, path::PathBuf, time::Duration};
 /// An HTTP proxy to the Kubernetes API beside an application, like `kubectl proxy` with a gate: reads pass, writes pass
 /// while this process leads.
 ///
-/// A write that is rejected is answered with 503 and a Status with the reason NotLeader: nothing was sent. A write that
-/// was under way when leadership was lost is answered with 504 and the reason LeadershipLost: nobody knows whether it was
-/// carried out.
+/// A write that is rejected is answered with 503 and a Status of the reason "NotLeader": nothing was sent. A write that
+/// was under way when leadership was lost is answered with 504 and the reason "LeadershipLost": nobody knows whether it
+/// was carried out.
 #[derive(Parser)]
 #[command(name = "sidecar")]
 pub struct Args {
@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "IP:PORT", value_parser = loopback)]
     pub status: Option<SocketAddr>,
 
-    /// A name that requests may carry as their Host beside localhost, 127.0.0.1 and [::1]; may be repeated. Others are
-    /// refused, so that no web page can reach the API through a name that resolves to this machine
+    /// A name that requests may carry as their Host beside localhost and the loopback addresses; may be repeated. Others
+    /// are refused, so that no web page can reach the API through a name that resolves to this machine
     #[arg(long, value_name = "HOST", value_parser = hosts::parse)]
     pub accept_host: Vec<String>,
 }

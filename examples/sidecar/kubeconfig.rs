@@ -1,6 +1,7 @@
 //! Where the API server is.
 
 use crate::Failure;
+use http::HeaderValue;
 use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -18,6 +19,13 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
     if config.cluster_url.scheme().is_none() || config.cluster_url.authority().is_none() {
         let url = &config.cluster_url;
         return Err(format!("the server {url} in the kubeconfig is no URL, as https://10.0.0.1:6443").into());
+    }
+    // kube panics on it. Its secrets can be read in no other way without their own library.
+    let token = serde_json::to_value(&config.auth_info)?["token"].take();
+    if token.as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        return Err(
+            "the token in the kubeconfig has a line break or other characters that no header can hold".into(),
+        );
     }
     Ok(config)
 }

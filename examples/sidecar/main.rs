@@ -73,7 +73,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     let mut next = error.source();
     while let Some(cause) = next {
         let said = cause.to_string();
-        if !text.ends_with(&said) {
+        if !text.contains(&said) {
             text = format!("{text}: {said}");
         }
         next = cause.source();

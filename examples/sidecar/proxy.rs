@@ -88,16 +88,13 @@ impl Proxy {
 }
 
 async fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>, rest: Rest, waits: bool) -> Response<Answer> {
-    let reply = match GateError::find(&**error) {
-        Some(gate) => {
-            tracing::info!("{gate}");
-            reply::refused(gate, asked)
-        }
-        None => {
-            let message = upstream::explain(error);
-            tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
-            reply::bad_gateway(&message)
-        }
+    let reply = if let Some(gate) = GateError::find(&**error) {
+        tracing::debug!("{gate}");
+        reply::refused(gate, asked)
+    } else {
+        let message = upstream::explain(error);
+        tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
+        reply::bad_gateway(&message)
     };
     // A caller that waits for a word before it sends its body gets this one.
     if !waits {

@@ -23,25 +23,25 @@ pub fn refused(error: &GateError, asked: &RequestInfo<'_>) -> Response<Answer> {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "NotLeader")
     };
-    status(code, reason, &error.to_string(), details)
+    status(code, reason, &error.to_string(), &details)
 }
 
 /// Not accepted by the sidecar.
 pub fn forbidden(message: &str) -> Response<Answer> {
-    status(StatusCode::FORBIDDEN, "Forbidden", message, json!({}))
+    status(StatusCode::FORBIDDEN, "Forbidden", message, &json!({}))
 }
 
 /// Nothing that an API server could be asked.
 pub fn bad_request(message: &str) -> Response<Answer> {
-    status(StatusCode::BAD_REQUEST, "BadRequest", message, json!({}))
+    status(StatusCode::BAD_REQUEST, "BadRequest", message, &json!({}))
 }
 
 /// No answer from the API server.
 pub fn bad_gateway(message: &str) -> Response<Answer> {
-    status(StatusCode::BAD_GATEWAY, "BadGateway", message, json!({}))
+    status(StatusCode::BAD_GATEWAY, "BadGateway", message, &json!({}))
 }
 
-fn status(code: StatusCode, reason: &str, message: &str, details: Value) -> Response<Answer> {
+fn status(code: StatusCode, reason: &str, message: &str, details: &Value) -> Response<Answer> {
     let status = json!({
         "kind": "Status",
         "apiVersion": "v1",

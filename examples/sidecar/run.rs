@@ -70,9 +70,10 @@ async fn serve(
     // The order of rule S4: no stream that only a leader may have outlives this line; the gate closes, admitted writes
     // finish while the lease is renewed, the lease is released.
     connections.end().await;
-    match running.stop().await {
-        Stopped::Released => tracing::info!("stopped; the lease is free or somebody else's"),
-        _ => tracing::warn!("stopped; the lease is left to run out"),
+    if running.stop().await == Stopped::Released {
+        tracing::info!("stopped; this process holds no lease");
+    } else {
+        tracing::warn!("stopped; the lease is left to run out");
     }
     connections.finish(DELIVERY).await;
     Ok(())
