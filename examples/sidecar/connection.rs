@@ -40,6 +40,7 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
+        .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(TokioIo::new(stream), handle)
         .with_upgrades();

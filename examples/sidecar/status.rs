@@ -58,6 +58,7 @@ impl Status {
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(IDLE)
+                    .max_header_size(LONGEST_HEAD)
                     .max_buf_size(LONGEST_HEAD)
                     .serve_connection(TokioIo::new(stream), answer)
                     .await;

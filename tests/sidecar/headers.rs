@@ -6,8 +6,10 @@ use crate::{
     upstream::Upstream,
 };
 use bytes::Bytes;
+use futures_util::stream;
 use http::{HeaderMap, HeaderValue};
-use http_body_util::{BodyExt, Full};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use std::convert::Infallible;
 
 #[tokio::test]
@@ -92,8 +94,9 @@ async fn trailers_pass_both_ways() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let sum = || HeaderMap::from_iter([("x-sum".parse().unwrap(), HeaderValue::from_static("42"))]);
-    let body = Full::<Bytes>::from("body").with_trailers(async move { Some(Ok::<_, Infallible>(sum())) });
-    let mut request = request("POST", "/test/trailers", "").map(|_| body.boxed_unsync());
+    let frames = [Frame::data(Bytes::from("body")), Frame::trailers(sum())];
+    let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
+    let mut request = request("POST", "/test/trailers", "").map(|_| body);
     request.headers_mut().insert("te", HeaderValue::from_static("trailers"));
     request.headers_mut().insert("trailer", HeaderValue::from_static("x-sum"));
     let response = Caller::connect(sidecar.addr).await.send(request).await.unwrap();

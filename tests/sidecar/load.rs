@@ -84,7 +84,8 @@ async fn a_thousand_idle_connections_disturb_nobody() {
             }
         });
     }
-    until("all are accepted", || descriptors(&sidecar) >= few + IDLE).await;
+    // A few connections of before may have been closed.
+    until("all are accepted", || descriptors(&sidecar) + 10 >= few + IDLE).await;
     for number in 0..50 {
         assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
         assert_eq!(get(sidecar.addr, MAPS).await.code, 200);

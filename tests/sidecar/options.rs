@@ -89,7 +89,7 @@ fn a_wrong_kubeconfig_is_explained() {
     let missing = folder.path().join("missing");
     assert_says(&refusal_with(1, &missing, &[]), &["missing", "No such file"]);
     assert_says(&given("{{{"), &["wrong", "YAML"]);
-    assert_says(&given(""), &["wrong", "YAML"]);
+    assert_says(&given(""), &["wrong", "current context"]);
     assert_says(&given("apiVersion: v1"), &["current context"]);
     assert_says(&changed(&|it| it["current-context"] = "y".into()), &["current context: y"]);
     assert_says(&changed(&|it| it["clusters"][0]["name"] = "d".into()), &["cluster of context: c"]);
