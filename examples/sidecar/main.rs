@@ -26,7 +26,7 @@ mod upstream;
 use crate::{args::Args, signals::Signals};
 use clap::Parser;
 use std::{error::Error, process::ExitCode};
-use tokio::sync::oneshot;
+use tokio::{runtime::Builder, sync::oneshot};
 use tracing_subscriber::EnvFilter;
 
 /// Whatever went wrong, for the user.
@@ -47,8 +47,15 @@ fn main() -> ExitCode {
     }
 }
 
-#[tokio::main]
-async fn start(args: Args) -> Result<(), Failure> {
+fn start(args: Args) -> Result<(), Failure> {
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(until_told(args));
+    // A name that is still being looked up, or a credential plugin, holds nothing up.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn until_told(args: Args) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let (stop, stopped) = oneshot::channel();
     let second = async {

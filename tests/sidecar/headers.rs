@@ -78,6 +78,19 @@ async fn a_kubeconfig_that_impersonates_is_not_overruled() {
     assert!(!seen.headers().contains_key("impersonate-group"));
 }
 
+/// With a client certificate, say, nothing would take the place of the caller's token.
+#[tokio::test]
+async fn the_callers_credentials_never_pass() {
+    let upstream = Upstream::start().await;
+    let mut kubeconfig = crate::process::kubeconfig(&upstream.url(), "a");
+    kubeconfig["users"][0]["user"] = serde_json::json!({});
+    let sidecar = Sidecar::start_with(kubeconfig, "a", &[]).await;
+    let mut request = request("GET", "/test/headers", "");
+    request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer mallory"));
+    assert_eq!(ask(sidecar.addr, request).await.code, 200);
+    assert_eq!(upstream.seen().expect("a request").headers().get("authorization"), None);
+}
+
 #[tokio::test]
 async fn the_path_of_the_kubeconfigs_server_comes_first() {
     let upstream = Upstream::start().await;

@@ -72,8 +72,8 @@ async fn a_thousand_idle_connections_disturb_nobody() {
     let (leader, since, few) = (sidecar.leader().await, Instant::now(), descriptors(&sidecar));
     let mut idle = Vec::new();
     for number in 0..IDLE {
-        // Some have begun to say something, and some have had an answer.
-        idle.push(match number % 3 {
+        // Some have begun to say something, some have had an answer, some watch.
+        idle.push(match number % 4 {
             0 => Raw::connect(sidecar.addr).await,
             1 => Raw::send(sidecar.addr, "GET /version HTTP/1.1\r\nho").await,
             _ => {
@@ -93,6 +93,7 @@ async fn a_thousand_idle_connections_disturb_nobody() {
     is_undisturbed(&sidecar, &upstream, &leader, since).await;
     drop(idle);
     until("all are closed", || descriptors(&sidecar) < few + 20).await;
+    until("the watches too", || upstream.server.open_watches() == 1).await;
 }
 
 /// Kept connections and fresh ones, reads, writes, refusals and callers that go away.

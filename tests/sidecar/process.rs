@@ -147,13 +147,13 @@ fn binary() -> &'static Path {
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(told)) {
             build.env_remove(name);
         }
-        let built = build.stderr(Stdio::inherit()).output().expect("cargo");
-        assert!(built.status.success(), "the sidecar does not build");
+        let output = build.stderr(Stdio::inherit()).output().expect("cargo");
+        assert!(output.status.success(), "the sidecar does not build");
         let artifact = |line: &[u8]| {
             let message: Value = serde_json::from_slice(line).ok()?;
             let is_it = message["target"]["name"] == "sidecar" && message["target"]["kind"][0] == "example";
             message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
         };
-        built.stdout.split(|byte| *byte == b'\n').find_map(artifact).expect("cargo names the executable")
+        output.stdout.split(|byte| *byte == b'\n').find_map(artifact).expect("cargo names the executable")
     })
 }
