@@ -1,10 +1,14 @@
-//! What the crate promises, over real sockets and in real time: against the in-process API server and a real one alike.
-#![cfg(all(feature = "election", feature = "test-util"))]
+//! What the crate promises, over real sockets and in real time: against a real kube-apiserver (see `tests/apiserver`),
+//! and the same against the in-process API server.
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
+#[path = "../apiserver/mod.rs"]
+mod apiserver;
 mod candidate;
 mod conformance;
+mod fixture;
 mod line;
 mod outsider;
+mod real;
 mod support;
 mod world;

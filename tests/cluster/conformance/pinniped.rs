@@ -1,7 +1,7 @@
 //! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the lease.
 
 use crate::{
-    candidate::{Candidate, contending},
+    candidate::{Candidate, contending, write},
     outsider::Outsider,
     support::{is_not_leader, until},
     world::World,
@@ -38,9 +38,9 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
         led(&all, &outsider).await;
         only_the_holder_writes(&all).await;
         let leader = all.iter().position(|candidate| candidate.leader().is_leader()).expect("a leader");
-        let Candidate { client, running, .. } = all.remove(leader);
-        running.stop().await;
-        assert!(is_not_leader(&crate::candidate::write(&client).await));
+        let leader = all.remove(leader);
+        leader.running.stop().await;
+        assert!(is_not_leader(&write(&leader.client).await));
     }
     assert_eq!(outsider.holder().await, "");
 }

@@ -28,12 +28,7 @@ fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
         (Method::POST, "configmaps?dryRun=All", json, map("dry")),
         (Method::PUT, "configmaps/work", json, map("work")),
         (Method::PATCH, "configmaps/work", "application/merge-patch+json", json!({ "data": { "a": "b" } })),
-        (
-            Method::PATCH,
-            "configmaps/work",
-            "application/json-patch+json",
-            json!([{ "op": "add", "path": "/metadata/labels", "value": { "a": "b" } }]),
-        ),
+        (Method::PATCH, "configmaps/work", "application/strategic-merge-patch+json", json!({ "data": { "a": "c" } })),
         (
             Method::PATCH,
             "configmaps/work?fieldManager=workload&force=true",
