@@ -139,6 +139,12 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
 /// What each scenario finds: something to write to.
 pub async fn prepare(world: &impl World) {
     let client = Client::try_from(config(world, "admin")).expect("a client");
-    let map = ConfigMap { metadata: ObjectMeta { name: Some("work".into()), ..ObjectMeta::default() }, ..ConfigMap::default() };
-    Api::default_namespaced(client).create(&PostParams::default(), &map).await.expect("something to write to");
+    let map = ConfigMap {
+        metadata: ObjectMeta { name: Some("work".into()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    Api::default_namespaced(client)
+        .create(&PostParams::default(), &map)
+        .await
+        .expect("something to write to");
 }

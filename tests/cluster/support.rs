@@ -56,9 +56,8 @@ pub async fn lease_writes(world: &impl World, user: &str) -> Vec<WriteRecord> {
 
 /// The write by which this user gave the lease up.
 pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
-    let is_release = |write: &WriteRecord| {
-        write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty())
-    };
+    let is_release =
+        |write: &WriteRecord| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty());
     lease_writes(world, user).await.into_iter().find(is_release)
 }
 

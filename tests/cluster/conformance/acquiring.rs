@@ -41,10 +41,8 @@ pub async fn the_first_candidate_creates_the_lease(world: &impl World) {
 pub async fn one_of_many_creates_the_lease(world: &impl World) {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
-    until("all know the holder", async || {
-        all.iter().all(|candidate| candidate.leader().holder().is_some())
-    })
-    .await;
+    until("all know the holder", async || all.iter().all(|candidate| candidate.leader().holder().is_some()))
+        .await;
     let holder = Outsider::of(world).holder().await;
     for (name, candidate) in names.iter().zip(&all) {
         assert_eq!(candidate.leader().holder().as_deref(), Some(holder.as_str()));
@@ -97,15 +95,18 @@ pub async fn s6_one_of_many_takes_an_expired_lease(world: &impl World) {
     assert!(lost < all.len(), "{lost} lost swaps of {} candidates", all.len());
 }
 
-/// A restarted container takes its own lease back at once, and its earlier life notices.
+/// A restarted container takes its own lease back at once, and its earlier life, if it is not quite dead, notices.
 pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) {
     let first = leading(world, "candidate-0").await;
     let before = first.elected().await;
     let other = following(world, "candidate-1").await;
+    first.line.hold();
     let second = contending(world, "candidate-0").await;
     let after = second.elected().await;
     assert_eq!(after.lease_uid(), before.lease_uid());
     assert_eq!(after.transitions(), before.transitions() + 1);
+    assert!(first.leader().time_left().is_some(), "long before the lease has run out");
+    first.line.mend();
     until("the first life has noticed", async || !first.leader().is_leader()).await;
     // Two live processes with one identity do not fight for ever.
     throughout(timing().lease_duration() + Duration::from_secs(1), "the second leads", || {

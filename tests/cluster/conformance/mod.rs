@@ -13,27 +13,41 @@ mod pinniped;
 mod stopping;
 mod workload;
 
-/// Two tests of each scenario.
+/// Two tests of each scenario; those of the second list stop the server, so they get one of their own.
 macro_rules! scenarios {
-    (together { $($file:ident: $($scenario:ident)+;)+ } alone { $($alone_file:ident: $($alone:ident)+;)+ }) => {
+    (
+        together { $($file:ident: $($scenario:ident)+;)+ }
+        alone { $($alone_file:ident: $($alone:ident)+;)+ }
+    ) => {
         mod in_process {
             use crate::{candidate::prepare, world::InProcess};
-            $($(
-                #[tokio::test]
-                async fn $scenario() {
-                    let world = InProcess::new().await;
-                    prepare(&world).await;
-                    super::$file::$scenario(&world).await;
-                }
-            )+)+
-            $($(
-                #[tokio::test]
-                async fn $alone() {
-                    let world = InProcess::new().await;
-                    prepare(&world).await;
-                    super::$alone_file::$alone(&world).await;
-                }
-            )+)+
+            $($(#[tokio::test]
+            async fn $scenario() {
+                let world = InProcess::new().await;
+                prepare(&world).await;
+                super::$file::$scenario(&world).await;
+            })+)+
+            $($(#[tokio::test]
+            async fn $alone() {
+                let world = InProcess::new().await;
+                prepare(&world).await;
+                super::$alone_file::$alone(&world).await;
+            })+)+
+        }
+        mod real {
+            use crate::{candidate::prepare, real::Real};
+            $($(#[tokio::test]
+            async fn $scenario() {
+                let Some(world) = Real::shared().await else { return };
+                prepare(&world).await;
+                super::$file::$scenario(&world).await;
+            })+)+
+            $($(#[tokio::test]
+            async fn $alone() {
+                let Some(world) = Real::alone().await else { return };
+                prepare(&world).await;
+                super::$alone_file::$alone(&world).await;
+            })+)+
         }
     };
 }
