@@ -9,6 +9,7 @@ mod conformance;
 mod fixture;
 mod line;
 mod outsider;
+mod rbac;
 mod real;
 mod support;
 mod world;

@@ -51,7 +51,7 @@ impl<C: Borrow<Cluster>> Real<C> {
     /// What was asked in the namespace, at least what was answered before.
     pub async fn requests(&self) -> Vec<AuditEvent> {
         let marker = format!("marker={}", fastrand::u64(..));
-        let path = format!("/api/v1/namespaces/{}/configmaps/work?{marker}", self.namespace);
+        let path = format!("/api/v1/namespaces/{}/configmaps?{marker}", self.namespace);
         let request = http::Request::get(path).body(Vec::new()).expect("a request");
         let client = self.cluster.borrow().client("admin");
         client.request::<serde_json::Value>(request).await.expect("an answer");
