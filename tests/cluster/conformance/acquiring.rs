@@ -8,6 +8,7 @@ use crate::{
 };
 use futures_util::future::join_all;
 use jiff::SignedDuration;
+use kube_leader_gate::testing::SuccessionKind;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -105,7 +106,6 @@ pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) 
     let after = second.elected().await;
     assert_eq!(after.lease_uid(), before.lease_uid());
     assert_eq!(after.transitions(), before.transitions() + 1);
-    assert!(first.leader().time_left().is_some(), "long before the lease has run out");
     first.line.mend();
     until("the first life has noticed", async || !first.leader().is_leader()).await;
     // Two live processes with one identity do not fight for ever.
@@ -114,5 +114,6 @@ pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) 
     })
     .await;
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
-    assert_eq!(verdict.terms.len(), 2);
+    let [succession] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
+    assert_eq!(succession.kind, SuccessionKind::Theft, "before the lease had run out");
 }
