@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
-    client::ClientBuilder,
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
@@ -54,8 +53,7 @@ pub async fn start(world: &impl World, user: &str, builder: ElectionBuilder) -> 
     let direct = config(world, user);
     let (line, work) = (Line::to(world.addr()).await, Line::to(world.addr()).await);
     let election = builder.build(&line.config(&direct)).expect("a valid election");
-    let client = ClientBuilder::try_from(work.config(&direct)).expect("a client");
-    let client = client.with_layer(&election.layer()).build();
+    let client = election.client(work.config(&direct)).expect("a client");
     Candidate { line, work, client, running: election.start() }
 }
 
