@@ -7,6 +7,7 @@ mod apiserver;
 mod candidate;
 mod conformance;
 mod fixture;
+mod interop;
 mod line;
 mod outsider;
 mod rbac;
