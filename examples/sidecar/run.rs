@@ -36,7 +36,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
     }
     let election = builder.build(&config)?;
     let proxy = Arc::new(Proxy {
-        upstream: upstream::connect(&config, &election.layer())?,
+        upstream: upstream::connect(&config, &election.layer(), election.connections())?,
         hosts: hosts.clone(),
         leader: election.leader(),
         policy,

@@ -8,10 +8,10 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
+    rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::WriteGateLayer;
+use kube_leader_gate::{WriteGateLayer, election::Connections};
 use std::time::Duration;
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
@@ -27,7 +27,11 @@ const KEPT: usize = 64;
 /// When a silent connection is asked whether it is still there, so that a watch does not hang on a dead one.
 const SILENCE: Duration = Duration::from_secs(30);
 
-pub fn connect(config: &Config, gate: &WriteGateLayer) -> Result<Upstream, Failure> {
+pub fn connect(
+    config: &Config,
+    gate: &WriteGateLayer,
+    connections: Connections,
+) -> Result<Upstream, Failure> {
     if let Some(proxy) = &config.proxy_url {
         return Err(format!("the kubeconfig asks for the proxy {proxy}, which the sidecar cannot do").into());
     }
@@ -39,7 +43,7 @@ pub fn connect(config: &Config, gate: &WriteGateLayer) -> Result<Upstream, Failu
         .map_future(Box::pin) // hyper's client moves it
         .timeout(CONNECTING)
         .service(config.rustls_https_connector_with_connector(tcp)?);
-    let client = Client::builder(TokioExecutor::new())
+    let client = Client::builder(connections)
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(KEPT)

@@ -8,6 +8,7 @@ mod bad_input;
 mod callers;
 mod gate;
 mod headers;
+mod kubectl;
 mod load;
 mod options;
 mod probes;
