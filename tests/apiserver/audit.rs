@@ -1,0 +1,153 @@
+//! The audit log: what the server itself says of every request, where no client can talk to it.
+
+use jiff::Timestamp;
+use kube_leader_gate::testing::{LeaseRecord, Moment, WriteRecord};
+use serde::Deserialize;
+use serde_json::Value;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::Path,
+    sync::OnceLock,
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// Reads the log as it grows.
+#[derive(Debug)]
+pub struct Audit {
+    file: BufReader<File>,
+    /// The beginning of a line whose end has not been written yet.
+    line: String,
+}
+
+/// One stage of one request; fields as in `audit.k8s.io/v1`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditEvent {
+    pub stage: String,
+    #[serde(rename = "requestURI")]
+    pub request_uri: String,
+    pub verb: String,
+    pub user: User,
+    #[serde(default)]
+    pub user_agent: String,
+    #[serde(default)]
+    pub object_ref: ObjectRef,
+    #[serde(default)]
+    pub response_status: ResponseStatus,
+    #[serde(default)]
+    pub request_object: Value,
+    #[serde(default)]
+    pub response_object: Value,
+    pub request_received_timestamp: Timestamp,
+    pub stage_timestamp: Timestamp,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct User {
+    pub username: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectRef {
+    pub resource: String,
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub api_group: String,
+    pub api_version: String,
+    pub subresource: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ResponseStatus {
+    pub code: u16,
+}
+
+impl Audit {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: BufReader::new(File::open(path)?), line: String::new() })
+    }
+
+    /// What has been written since the last call. A line that is no event was cut short when the server was killed.
+    pub fn read(&mut self) -> Vec<AuditEvent> {
+        let mut events = Vec::new();
+        while self.file.read_line(&mut self.line).is_ok_and(|read| read > 0) {
+            if self.line.ends_with('\n') {
+                events.extend(serde_json::from_str::<AuditEvent>(&self.line));
+                self.line.clear();
+            }
+        }
+        events
+    }
+}
+
+impl AuditEvent {
+    /// The request as a write for the judge; none for a read and for the stages before the last.
+    pub fn write(&self) -> Option<WriteRecord> {
+        let (verb, method) = match &*self.verb {
+            "create" => ("create", "POST"),
+            "update" => ("update", "PUT"),
+            "patch" => ("patch", "PATCH"),
+            "delete" => ("delete", "DELETE"),
+            "deletecollection" => ("deletecollection", "DELETE"),
+            "post" => ("post", "POST"),
+            "put" => ("put", "PUT"),
+            _ => return None,
+        };
+        if self.stage != "ResponseComplete" && self.stage != "Panic" {
+            return None;
+        }
+        let (path, query) = self.request_uri.split_once('?').unwrap_or((&self.request_uri, ""));
+        let object = &self.object_ref;
+        let answer = &self.response_object;
+        Some(WriteRecord {
+            user: self.user.username.clone(),
+            user_agent: self.user_agent.clone(),
+            method: method.parse().expect("a method"),
+            verb,
+            path: path.to_owned(),
+            group: object.api_group.clone(),
+            version: object.api_version.clone(),
+            resource: object.resource.clone(),
+            namespace: object.namespace.clone(),
+            name: object.name.clone().or_else(|| text(&answer["metadata"]["name"])),
+            subresource: object.subresource.clone(),
+            dry_run: query.split('&').any(|it| it.starts_with("dryRun=")),
+            received: moment(self.request_received_timestamp, 0),
+            completed: Some(moment(self.stage_timestamp, 1)),
+            status: self.response_status.code,
+            lease: (answer["kind"] == "Lease").then(|| lease(answer)),
+        })
+    }
+}
+
+/// The log has one clock of microseconds. What arrived in the microsecond of an effect did not arrive after it.
+fn moment(at: Timestamp, tie: u64) -> Moment {
+    static ORIGIN: OnceLock<(Instant, Timestamp)> = OnceLock::new();
+    let (instant, timestamp) = *ORIGIN.get_or_init(|| (Instant::now(), Timestamp::now()));
+    let since = at.duration_since(timestamp);
+    let length = Duration::try_from(since.abs()).expect("not negative");
+    Moment {
+        at: if since.is_negative() { instant - length } else { instant + length },
+        order: u64::try_from(at.as_microsecond()).expect("after 1970") * 2 + tie,
+    }
+}
+
+fn lease(object: &Value) -> LeaseRecord {
+    let spec = &object["spec"];
+    LeaseRecord {
+        uid: text(&object["metadata"]["uid"]).unwrap_or_default(),
+        holder_identity: text(&spec["holderIdentity"]).unwrap_or_default(),
+        lease_transitions: spec["leaseTransitions"].as_i64(),
+        lease_duration_seconds: spec["leaseDurationSeconds"].as_i64(),
+        acquire_time: text(&spec["acquireTime"]),
+        renew_time: text(&spec["renewTime"]),
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}

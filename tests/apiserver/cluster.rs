@@ -1,0 +1,196 @@
+//! A kube-apiserver and an etcd that belong to this process.
+
+use super::{
+    assets::Assets,
+    audit::{Audit, AuditEvent},
+    guard::{Folder, Guarded},
+    server::Setup,
+    users,
+};
+use kube_client::{Client, Config};
+use kube_leader_gate::testing::WriteRecord;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+/// It takes about 3 s on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+#[derive(Debug)]
+pub struct Cluster {
+    assets: &'static Assets,
+    setup: Setup,
+    apiserver: Mutex<Guarded>,
+    _etcd: Guarded,
+    folder: Folder,
+}
+
+impl Cluster {
+    /// Panics with the servers' last words when they do not come up.
+    pub async fn start(assets: &'static Assets) -> Self {
+        let mut failure = String::new();
+        // A port can be taken between its choice and its use.
+        for _ in 0..3 {
+            match Self::try_start(assets).await {
+                Ok(cluster) => return cluster,
+                Err(error) => failure = error,
+            }
+        }
+        panic!("no API server: {failure}");
+    }
+
+    async fn try_start(assets: &'static Assets) -> Result<Self, String> {
+        let folder = Folder::new().map_err(|error| format!("no folder for its data: {error}"))?;
+        let setup = Setup::new(folder.path()).map_err(|error| format!("no certificates: {error}"))?;
+        let run = |name: &str, program: io::Result<Guarded>| {
+            program.map_err(|error| format!("{}: {error}", assets.binary(name).display()))
+        };
+        let etcd = run("etcd", setup.etcd(assets))?;
+        let apiserver = Mutex::new(run("kube-apiserver", setup.apiserver(assets))?);
+        let cluster = Self { assets, setup, apiserver, _etcd: etcd, folder };
+        cluster.ready().await?;
+        cluster.grant().await.map_err(|error| format!("{error}\n{}", cluster.setup.last_words()))?;
+        Ok(cluster)
+    }
+
+    /// The server's address, for clients that trust [`ca`](Self::ca).
+    pub fn url(&self) -> String {
+        format!("https://{}", self.addr())
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.setup.port).into()
+    }
+
+    pub fn ca(&self) -> PathBuf {
+        self.setup.ca()
+    }
+
+    /// Where its data and logs are, until this process ends.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn token(user: &str) -> String {
+        users::check(user);
+        users::token(user)
+    }
+
+    pub fn config(&self, user: &str) -> Config {
+        users::check(user);
+        users::config(&self.url(), &self.setup.ca_der, user)
+    }
+
+    pub fn client(&self, user: &str) -> Client {
+        Client::try_from(self.config(user)).expect("a client")
+    }
+
+    /// The file of a kubeconfig; `server` is [`url`](Self::url), or that of something in front of it on 127.0.0.1.
+    pub fn kubeconfig(&self, user: &str, server: &str) -> PathBuf {
+        users::check(user);
+        let port = server.rsplit(':').next().unwrap_or_default();
+        let file = self.folder().join(format!("{user}-{port}.kubeconfig"));
+        let content = users::kubeconfig(server, &self.ca(), user).to_string();
+        fs::write(&file, content).expect("its folder is there");
+        file
+    }
+
+    pub fn kubectl(&self, user: &str) -> Command {
+        let mut kubectl = Command::new(self.assets.binary("kubectl"));
+        kubectl.arg("--kubeconfig").arg(self.kubeconfig(user, &self.url()));
+        // Its caches too.
+        kubectl.env("HOME", self.folder()).env_remove("KUBECONFIG");
+        kubectl
+    }
+
+    /// Makes a namespace.
+    pub async fn namespace(&self) -> String {
+        let body = json!({ "metadata": { "generateName": "test-" } });
+        let made = self.post("/api/v1/namespaces", &body).await.expect("a namespace");
+        made["metadata"]["name"].as_str().expect("a name").to_owned()
+    }
+
+    pub fn audit(&self) -> Audit {
+        Audit::open(&self.setup.audit_log()).expect("the audit log")
+    }
+
+    /// Everything that has been asked so far, reads too.
+    pub fn requests(&self) -> Vec<AuditEvent> {
+        self.audit().read()
+    }
+
+    /// Every write so far, for a [`Judge`](kube_leader_gate::testing::Judge).
+    pub fn write_log(&self) -> Vec<WriteRecord> {
+        self.requests().iter().filter_map(AuditEvent::write).collect()
+    }
+
+    /// Stops the API server in its tracks, until [`thaw`](Self::thaw).
+    pub fn freeze(&self) {
+        self.apiserver().signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.apiserver().signal(Signal::CONT);
+    }
+
+    /// Kills the API server.
+    pub fn kill(&self) {
+        self.apiserver().kill();
+    }
+
+    /// Kills the API server, starts it again on the same port over the same data, and waits until it is ready.
+    pub async fn restart(&self) {
+        self.kill();
+        *self.apiserver() = self.setup.apiserver(self.assets).expect("it started before");
+        self.ready().await.unwrap_or_else(|error| panic!("no API server: {error}"));
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if !self.apiserver().is_running() {
+                return Err(format!("it ended by itself\n{}", self.setup.last_words()));
+            }
+            // A client of its own each time: it has no connection that the last server left behind.
+            let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
+            let answer = timeout(Duration::from_secs(2), self.client("admin").request_text(request)).await;
+            if matches!(&answer, Ok(Ok(_))) && self.is_open() {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        Err(format!("not ready after {PATIENCE:?}\n{}", self.setup.last_words()))
+    }
+
+    /// What is written from here on is in the log.
+    fn is_open(&self) -> bool {
+        self.setup.audit_log().exists()
+    }
+
+    async fn grant(&self) -> Result<(), kube_client::Error> {
+        let binding = json!({
+            "metadata": { "name": users::CANDIDATES },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": users::CANDIDATES }],
+        });
+        self.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.map(drop)
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, kube_client::Error> {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(body.to_string().into_bytes()).expect("a request");
+        self.client("admin").request(request).await
+    }
+
+    fn apiserver(&self) -> MutexGuard<'_, Guarded> {
+        self.apiserver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

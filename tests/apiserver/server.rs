@@ -1,0 +1,140 @@
+//! The two programs and what they are started with.
+
+use super::{assets::Assets, guard::Guarded, users};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Leases with what was written, the rest with who and when.
+const AUDIT_POLICY: &str = r"
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: RequestResponse
+    resources: [{ group: coordination.k8s.io, resources: [leases] }]
+  - level: Metadata
+";
+
+/// The files and ports of one server; it can be started on them more than once.
+#[derive(Debug)]
+pub(super) struct Setup {
+    folder: PathBuf,
+    pub(super) ca_der: Vec<u8>,
+    pub(super) port: u16,
+    etcd_port: u16,
+    etcd_peer_port: u16,
+}
+
+impl Setup {
+    pub(super) fn new(folder: &Path) -> io::Result<Self> {
+        let [port, etcd_port, etcd_peer_port] = free_ports()?;
+        let ca_der = write_certificates(folder).map_err(io::Error::other)?;
+        fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        users::write_tokens(folder)?;
+        Ok(Self { folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port })
+    }
+
+    pub(super) fn ca(&self) -> PathBuf {
+        self.folder.join("ca.crt")
+    }
+
+    pub(super) fn audit_log(&self) -> PathBuf {
+        self.folder.join("audit.log")
+    }
+
+    pub(super) fn etcd(&self, assets: &Assets) -> io::Result<Guarded> {
+        let client = format!("http://127.0.0.1:{}", self.etcd_port);
+        let peer = format!("http://127.0.0.1:{}", self.etcd_peer_port);
+        let mut command = Command::new(assets.binary("etcd"));
+        command
+            .arg(format!("--data-dir={}", self.folder.join("etcd").display()))
+            .arg(format!("--listen-client-urls={client}"))
+            .arg(format!("--advertise-client-urls={client}"))
+            .arg(format!("--listen-peer-urls={peer}"))
+            .arg(format!("--initial-advertise-peer-urls={peer}"))
+            .arg(format!("--initial-cluster=default={peer}"))
+            .args(["--unsafe-no-fsync", "--log-level=error"]);
+        self.spawn(&command, "etcd.log")
+    }
+
+    pub(super) fn apiserver(&self, assets: &Assets) -> io::Result<Guarded> {
+        let file = |name: &str| self.folder.join(name).display().to_string();
+        let mut command = Command::new(assets.binary("kube-apiserver"));
+        command
+            .arg(format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port))
+            .arg(format!("--secure-port={}", self.port))
+            // Nothing but loopback, and no endpoint to find for the `kubernetes` service.
+            .args([
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",
+            ])
+            .arg(format!("--cert-dir={}", self.folder.display()))
+            .arg(format!("--tls-cert-file={}", file("server.crt")))
+            .arg(format!("--tls-private-key-file={}", file("server.key")))
+            .arg(format!("--service-account-key-file={}", file("accounts.pub")))
+            .arg(format!("--service-account-signing-key-file={}", file("accounts.key")))
+            .arg("--service-account-issuer=https://kubernetes.default.svc")
+            .arg(format!("--token-auth-file={}", file("tokens.csv")))
+            .arg("--authorization-mode=RBAC")
+            .arg("--service-cluster-ip-range=10.96.0.0/16")
+            .arg("--disable-admission-plugins=ServiceAccount")
+            .arg("--allow-privileged=true")
+            .arg("--kubelet-preferred-address-types=InternalIP")
+            .arg(format!("--audit-policy-file={}", file("audit-policy.yaml")))
+            .arg(format!("--audit-log-path={}", self.audit_log().display()))
+            // In megabytes: one file, whole.
+            .arg("--audit-log-maxsize=1000000");
+        self.spawn(&command, "kube-apiserver.log")
+    }
+
+    /// The ends of both logs, for a failure.
+    pub(super) fn last_words(&self) -> String {
+        ["etcd.log", "kube-apiserver.log"]
+            .map(|name| {
+                let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+                let lines: Vec<_> = text.lines().rev().take(15).collect();
+                format!("{name}:\n{}", lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+            })
+            .join("\n")
+    }
+
+    fn spawn(&self, command: &Command, log: &str) -> io::Result<Guarded> {
+        let log = fs::File::options().create(true).append(true).open(self.folder.join(log))?;
+        Guarded::spawn_with(command, Stdio::null(), log.into())
+    }
+}
+
+/// Ports that were free a moment ago. All are held until the last is found, so that they differ.
+fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
+    let mut held = Vec::new();
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
+
+/// An authority, the server's certificate, and the key that signs service account tokens.
+fn write_certificates(folder: &Path) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+    let server_key = KeyPair::generate()?;
+    let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
+    let server = CertificateParams::new(names)?.signed_by(&server_key, &ca)?;
+    fs::write(folder.join("ca.crt"), ca.pem())?;
+    fs::write(folder.join("server.crt"), server.pem())?;
+    fs::write(folder.join("server.key"), server_key.serialize_pem())?;
+    let accounts_key = KeyPair::generate()?;
+    fs::write(folder.join("accounts.key"), accounts_key.serialize_pem())?;
+    fs::write(folder.join("accounts.pub"), accounts_key.public_key_pem())?;
+    Ok(ca.der().to_vec())
+}
