@@ -1,6 +1,6 @@
 //! Whose election it is, and how a candidate of it is started.
 
-use crate::{Failure, apiserver::Assets, timing::Timing};
+use crate::{Failure, apiserver, timing::Timing};
 use clap::ValueEnum;
 use std::{fmt, path::Path, process::Command, time::Duration};
 
@@ -29,17 +29,11 @@ pub struct Pace {
 
 impl Elector {
     /// The error says that client-go's candidate has not been built.
-    pub fn recipe(
-        self,
-        assets: &Assets,
-        lease: String,
-        timing: Timing,
-        pace: Pace,
-    ) -> Result<Recipe, Failure> {
+    pub fn recipe(self, lease: String, timing: Timing, pace: Pace) -> Result<Recipe, Failure> {
         let (program, hidden_command) = match self {
             Self::Gate => (std::env::current_exe()?, Some("candidate")),
             Self::ClientGo => {
-                let program = assets.program("candidate");
+                let program = apiserver::program("candidate");
                 (program.ok_or("client-go's candidate is not there: see above")?, None)
             }
         };

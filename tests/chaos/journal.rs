@@ -8,6 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub struct Journal {
@@ -50,4 +51,13 @@ impl Journal {
 pub fn micros() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The same of another moment of this process.
+pub fn micros_at(at: Instant) -> u64 {
+    let now = Instant::now();
+    let past = now.saturating_duration_since(at).as_micros();
+    let ahead = at.saturating_duration_since(now).as_micros();
+    let apart = |it: u128| u64::try_from(it).unwrap_or(u64::MAX);
+    micros().saturating_sub(apart(past)).saturating_add(apart(ahead))
 }

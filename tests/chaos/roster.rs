@@ -175,7 +175,8 @@ impl Seat {
 fn listen(stdout: impl Read, identity: &str, journal: &Journal) -> Counts {
     let mut counts = Counts::default();
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-        let mut event = serde_json::from_str(&line).unwrap_or_else(|_| json!({ "text": line }));
+        let event = serde_json::from_str(&line).ok().filter(Value::is_object);
+        let mut event = event.unwrap_or_else(|| json!({ "text": line }));
         if event["written"].is_u64() {
             counts = Counts::of(&event);
         }

@@ -1,0 +1,63 @@
+//! What is printed.
+
+use crate::{args::Faults, journal::Journal, report::Report, roster::Counts};
+use std::{fmt::Write, time::Duration};
+
+/// A table by fault kind, and what the run was in all.
+pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journal: &Journal) -> String {
+    let mut text = format!(
+        "{:<24} {:>6} {:>9} {:>12} {:>8} {:>8} {:>8}\n",
+        "fault", "faults", "takeovers", "leaderless", "most", "writes", "overlaps"
+    );
+    for (label, row) in &report.rows {
+        let [_, median, most] = spread(&row.leaderless).map(seconds);
+        let _ = writeln!(
+            text,
+            "{label:<24} {:>6} {:>9} {median:>12} {most:>8} {:>8} {:>8}",
+            row.faults, row.takeovers, row.writes, row.overlaps
+        );
+    }
+    let Report { writes, takeovers, unknown, run_out, not_held, .. } = report;
+    let (terms, overlaps) = (report.verdict.terms.len(), report.overlaps());
+    let Counts { rejected, cut_off, failed, .. } = counts;
+    let _ = write!(
+        text,
+        "leaderless: median and most of each fault's longest time in which no candidate's write took effect\n\
+         {writes} writes, {overlaps} of them by a candidate that another had replaced; {terms} terms, {takeovers} takeovers\n\
+         {not_held} writes by the last holder after a theft, a deletion or its release; {run_out} after its lease had run out\n\
+         {unknown} writes of unknown outcome by a candidate that another had replaced\n\
+         the candidates count {rejected} writes rejected, {cut_off} cut off, {failed} failed\n\
+         timeline: {}\n\
+         again: tests/apiserver/assets.sh cargo test --release --test chaos -- {}\n",
+        journal.path.display(),
+        again(options, seed),
+    );
+    text
+}
+
+/// The options that play the same script.
+pub fn again(options: &Faults, seed: u64) -> String {
+    let Faults { faults, candidates, kinds, holder_only, .. } = options;
+    let mut text = format!("faults --faults {faults} --seed {seed} --candidates {}", candidates.candidates);
+    let _ = write!(text, " --timing {} --elector {}", candidates.timing, candidates.elector);
+    if !kinds.is_empty() {
+        let names: Vec<_> = kinds.iter().map(ToString::to_string).collect();
+        let _ = write!(text, " --kinds {}", names.join(","));
+    }
+    if *holder_only {
+        text += " --holder-only";
+    }
+    text
+}
+
+/// Least, median and most; zero when there is nothing.
+pub fn spread(times: &[Duration]) -> [Duration; 3] {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let at = |place: usize| times.get(place).copied().unwrap_or_default();
+    [at(0), at(times.len() / 2), at(times.len().saturating_sub(1))]
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
