@@ -109,5 +109,6 @@ pub struct Candidate {
 /// test target.
 pub fn is_command(argument: &str) -> bool {
     let names = <Options as clap::CommandFactory>::command();
-    matches!(argument, "help" | "--help" | "-h") || names.get_subcommands().any(|it| it.get_name() == argument)
+    matches!(argument, "help" | "--help" | "-h")
+        || names.get_subcommands().any(|it| it.get_name() == argument)
 }

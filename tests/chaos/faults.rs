@@ -34,8 +34,11 @@ pub async fn play(stage: &Stage, plan: &[Step]) -> (Vec<Played>, Result<(), Fail
             let over = Instant::now();
             stage.journal.note("over", json!({ "number": number }));
             let leader = stage.settled(over).await;
-            let leader = leader.map_err(|error| format!("after fault {number}, {}: {error}", step.label()))?;
-            stage.journal.note("settled", json!({ "number": number, "leader": stage.roster.identity(leader) }));
+            let leader =
+                leader.map_err(|error| format!("after fault {number}, {}: {error}", step.label()))?;
+            stage
+                .journal
+                .note("settled", json!({ "number": number, "leader": stage.roster.identity(leader) }));
         }
         Ok(())
     }

@@ -130,7 +130,13 @@ impl Author<'_> {
             Kind::Delete | Kind::Restart => Duration::ZERO,
             _ => self.share(25..=150),
         };
-        Fault { kind, target, after: Duration::ZERO, length, delay: Duration::from_millis(self.rng.u64(20..=400)) }
+        Fault {
+            kind,
+            target,
+            after: Duration::ZERO,
+            length,
+            delay: Duration::from_millis(self.rng.u64(20..=400)),
+        }
     }
 
     /// A time between these hundredths of the lease.
@@ -143,7 +149,8 @@ impl Author<'_> {
 impl Kind {
     /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else.
     fn goes_with(self, other: Self) -> bool {
-        let on_line = |it| matches!(it, Self::Cut | Self::HoldUp | Self::HoldDown | Self::Blackhole | Self::Delay);
+        let on_line =
+            |it| matches!(it, Self::Cut | Self::HoldUp | Self::HoldDown | Self::Blackhole | Self::Delay);
         on_line(self) != on_line(other)
     }
 }

@@ -24,7 +24,10 @@ pub enum Mode {
     Cut,
     /// Bytes wait until the line is open again, then they are delivered, as TCP does after a partition: also those of a
     /// client that has hung up meanwhile.
-    Hold { up: bool, down: bool },
+    Hold {
+        up: bool,
+        down: bool,
+    },
     /// Each chunk waits this long.
     Delay(Duration),
 }

@@ -10,7 +10,11 @@
 //! - A write that was answered with 5xx, because its client had hung up for one, counts as not done. How many of these
 //!   would be overlaps is told apart.
 
-use crate::{Failure, faults::Played, journal::{Journal, micros_at}};
+use crate::{
+    Failure,
+    faults::Played,
+    journal::{Journal, micros_at},
+};
 use kube_leader_gate::testing::{Judge, Moment, StrayKind, Verdict, WriteRecord};
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};

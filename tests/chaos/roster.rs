@@ -1,6 +1,8 @@
 //! The candidates' processes.
 
-use crate::{Failure, apiserver::Cluster, apiserver::Guarded, elector::Recipe, journal::Journal, proxy::Proxy};
+use crate::{
+    Failure, apiserver::Cluster, apiserver::Guarded, elector::Recipe, journal::Journal, proxy::Proxy,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{

@@ -7,7 +7,6 @@ use crate::{
     elector::Pace,
     faults,
     journal::Journal,
-    report::Report,
     stage::Stage,
     table::spread,
 };
@@ -36,9 +35,9 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
             .map_err(|error| format!("round {round}: {error}"))?;
     }
     // Stopping the candidates hands the lease over as well.
-    let rounds = stage.case(&stage.seen().log).judge.verdict(&stage.seen().log);
+    let rounds = stage.verdict();
     let failures = stage.roster.stop_all(stage.stop_bound()).await;
-    let report = Report::new(&stage.case(&stage.seen().log), &[])?;
+    let report = stage.report(&[])?;
     report.note(&stage.journal);
 
     let gaps = end.gaps(&rounds);
@@ -90,7 +89,9 @@ impl End {
     fn measure(self) -> &'static str {
         match self {
             Self::Stop => "graceful handover, from the release to the acquisition",
-            Self::Kill => "crash takeover, from the lease's end (the last renewal's answer and its duration) to the acquisition",
+            Self::Kill => {
+                "crash takeover, from the lease's end (the last renewal's answer and its duration) to the acquisition"
+            }
         }
     }
 

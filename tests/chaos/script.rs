@@ -8,7 +8,6 @@ use crate::{
     faults,
     journal::Journal,
     plan::{Frame, Kind, plan},
-    report::Report,
     stage::Stage,
     table,
 };
@@ -54,7 +53,7 @@ pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failur
     let (played, outcome) = faults::play(&stage, &plan).await;
     let mut failures: Vec<Failure> = outcome.err().into_iter().collect();
     failures.extend(stage.roster.stop_all(stage.stop_bound()).await);
-    match Report::new(&stage.case(&stage.seen().log), &played) {
+    match stage.report(&played) {
         Ok(report) => {
             report.note(&stage.journal);
             print!("{}", table::table(options, seed, &report, stage.roster.counts(), &stage.journal));

@@ -5,8 +5,9 @@ use crate::{
     apiserver::{Assets, Audit, AuditEvent, Cluster},
     args::Candidates,
     elector::Pace,
+    faults::Played,
     journal::Journal,
-    report::Case,
+    report::{Case, Report},
     roster::Roster,
 };
 use k8s_openapi::{
@@ -18,7 +19,7 @@ use kube_client::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use kube_leader_gate::testing::{Judge, Moment, WriteRecord};
+use kube_leader_gate::testing::{Judge, Moment, Verdict, WriteRecord};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -69,7 +70,9 @@ impl Stage {
         let namespace = cluster.namespace().await;
         let client = cluster.client("admin");
         let object = serde_json::from_value(json!({ "metadata": { "name": NAME } }))?;
-        Api::<ConfigMap>::namespaced(client.clone(), &namespace).create(&PostParams::default(), &object).await?;
+        Api::<ConfigMap>::namespaced(client.clone(), &namespace)
+            .create(&PostParams::default(), &object)
+            .await?;
         let lease = format!("{namespace}/{NAME}");
         let recipe = candidates.elector.recipe(lease, candidates.timing.clone(), pace)?;
         let journal = Arc::new(journal);
@@ -83,10 +86,18 @@ impl Stage {
         Ok(stage)
     }
 
-    /// What this log is judged by.
-    pub fn case<'a>(&self, log: &'a [WriteRecord]) -> Case<'a> {
-        let candidates = self.roster.identities();
-        Case { judge: Judge::new(&self.namespace, NAME, &candidates), candidates, log }
+    /// What the judge says so far.
+    pub fn verdict(&self) -> Verdict {
+        self.judge().verdict(&self.seen().log)
+    }
+
+    pub fn report(&self, played: &[Played]) -> Result<Report, Failure> {
+        let (judge, candidates) = (self.judge(), self.roster.identities());
+        Report::new(&Case { judge, candidates, log: &self.seen().log }, played)
+    }
+
+    fn judge(&self) -> Judge {
+        Judge::new(&self.namespace, NAME, self.roster.identities())
     }
 
     /// What the audit log says now.
@@ -159,10 +170,8 @@ impl Stage {
     }
 
     pub async fn delete_lease(&self) -> Result<(), Failure> {
-        self.insist(|leases| async move {
-            leases.delete(NAME, &DeleteParams::default()).await.map(drop)
-        })
-        .await
+        self.insist(|leases| async move { leases.delete(NAME, &DeleteParams::default()).await.map(drop) })
+            .await
     }
 
     /// Tries until it is done: the server may be frozen, or have just come back.

@@ -38,7 +38,10 @@ pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failur
         let role = if identity == stage.roster.identity(leader) { "leader" } else { "follower" };
         let own = counts.iter().filter(|((user, _), _)| *user == identity);
         let own: Vec<_> = own.map(|((_, verb), count)| format!("{count} {verb}")).collect();
-        println!("  {identity} ({role}): {}", if own.is_empty() { "none".to_owned() } else { own.join(", ") });
+        println!(
+            "  {identity} ({role}): {}",
+            if own.is_empty() { "none".to_owned() } else { own.join(", ") }
+        );
     }
     stage.roster.stop_all(stage.stop_bound()).await.into_iter().next().map_or(Ok(()), Err)
 }
