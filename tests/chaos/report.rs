@@ -1,7 +1,7 @@
 //! What the audit log says to it. Nothing here comes from a candidate, but the counts that are named as such.
 //!
-//! - A fault's **leaderless time** is the longest time in which no candidate's write took effect, of those that ended
-//!   between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
+//! - A fault's **leaderless time** is the longest time in which no write took effect, but for overlapping ones, of those
+//!   that ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
 //!   acquisition, the new leader's first write. All candidates write all the time; without a fault it is milliseconds.
 //! - An **overlap** is the [`Judge`]'s: a write that arrived after another candidate's acquisition had taken effect.
 //! - When the API server is killed, effects of its last moment may miss their line. An acquisition among them is then
@@ -16,8 +16,9 @@ use crate::{
     journal::{Journal, micros_at},
 };
 use kube_leader_gate::testing::{Judge, Moment, StrayKind, Verdict, WriteRecord};
+use serde::Serialize;
 use serde_json::json;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::HashSet, time::Duration};
 use tokio::time::Instant;
 
 /// From this status on a write may have taken effect all the same.
@@ -33,8 +34,8 @@ pub struct Case<'a> {
 
 #[derive(Debug)]
 pub struct Report {
-    /// By fault kind.
-    pub rows: BTreeMap<String, Row>,
+    /// Fault by fault.
+    pub faults: Vec<Measured>,
     /// Writes by candidates that took effect.
     pub writes: u64,
     /// Terms of another candidate than the one before.
@@ -48,11 +49,13 @@ pub struct Report {
     pub verdict: Verdict,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Row {
-    pub faults: usize,
+/// What came of one fault, up to the next one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    pub label: String,
     pub takeovers: usize,
-    pub leaderless: Vec<Duration>,
+    /// None when nothing was written.
+    pub leaderless: Option<Duration>,
     pub writes: usize,
     pub overlaps: usize,
 }
@@ -64,7 +67,7 @@ impl Report {
         let verdict = case.judge.verdict(case.log);
         let stray = |kind: &StrayKind| verdict.strays.iter().filter(|it| it.kind == *kind).count();
         Ok(Self {
-            rows: case.rows(played, &verdict),
+            faults: case.measure(played, &verdict),
             writes: verdict.admitted.values().sum(),
             takeovers: case.takeovers(&verdict).len(),
             unknown: case.unknown(),
@@ -78,8 +81,11 @@ impl Report {
         self.verdict.overlaps().count()
     }
 
-    /// Notes the terms, and the writes that should not be.
+    /// Notes what came of each fault, the terms, and the writes that should not be.
     pub fn note(&self, journal: &Journal) {
+        for (number, measured) in self.faults.iter().enumerate() {
+            journal.note("measured", json!({ "number": number, "fault": measured }));
+        }
         for term in &self.verdict.terms {
             let ended = term.ended.map(|(moment, how)| (micros_at(moment.at), format!("{how:?}")));
             journal.write(&json!({
@@ -97,31 +103,34 @@ impl Report {
 }
 
 impl Case<'_> {
-    fn rows(&self, played: &[Played], verdict: &Verdict) -> BTreeMap<String, Row> {
-        let effects = self.effects();
+    fn measure(&self, played: &[Played], verdict: &Verdict) -> Vec<Measured> {
+        let effects = self.effects(verdict);
         let takeovers = self.takeovers(verdict);
-        let mut rows = BTreeMap::<String, Row>::new();
-        for (number, fault) in played.iter().enumerate() {
-            let end = played.get(number + 1).map(|next| next.begun);
+        let ends = played.iter().skip(1).map(|next| Some(next.begun)).chain([None]);
+        let measure = |(fault, end): (&Played, Option<Instant>)| {
             let within = |at: Instant| at >= fault.begun && end.is_none_or(|end| at < end);
-            let row = rows.entry(fault.label.clone()).or_default();
-            row.faults += 1;
-            row.takeovers += takeovers.iter().filter(|at| within(**at)).count();
-            row.overlaps += verdict.overlaps().filter(|it| within(it.received.at)).count();
-            // From the last effect before the fault on.
             let first = effects.partition_point(|at| *at < fault.begun);
             let last = end.map_or(effects.len(), |end| effects.partition_point(|at| *at < end));
-            row.writes += last - first;
+            // The time that ends with the first of them began before the fault.
             let pairs = effects[first.saturating_sub(1)..last].windows(2);
-            row.leaderless.extend(pairs.map(|pair| pair[1] - pair[0]).max());
-        }
-        rows
+            Measured {
+                label: fault.label.clone(),
+                takeovers: takeovers.iter().filter(|at| within(**at)).count(),
+                leaderless: pairs.map(|pair| pair[1] - pair[0]).max(),
+                writes: last - first,
+                overlaps: verdict.overlaps().filter(|it| within(it.received.at)).count(),
+            }
+        };
+        played.iter().zip(ends).map(measure).collect()
     }
 
-    /// When the candidates' writes took effect.
-    fn effects(&self) -> Vec<Instant> {
-        let own = |it: &&WriteRecord| it.resource != "leases" && self.is_candidate(&it.user);
-        let effects = self.log.iter().filter(own).filter(|it| it.took_effect());
+    /// When the candidates' writes took effect, but for those that overlap: they make nobody a leader.
+    fn effects(&self, verdict: &Verdict) -> Vec<Instant> {
+        let overlaps: HashSet<_> = verdict.overlaps().map(|it| (it.received.order, &it.user)).collect();
+        let own =
+            |it: &&WriteRecord| it.resource != "leases" && self.is_candidate(&it.user) && it.took_effect();
+        let effects = self.log.iter().filter(own);
+        let effects = effects.filter(|it| !overlaps.contains(&(it.received.order, &it.user)));
         let mut effects: Vec<_> = effects.filter_map(|it| Some(it.completed?.at)).collect();
         effects.sort_unstable();
         effects

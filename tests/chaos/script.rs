@@ -51,6 +51,7 @@ pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failur
     journal.note("script", json!({ "options": table::again(options, seed) }));
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
     let (played, outcome) = faults::play(&stage, &plan).await;
+    stage.mend();
     let mut failures: Vec<Failure> = outcome.err().into_iter().collect();
     failures.extend(stage.roster.stop_all(stage.stop_bound()).await);
     match stage.report(&played) {

@@ -7,6 +7,7 @@ use crate::{
     elector::Pace,
     faults::Played,
     journal::Journal,
+    proxy::Mode,
     report::{Case, Report},
     roster::Roster,
 };
@@ -20,6 +21,7 @@ use kube_client::{
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use kube_leader_gate::testing::{Judge, Moment, Verdict, WriteRecord};
+use rustix::process::Signal;
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -172,6 +174,15 @@ impl Stage {
     pub async fn delete_lease(&self) -> Result<(), Failure> {
         self.insist(|leases| async move { leases.delete(NAME, &DeleteParams::default()).await.map(drop) })
             .await
+    }
+
+    /// Ends whatever a fault that failed has left behind.
+    pub fn mend(&self) {
+        self.cluster.thaw();
+        for seat in 0..self.roster.len() {
+            self.roster.line(seat).set(Mode::Open);
+            self.roster.signal(seat, Signal::CONT);
+        }
     }
 
     /// Tries until it is done: the server may be frozen, or have just come back.

@@ -1,7 +1,12 @@
 //! What is printed.
 
-use crate::{args::Faults, journal::Journal, report::Report, roster::Counts};
-use std::{fmt::Write, time::Duration};
+use crate::{
+    args::Faults,
+    journal::Journal,
+    report::{Measured, Report},
+    roster::Counts,
+};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 /// A table by fault kind, and what the run was in all.
 pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journal: &Journal) -> String {
@@ -9,12 +14,21 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
         "{:<24} {:>6} {:>9} {:>12} {:>8} {:>8} {:>8}\n",
         "fault", "faults", "takeovers", "leaderless", "most", "writes", "overlaps"
     );
-    for (label, row) in &report.rows {
-        let [_, median, most] = spread(&row.leaderless).map(seconds);
+    let mut rows = BTreeMap::<&str, Vec<&Measured>>::new();
+    for measured in &report.faults {
+        rows.entry(&measured.label).or_default().push(measured);
+    }
+    for (label, faults) in rows {
+        let sum = |count: fn(&Measured) -> usize| faults.iter().copied().map(count).sum::<usize>();
+        let leaderless: Vec<_> = faults.iter().filter_map(|it| it.leaderless).collect();
+        let [_, median, most] = spread(&leaderless).map(seconds);
         let _ = writeln!(
             text,
             "{label:<24} {:>6} {:>9} {median:>12} {most:>8} {:>8} {:>8}",
-            row.faults, row.takeovers, row.writes, row.overlaps
+            faults.len(),
+            sum(|it| it.takeovers),
+            sum(|it| it.writes + it.overlaps),
+            sum(|it| it.overlaps),
         );
     }
     let Report { writes, takeovers, unknown, run_out, not_held, .. } = report;
@@ -22,7 +36,7 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
     let Counts { rejected, cut_off, failed, .. } = counts;
     let _ = write!(
         text,
-        "leaderless: median and most of each fault's longest time in which no candidate's write took effect\n\
+        "leaderless: median and most of each fault's longest time in which no write took effect, overlapping ones aside\n\
          {writes} writes, {overlaps} of them by a candidate that another had replaced; {terms} terms, {takeovers} takeovers\n\
          {not_held} writes by the last holder after a theft, a deletion or its release; {run_out} after its lease had run out\n\
          {unknown} writes of unknown outcome by a candidate that another had replaced\n\
