@@ -73,9 +73,9 @@ async fn act(stage: &Stage, fault: &Fault, seat: usize) -> Result<(), Failure> {
             Ok(())
         }
         Kind::Cut => disturb(stage, seat, Mode::Cut, fault.length).await,
-        Kind::HoldUp => disturb(stage, seat, Mode::Hold { up: true, down: false }, fault.length).await,
-        Kind::HoldDown => disturb(stage, seat, Mode::Hold { up: false, down: true }, fault.length).await,
-        Kind::Blackhole => disturb(stage, seat, Mode::Hold { up: true, down: true }, fault.length).await,
+        Kind::Blackhole => disturb(stage, seat, Mode::Blackhole, fault.length).await,
+        Kind::HoldUp | Kind::Late => disturb(stage, seat, Mode::HoldUp, fault.length).await,
+        Kind::HoldDown => disturb(stage, seat, Mode::HoldDown, fault.length).await,
         Kind::Delay => disturb(stage, seat, Mode::Delay(fault.delay), fault.length).await,
         Kind::Steal => stage.steal(fault.length).await,
         Kind::Delete => stage.delete_lease().await,

@@ -3,6 +3,7 @@
 
 use clap::ValueEnum;
 use fastrand::Rng;
+use kube_leader_gate::LeaseTiming;
 use serde::Serialize;
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
@@ -18,12 +19,12 @@ pub enum Kind {
     Stop,
     /// The line resets every connection.
     Cut,
-    /// The line holds back what the candidate sends, and delivers it later.
+    /// The line is silent, and what was sent is lost.
+    Blackhole,
+    /// The line holds back what the candidate sends, and delivers it before anybody else can have taken the lease.
     HoldUp,
     /// The line holds back what the server answers, and delivers it later.
     HoldDown,
-    /// The line holds back both.
-    Blackhole,
     /// The line is slow.
     Delay,
     /// An outsider writes itself into the lease, for a short time.
@@ -34,6 +35,8 @@ pub enum Kind {
     Restart,
     /// The API server is frozen.
     FreezeServer,
+    /// As hold-up, but what was on its way arrives after the lease has run out. No gate can call it back; only if asked for.
+    Late,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -73,7 +76,7 @@ pub struct Frame<'a> {
     pub steps: usize,
     pub kinds: &'a [Kind],
     pub candidates: usize,
-    pub lease: Duration,
+    pub timing: LeaseTiming,
     pub holder_only: bool,
 }
 
@@ -121,13 +124,18 @@ impl Author<'_> {
             _ if spared => Target::Holder,
             _ => Target::Follower(rank),
         };
+        let timing = self.frame.timing;
+        let lease = timing.lease_duration();
         let length = match kind {
             // With a lease of 6 s: 5 to 11 s.
             Kind::Freeze => self.share(83..=183),
             Kind::Kill => self.share(10..=150),
             Kind::Stop => self.share(0..=50),
-            Kind::Steal => Duration::from_secs(self.rng.u64(1..=(self.frame.lease.as_secs() / 2).max(1))),
+            Kind::Steal => Duration::from_secs(self.rng.u64(1..=(lease.as_secs() / 2).max(1))),
             Kind::Delete | Kind::Restart => Duration::ZERO,
+            // The last renewal was a retry period ago at the most.
+            Kind::HoldUp => self.share(25..=90).mul_f64(1.0 - timing.retry_period().div_duration_f64(lease)),
+            Kind::Late => self.share(105..=150),
             _ => self.share(25..=150),
         };
         Fault {
@@ -142,16 +150,24 @@ impl Author<'_> {
     /// A time between these hundredths of the lease.
     fn share(&mut self, percent: RangeInclusive<u32>) -> Duration {
         let millis = self.rng.u32(percent.start() * 10..=percent.end() * 10);
-        self.frame.lease * millis / 1000
+        self.frame.timing.lease_duration() * millis / 1000
     }
 }
 
 impl Kind {
-    /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else.
+    /// All under which nobody but the holder may write.
+    pub fn all() -> Vec<Self> {
+        Self::value_variants().iter().copied().filter(|it| *it != Self::Late).collect()
+    }
+
+    /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else. But for
+    /// a theft, which is not waited for: a holder that cannot hear of it does not know.
     fn goes_with(self, other: Self) -> bool {
-        let on_line =
-            |it| matches!(it, Self::Cut | Self::HoldUp | Self::HoldDown | Self::Blackhole | Self::Delay);
-        on_line(self) != on_line(other)
+        let on_line = |it| {
+            use Kind::{Blackhole, Cut, Delay, HoldDown, HoldUp, Late};
+            matches!(it, Cut | Blackhole | HoldUp | HoldDown | Delay | Late)
+        };
+        self != Self::Steal && other != Self::Steal && on_line(self) != on_line(other)
     }
 }
 

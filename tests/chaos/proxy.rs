@@ -22,12 +22,13 @@ pub enum Mode {
     Open,
     /// Connections are reset, new ones too.
     Cut,
-    /// Bytes wait until the line is open again, then they are delivered, as TCP does after a partition: also those of a
-    /// client that has hung up meanwhile.
-    Hold {
-        up: bool,
-        down: bool,
-    },
+    /// Nothing is heard of either side. What was sent is lost, and connections are reset when it is over.
+    Blackhole,
+    /// What the candidate sends waits until this is over and is then delivered, as TCP does after a partition: also what a
+    /// client that has hung up meanwhile had sent.
+    HoldUp,
+    /// The same with what the server answers.
+    HoldDown,
     /// Each chunk waits this long.
     Delay(Duration),
 }
@@ -81,26 +82,33 @@ async fn accept(listener: TcpListener, target: SocketAddr, modes: watch::Receive
     }
 }
 
-async fn connection(near: TcpStream, target: SocketAddr, mut modes: watch::Receiver<Mode>) {
-    // Whenever both halves are dropped early, it is by a reset.
+async fn connection(near: TcpStream, target: SocketAddr, modes: watch::Receiver<Mode>) {
+    // It is dropped before its end by a reset alone.
     let _ = near.set_zero_linger();
-    let carried = {
-        let modes = modes.clone();
-        async move {
-            let far = TcpStream::connect(target).await?;
-            near.set_nodelay(true)?;
-            far.set_nodelay(true)?;
-            let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
-            tokio::try_join!(
-                carry(near_read, far_write, Way::Up, modes.clone()),
-                carry(far_read, near_write, Way::Down, modes),
-            )
-        }
-    };
     tokio::select! {
-        _ = carried => {}
-        _ = modes.wait_for(|mode| *mode == Mode::Cut) => {}
+        // First, so that nothing that is lost is carried after all.
+        biased;
+        () = broken(modes.clone()) => {}
+        _ = joined(near, target, modes) => {}
     }
+}
+
+/// Waits until the line breaks connections.
+async fn broken(mut modes: watch::Receiver<Mode>) {
+    let broken = modes.wait_for(|mode| matches!(mode, Mode::Cut | Mode::Blackhole)).await.is_ok();
+    if broken {
+        let _ = modes.wait_for(|mode| *mode != Mode::Blackhole).await;
+    }
+}
+
+async fn joined(near: TcpStream, target: SocketAddr, modes: watch::Receiver<Mode>) -> io::Result<()> {
+    let far = TcpStream::connect(target).await?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    let up = carry(near_read, far_write, Way::Up, modes.clone());
+    let down = carry(far_read, near_write, Way::Down, modes);
+    tokio::try_join!(up, down).map(drop)
 }
 
 /// Carries one direction to its end. What waits is one chunk; the rest stays with the sender.
@@ -127,6 +135,11 @@ async fn carry(
 
 impl Mode {
     fn holds(self, way: Way) -> bool {
-        matches!(self, Self::Hold { up, down } if if way == Way::Up { up } else { down })
+        match self {
+            Self::HoldUp => way == Way::Up,
+            Self::HoldDown => way == Way::Down,
+            Self::Blackhole => true,
+            Self::Open | Self::Cut | Self::Delay(_) => false,
+        }
     }
 }

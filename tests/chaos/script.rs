@@ -11,7 +11,6 @@ use crate::{
     stage::Stage,
     table,
 };
-use clap::ValueEnum;
 use serde_json::json;
 use std::time::Duration;
 
@@ -37,13 +36,13 @@ pub fn short() -> Faults {
 pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let Candidates { candidates, timing, elector } = &options.candidates;
-    let kinds = if options.kinds.is_empty() { Kind::value_variants() } else { &options.kinds };
+    let kinds = if options.kinds.is_empty() { Kind::all() } else { options.kinds.clone() };
     let plan = plan(&Frame {
         seed,
         steps: options.faults,
-        kinds,
+        kinds: &kinds,
         candidates: (*candidates).into(),
-        lease: timing.lease.lease_duration(),
+        timing: timing.lease,
         holder_only: options.holder_only,
     });
     println!("{}", table::again(options, seed));
