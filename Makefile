@@ -1,13 +1,18 @@
-# make test: every test there is. make check: what CI judges. Both need cargo alone.
-.PHONY: test check fmt clippy features docs package deny bench demo chaos
+# make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
+# server.
+.PHONY: test assets check fmt clippy features docs package deny bench demo chaos
 
 # The word's model check builds with other flags, so in a folder of its own.
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
 
 test:
-	cargo test --all-features
+	tests/apiserver/assets.sh cargo test --all-features
 	cargo test --no-default-features --features test-util
 	$(LOOM) loom
+
+# Builds the real API server, and what talks with it, into a cache outside this clone.
+assets:
+	tests/apiserver/assets.sh true
 
 check: fmt clippy test features docs package deny
 

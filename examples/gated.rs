@@ -6,7 +6,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config,
     api::{Patch, PatchParams},
-    client::ClientBuilder,
 };
 use kube_leader_gate::{Election, GateError, Leader};
 use serde_json::json;
@@ -17,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
     let config = Config::infer().await?;
     let election = Election::builder(&config.default_namespace, "gated-example").build(&config)?;
-    let client = ClientBuilder::try_from(config)?.with_layer(&election.layer()).build();
+    let client = election.client(config)?;
     let leader = election.leader();
 
     // The workload ends on a signal; then the gate closes, its last writes finish, and the lease is released.

@@ -6,7 +6,7 @@ use crate::{
     stage::Role,
     workload::{self, Counters, Counts},
 };
-use kube_client::{Api, client::ClientBuilder};
+use kube_client::Api;
 use kube_leader_gate::{Election, Identity, Leader, leadership::Term};
 use std::{
     sync::{
@@ -196,7 +196,7 @@ fn start(
         .identity(Identity::new(role.name)?)
         .timing(role.timing)
         .build(&role.config)?;
-    let client = ClientBuilder::try_from(role.config)?.with_layer(&election.layer()).build();
+    let client = election.client(role.config)?;
     let api = Api::namespaced(client, &role.namespace);
     let leader = election.leader();
     let program = async move {

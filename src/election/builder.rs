@@ -1,6 +1,7 @@
 //! What a program builds.
 
 use super::{
+    connections::Connections,
     leader::{Candidate, Leader},
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
@@ -11,7 +12,7 @@ use crate::{
     lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeaseTiming, Lock},
     policy::{InvalidRule, Policy},
 };
-use kube_client::{Client, Config};
+use kube_client::{Client, Config, client::ClientBuilder};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 
@@ -21,7 +22,7 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 /// An election that has not begun.
 ///
 /// ```no_run
-/// use kube_client::{Client, Config, client::ClientBuilder};
+/// use kube_client::{Client, Config};
 /// use kube_leader_gate::{Election, Identity, LeaseTiming};
 ///
 /// # async fn controllers(_: Client) {}
@@ -31,15 +32,14 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 ///     .identity(Identity::infer()?)
 ///     .timing(LeaseTiming::fast())
 ///     .build(&config)?;
-/// let client = ClientBuilder::try_from(config)?.with_layer(&election.layer()).build();
+/// let client = election.client(config)?;
 /// election.run(controllers(client)).await?;
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Take the [`layer`](Self::layer) for the workload's client and the
-/// [`leader`](Self::leader) handle, then [`run`](Self::run) it. Until then, and ever after it has ended, the gate is
-/// closed.
+/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it.
+/// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
     pub(super) lock: L,
@@ -94,15 +94,37 @@ impl Election {
 }
 
 impl<L> Election<L> {
-    /// The gate, for the workload's own client:
-    /// `ClientBuilder::try_from(config)?.with_layer(&election.layer()).build()`.
+    /// A client for the workload: kube's own stack for `config`, behind the [gate](Self::layer), over
+    /// [connections](Self::connections) that end with a lost term.
+    ///
+    /// With layers of your own between:
+    /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
+    ///
+    /// # Errors
+    /// [`BuildError::Client`] when no client can be made from `config`.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as every kube client does.
+    pub fn client(&self, config: Config) -> Result<Client, BuildError> {
+        let builder = ClientBuilder::try_from((config, self.connections())).map_err(BuildError::Client)?;
+        Ok(builder.with_layer(&self.layer()).build())
+    }
+
+    /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        Connections::new(self.leadership.clone())
+    }
+
+    /// The gate, as a layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
         WriteGateLayer::new(self.leadership.clone()).with_policy(self.policy.clone())
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
-    /// behind the gate.
+    /// behind the gate. Its connections are its own: what they have been given they may send after a freeze, unlike
+    /// those of [`client`](Self::client).
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.

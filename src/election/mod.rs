@@ -6,6 +6,7 @@
 
 mod builder;
 mod candidacy;
+mod connections;
 mod elector;
 mod leader;
 mod observer;
@@ -15,6 +16,7 @@ mod wrapped;
 
 pub use self::{
     builder::{BuildError, Election, ElectionBuilder},
+    connections::Connections,
     leader::{Leader, Unhealthy},
     running::{ElectionEnded, Running, Stopped},
 };

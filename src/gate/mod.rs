@@ -15,8 +15,8 @@
 //!
 //! # What the gate cannot do
 //! - What has left the process cannot be called back, and "left" begins where the inner service hands a request to a task
-//!   of its own: hyper's connection task may write out, on waking from a freeze, what it was given before. Only the API
-//!   server can refuse that.
+//!   of its own: hyper's connection task may write out, on waking from a freeze, what it was given before. The connections
+//!   of an `Election`'s client look again before they send. What is left then only the API server can refuse.
 //! - The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
 //!   was upgraded while leading (exec, port forwarding) stays open after a loss.
 //! - A rejected write leaves reserved what `poll_ready` had reserved of the inner service, until the next call or the drop

@@ -37,10 +37,7 @@ impl Admission {
     /// been lost since, how the last of them was.
     #[must_use]
     pub fn loss(&self) -> Loss {
-        let state = self.inner.state.borrow();
-        // A deadline that nobody has acted upon yet is the only end without a record.
-        let unnoticed = state.term.is_some() && self.inner.word.current_grant() == self.grant;
-        state.lost.filter(|_| !unnoticed).unwrap_or(Loss::Expired)
+        self.inner.loss_of(self.grant)
     }
 }
 

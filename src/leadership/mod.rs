@@ -34,6 +34,8 @@
 mod admission;
 mod clock;
 mod grant;
+#[cfg(feature = "election")]
+mod lapse;
 mod sync;
 mod term;
 mod word;
@@ -44,6 +46,9 @@ pub use self::{
     grant::{Grant, TooLate},
     term::{Changes, LeadershipState, Loss, Term},
 };
+
+#[cfg(feature = "election")]
+pub(crate) use self::lapse::Lapse;
 
 use self::word::Word;
 use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
@@ -274,6 +279,21 @@ impl Leadership {
 impl Inner {
     fn now(&self) -> u64 {
         self.clock.now().as_nanos()
+    }
+
+    /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.
+    fn loss_of(&self, grant: u64) -> Loss {
+        let state = self.state.borrow();
+        // A deadline that nobody has acted upon yet is the only end without a record.
+        let unnoticed = state.term.is_some() && self.word.current_grant() == grant;
+        state.lost.filter(|_| !unnoticed).unwrap_or(Loss::Expired)
+    }
+
+    /// The number of the last grant that has ended.
+    #[cfg(feature = "election")]
+    fn last_ended(&self) -> u64 {
+        let current = self.word.current_grant();
+        if self.word.is_valid(current, || self.now()) { current - 1 } else { current }
     }
 
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.

@@ -35,8 +35,8 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 pub struct Faults {
     /// How many.
-    #[arg(long, default_value_t = 100)]
-    pub faults: usize,
+    #[arg(long = "faults", value_name = "N", default_value_t = 100)]
+    pub count: usize,
     /// Says which fault comes when, to whom and for how long; random if not given.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -55,8 +55,9 @@ pub struct Faults {
 
 #[derive(Clone, Debug, Args)]
 pub struct Rounds {
-    #[arg(long, default_value_t = 30)]
-    pub rounds: usize,
+    /// How many.
+    #[arg(long = "rounds", value_name = "N", default_value_t = 30)]
+    pub count: usize,
     #[command(flatten)]
     pub candidates: Candidates,
     /// The file of everything that happened, as JSON lines; target/chaos/... if not given.
@@ -77,8 +78,8 @@ pub struct Steady {
 #[derive(Clone, Debug, Args)]
 pub struct Candidates {
     /// How many.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=5))]
-    pub candidates: u8,
+    #[arg(long = "candidates", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=5))]
+    pub count: u8,
     /// Lease duration, renew deadline and retry period in seconds.
     #[arg(long, default_value = "6/4/1")]
     pub timing: Timing,

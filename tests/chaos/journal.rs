@@ -18,14 +18,13 @@ pub struct Journal {
 
 impl Journal {
     pub fn create(path: Option<&Path>, name: &str) -> io::Result<Self> {
-        let path = match path {
-            Some(path) => path.to_owned(),
-            None => {
-                // Beside the one folder below the target folder that cargo tells of.
-                let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("chaos");
-                fs::create_dir_all(&folder)?;
-                folder.join(format!("{name}-{}.jsonl", std::process::id()))
-            }
+        let path = if let Some(path) = path {
+            path.to_owned()
+        } else {
+            // Beside the one folder below the target folder that cargo tells of.
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("chaos");
+            fs::create_dir_all(&folder)?;
+            folder.join(format!("{name}-{}.jsonl", std::process::id()))
         };
         let told = |error| io::Error::other(format!("{}: {error}", path.display()));
         let file = Mutex::new(File::create(&path).map_err(told)?);

@@ -54,18 +54,18 @@ impl Roster {
     /// Candidates that have not been started.
     pub async fn new(
         cluster: &Cluster,
-        count: usize,
+        size: usize,
         recipe: Recipe,
         journal: Arc<Journal>,
     ) -> Result<Self, Failure> {
-        let mut seats = Vec::with_capacity(count);
-        for number in 0..count {
+        let mut seats = Vec::with_capacity(size);
+        for number in 0..size {
             let identity = format!("candidate-{number}");
             let line = Proxy::to(cluster.addr()).await?;
             let kubeconfig = cluster.kubeconfig(&identity, &line.url());
             let stderr = cluster.folder().join(format!("{identity}.log"));
-            let (life, counts) = (Mutex::default(), Mutex::default());
-            seats.push(Seat { identity, line, kubeconfig, stderr, life, counts });
+            let counts = Mutex::default();
+            seats.push(Seat { identity, line, kubeconfig, stderr, life: Mutex::new(None), counts });
         }
         Ok(Self { seats, recipe, journal })
     }

@@ -26,10 +26,10 @@ pub enum End {
 }
 
 pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<(), Failure> {
-    let Candidates { timing, elector, candidates } = &options.candidates;
+    let Candidates { timing, elector, count } = &options.candidates;
     let journal = Journal::create(options.timeline.as_deref(), &format!("{}-{elector}", end.name()))?;
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
-    for round in 0..options.rounds {
+    for round in 0..options.count {
         play(&stage, end, timing.lease.retry_period())
             .await
             .map_err(|error| format!("round {round}: {error}"))?;
@@ -43,11 +43,11 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
     let gaps = end.gaps(&rounds);
     let [least, median, most] = spread(&gaps);
     println!(
-        "{} at {timing} s, {elector}, {candidates} candidates: {} of {} rounds, \
+        "{} at {timing} s, {elector}, {count} candidates: {} of {} rounds, \
          {least:.1?} / {median:.1?} / {most:.1?} (least, median, most); {} overlaps in {} writes\ntimeline: {}",
         end.measure(),
         gaps.len(),
-        options.rounds,
+        options.count,
         report.overlaps(),
         report.writes,
         stage.journal.path.display(),
@@ -55,7 +55,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
     if let Some(failure) = failures.into_iter().next() {
         return Err(failure);
     }
-    if gaps.len() != options.rounds {
+    if gaps.len() != options.count {
         return Err("a round came to another end than was meant: see the timeline".into());
     }
     if report.overlaps() > 0 {

@@ -19,10 +19,10 @@ const PACE: Pace = Pace { writers: 4, every: Duration::from_millis(20) };
 /// What `cargo test` plays: about half a minute.
 pub fn short() -> Faults {
     Faults {
-        faults: 6,
+        count: 6,
         seed: Some(1),
         candidates: Candidates {
-            candidates: 3,
+            count: 3,
             timing: "4/2.5/0.5".parse().expect("a timing"),
             elector: Elector::Gate,
         },
@@ -35,13 +35,13 @@ pub fn short() -> Faults {
 /// The error says what must not be: an overlap, an election that is stuck, a candidate that ended by itself.
 pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
-    let Candidates { candidates, timing, elector } = &options.candidates;
+    let Candidates { count, timing, elector } = &options.candidates;
     let kinds = if options.kinds.is_empty() { Kind::all() } else { options.kinds.clone() };
     let plan = plan(&Frame {
         seed,
-        steps: options.faults,
+        steps: options.count,
         kinds: &kinds,
-        candidates: (*candidates).into(),
+        candidates: (*count).into(),
         timing: timing.lease,
         holder_only: options.holder_only,
     });

@@ -78,7 +78,7 @@ impl Stage {
         let lease = format!("{namespace}/{NAME}");
         let recipe = candidates.elector.recipe(lease, candidates.timing.clone(), pace)?;
         let journal = Arc::new(journal);
-        let roster = Roster::new(&cluster, candidates.candidates.into(), recipe, journal.clone()).await?;
+        let roster = Roster::new(&cluster, candidates.count.into(), recipe, journal.clone()).await?;
         let seen = Mutex::new(Seen::new(cluster.audit()));
         let lease = candidates.timing.lease.lease_duration();
         let stage = Self { cluster, roster, journal, lease, namespace, client, seen };
@@ -193,10 +193,10 @@ impl Stage {
         let mut last = String::new();
         for _ in 0..30 {
             let leases = Api::namespaced(self.client.clone(), &self.namespace);
-            match timeout(Duration::from_secs(2), act(leases)).await {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(error)) => last = error.to_string(),
-                Err(_) => last = "no answer".to_owned(),
+            let answer = timeout(Duration::from_secs(2), act(leases)).await.map_err(Failure::from);
+            match answer.and_then(|it| it.map_err(Failure::from)) {
+                Ok(()) => return Ok(()),
+                Err(error) => last = error.to_string(),
             }
             sleep(LOOK).await;
         }

@@ -51,8 +51,8 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
 
 /// The options that play the same script.
 pub fn again(options: &Faults, seed: u64) -> String {
-    let Faults { faults, candidates, kinds, holder_only, .. } = options;
-    let mut text = format!("faults --faults {faults} --seed {seed} --candidates {}", candidates.candidates);
+    let Faults { count, candidates, kinds, holder_only, .. } = options;
+    let mut text = format!("faults --faults {count} --seed {seed} --candidates {}", candidates.count);
     let _ = write!(text, " --timing {} --elector {}", candidates.timing, candidates.elector);
     if !kinds.is_empty() {
         let names: Vec<_> = kinds.iter().map(ToString::to_string).collect();

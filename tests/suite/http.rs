@@ -2,7 +2,7 @@
 
 use crate::support::{is_not_leader, lease_writes, until, within, write};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_client::{Api, Client, Config, api::ListParams, client::ClientBuilder};
+use kube_client::{Api, Client, Config, api::ListParams};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
     election::Running,
@@ -29,7 +29,7 @@ fn timing() -> LeaseTiming {
 fn start(config: &Config, identity: &str) -> (Running, Client) {
     let builder = Election::builder("default", "operator").identity(Identity::new(identity).unwrap());
     let election = builder.timing(timing()).build(config).unwrap();
-    let client = ClientBuilder::try_from(config.clone()).unwrap().with_layer(&election.layer()).build();
+    let client = election.client(config.clone()).unwrap();
     (election.start(), client)
 }
 

@@ -6,6 +6,7 @@ mod adversity;
 mod ambiguity;
 mod bad_input;
 mod bent;
+mod connections;
 mod dead;
 mod election;
 mod http;

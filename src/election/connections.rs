@@ -1,0 +1,74 @@
+//! The tasks that send for a gated client.
+
+use crate::leadership::{Lapse, Leadership};
+use hyper::rt::Executor;
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::sync::futures::OwnedNotified;
+
+/// Runs the connections of a client, and ends them when a term is lost.
+///
+/// The gate hands an admitted write to hyper, which hands it to the task of a connection. When the process is frozen between
+/// the two, that task may be the first to run on waking, and nobody has told it yet that the term is over. Here it looks
+/// before each step (rule S2): after a loss it ends instead, and what it had been given is never sent.
+///
+/// So a lost term ends all connections of the client: a read under way fails, a watch begins anew. A release in good order
+/// ends none, since the writes have been drained before.
+///
+/// From [`Election::connections`](super::Election::connections), for a kube client:
+/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of whoever sends, and panics outside of
+/// one, as kube's own executor does.
+#[derive(Clone, Debug)]
+pub struct Connections {
+    leadership: Leadership,
+}
+
+impl Connections {
+    pub(super) fn new(leadership: Leadership) -> Self {
+        Self { leadership }
+    }
+}
+
+impl<F> Executor<F> for Connections
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    // A task lives as long as its connection, which hyper closes with the client.
+    fn execute(&self, connection: F) {
+        let lapse = Lapse::new(&self.leadership);
+        tokio::spawn(Connection { inner: connection, ended: lapse.ended(), lapse });
+    }
+}
+
+pin_project! {
+    struct Connection<F> {
+        #[pin]
+        inner: F,
+        #[pin]
+        ended: OwnedNotified,
+        lapse: Lapse,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Connection<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            if this.lapse.occurred() {
+                tracing::debug!("connection closed: a term was lost");
+                return Poll::Ready(());
+            }
+            if this.inner.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            ready!(this.ended.as_mut().poll(cx));
+            this.ended.set(this.lapse.ended());
+        }
+    }
+}

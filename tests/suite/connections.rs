@@ -1,0 +1,113 @@
+//! What hyper's connection tasks may still send when a term is over.
+
+use crate::support::{until, within};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config,
+    api::{ListParams, PostParams},
+    client::ClientBuilder,
+};
+use kube_leader_gate::{
+    Election, GateError, Identity, LeaseTiming,
+    election::Running,
+    testing::{ApiServer, Endpoint, Fault, ManualClock},
+};
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::task::yield_now;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Scene {
+    server: ApiServer,
+    endpoint: Endpoint,
+    clock: Arc<ManualClock>,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let server = ApiServer::new();
+        let endpoint = server.serve().await.unwrap();
+        Self { server, endpoint, clock: Arc::new(ManualClock::new()) }
+    }
+
+    /// A leader, and the client that `make` makes for its workload; a connection stands.
+    async fn leading(&self, make: impl Fn(&Election, Config) -> Client) -> (Running, Api<ConfigMap>) {
+        let election = Election::builder("default", "operator")
+            .identity(Identity::new("a").unwrap())
+            .timing(LeaseTiming::fast())
+            .clock(self.clock.clone())
+            .build(&self.endpoint.config("a"))
+            .unwrap();
+        let maps = Api::default_namespaced(make(&election, self.endpoint.config("a")));
+        let running = election.start();
+        within(PATIENCE, "it leads", running.leader().elected()).await;
+        maps.list(&ListParams::default()).await.unwrap();
+        (running, maps)
+    }
+
+    /// Freezes the process at the instant at which the gate has handed a write to hyper, and wakes it after the deadline.
+    /// Whether the server has seen the write.
+    async fn freeze_in_between(&self, running: &Running, maps: &Api<ConfigMap>) -> bool {
+        let map = ConfigMap::default();
+        let params = PostParams::default();
+        let mut write = pin!(maps.create(&params, &map));
+        // In one thread: until here nobody but this task and the client's buffer has run.
+        while running.leader().writes_under_way() == 0 {
+            assert!(futures_util::poll!(write.as_mut()).is_pending());
+            yield_now().await;
+        }
+        // This poll passes the gate.
+        assert!(futures_util::poll!(write.as_mut()).is_pending());
+        self.clock.advance(LeaseTiming::fast().renew_deadline() + Duration::from_secs(1));
+        // The connection's task runs first, then the server's, over a real socket.
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+        let error = within(PATIENCE, "it is cut off", write).await.unwrap_err();
+        assert!(GateError::find(&error).is_some_and(GateError::outcome_is_unknown), "{error}");
+        self.server.write_log().iter().any(|it| it.resource == "configmaps")
+    }
+}
+
+#[tokio::test]
+async fn s2_a_connection_that_wakes_after_the_deadline_sends_nothing() {
+    let scene = Scene::new().await;
+    let (running, maps) = scene.leading(|election, config| election.client(config).unwrap()).await;
+    assert!(!scene.freeze_in_between(&running, &maps).await);
+    // It heals: the next request has a new connection.
+    maps.list(&ListParams::default()).await.unwrap();
+}
+
+/// What a client with connections of its own cannot help; it also shows that the test above can fail.
+#[tokio::test]
+async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
+    let scene = Scene::new().await;
+    let plain = |election: &Election, config| {
+        ClientBuilder::try_from(config).unwrap().with_layer(&election.layer()).build()
+    };
+    let (running, maps) = scene.leading(plain).await;
+    assert!(scene.freeze_in_between(&running, &maps).await);
+}
+
+#[tokio::test]
+async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
+    let scene = Scene::new().await;
+    let (running, maps) = scene.leading(|election, config| election.client(config).unwrap()).await;
+    let read = || {
+        let maps = maps.clone();
+        tokio::spawn(async move { maps.list(&ListParams::default()).await.map(drop) })
+    };
+    let hang = scene.server.inject(Fault::hang_before().verb("list"));
+    let reading = read();
+    until(PATIENCE, "it is under way", || hang.hits() == 1).await;
+    scene.clock.advance(LeaseTiming::fast().renew_deadline());
+    within(PATIENCE, "it ends", reading).await.unwrap().expect_err("its connection was closed");
+    drop(hang);
+
+    within(PATIENCE, "it leads again", running.leader().elected()).await;
+    let delay = scene.server.inject(Fault::delay_before(Duration::from_millis(200)).verb("list"));
+    let reading = read();
+    until(PATIENCE, "it is under way", || delay.hits() == 1).await;
+    running.stop().await;
+    within(PATIENCE, "it ends", reading).await.unwrap().expect("its connection went on");
+}
