@@ -35,7 +35,7 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 pub struct Faults {
     /// How many.
-    #[arg(long = "faults", value_name = "N", default_value_t = 100)]
+    #[arg(id = "faults", long, value_name = "N", default_value_t = 100)]
     pub count: usize,
     /// Says which fault comes when, to whom and for how long; random if not given.
     #[arg(long)]
@@ -56,7 +56,7 @@ pub struct Faults {
 #[derive(Clone, Debug, Args)]
 pub struct Rounds {
     /// How many.
-    #[arg(long = "rounds", value_name = "N", default_value_t = 30)]
+    #[arg(id = "rounds", long, value_name = "N", default_value_t = 30)]
     pub count: usize,
     #[command(flatten)]
     pub candidates: Candidates,
@@ -78,7 +78,8 @@ pub struct Steady {
 #[derive(Clone, Debug, Args)]
 pub struct Candidates {
     /// How many.
-    #[arg(long = "candidates", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=5))]
+    #[arg(id = "candidates",
+        long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=5))]
     pub count: u8,
     /// Lease duration, renew deadline and retry period in seconds.
     #[arg(long, default_value = "6/4/1")]
