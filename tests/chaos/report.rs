@@ -1,7 +1,7 @@
 //! What the audit log says to it. Nothing here comes from a candidate, but the counts that are named as such.
 //!
-//! - A fault's **leaderless time** is the longest time in which no write took effect, but for overlapping ones, of those
-//!   that ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
+//! - A fault's **leaderless time** is the longest time in which no write by the lease's holder took effect, of those that
+//!   ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
 //!   acquisition, the new leader's first write. All candidates write all the time; without a fault it is milliseconds.
 //! - An **overlap** is the [`Judge`]'s: a write that arrived after another candidate's acquisition had taken effect.
 //! - When the API server is killed, effects of its last moment may miss their line. An acquisition among them is then
@@ -124,13 +124,13 @@ impl Case<'_> {
         played.iter().zip(ends).map(measure).collect()
     }
 
-    /// When the candidates' writes took effect, but for those that overlap: they make nobody a leader.
+    /// When the writes of those took effect who held the lease when they wrote.
     fn effects(&self, verdict: &Verdict) -> Vec<Instant> {
-        let overlaps: HashSet<_> = verdict.overlaps().map(|it| (it.received.order, &it.user)).collect();
+        let strays: HashSet<_> = verdict.strays.iter().map(|it| (it.received.order, &it.user)).collect();
         let own =
             |it: &&WriteRecord| it.resource != "leases" && self.is_candidate(&it.user) && it.took_effect();
         let effects = self.log.iter().filter(own);
-        let effects = effects.filter(|it| !overlaps.contains(&(it.received.order, &it.user)));
+        let effects = effects.filter(|it| !strays.contains(&(it.received.order, &it.user)));
         let mut effects: Vec<_> = effects.filter_map(|it| Some(it.completed?.at)).collect();
         effects.sort_unstable();
         effects

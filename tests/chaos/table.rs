@@ -36,11 +36,11 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
     let Counts { rejected, cut_off, failed, .. } = counts;
     let _ = write!(
         text,
-        "leaderless: median and most of each fault's longest time in which no write took effect, overlapping ones aside\n\
-         {writes} writes, {overlaps} of them by a candidate that another had replaced; {terms} terms, {takeovers} takeovers\n\
-         {not_held} writes by the last holder after a theft, a deletion or its release; {run_out} after its lease had run out\n\
-         {unknown} writes of unknown outcome by a candidate that another had replaced\n\
-         the candidates count {rejected} writes rejected, {cut_off} cut off, {failed} failed\n\
+        "leaderless: median and most of each fault's longest time in which no write by the holder took effect\n\
+         writes: {writes} in {terms} terms with {takeovers} takeovers; by a candidate that another had replaced: {overlaps}, \
+         of unknown outcome {unknown}\n\
+         by the last holder, after a theft, a deletion or its release: {not_held}; after its lease had run out: {run_out}\n\
+         as the candidates count: {rejected} writes rejected, {cut_off} cut off, {failed} failed\n\
          timeline: {}\n\
          again: tests/apiserver/assets.sh cargo test --release --test chaos -- {}\n",
         journal.path.display(),
@@ -69,7 +69,8 @@ pub fn spread(times: &[Duration]) -> [Duration; 3] {
     let mut times = times.to_vec();
     times.sort_unstable();
     let at = |place: usize| times.get(place).copied().unwrap_or_default();
-    [at(0), at(times.len() / 2), at(times.len().saturating_sub(1))]
+    let last = times.len().saturating_sub(1);
+    [at(0), (at(last / 2) + at(last.div_ceil(2))) / 2, at(last)]
 }
 
 fn seconds(time: Duration) -> String {
