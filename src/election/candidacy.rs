@@ -184,7 +184,13 @@ impl Candidacy {
     pub(super) fn acquisition(&mut self, wall_clock: String) -> Claim {
         let transitions = self.record().map_or(0, |record| following(record.transitions()));
         if self.claimed.len() == CLAIMS {
-            self.claimed.pop_front();
+            // Never the one that stands in the lease: by it the lease is known to be this process's.
+            let standing = self
+                .claimed
+                .front()
+                .zip(self.record())
+                .is_some_and(|(first, record)| first.is_in(record, &self.identity));
+            self.claimed.remove(usize::from(standing));
         }
         self.claimed.push_back(Claimed { transitions, acquire_time: wall_clock.clone() });
         self.claim(self.identity.as_str(), transitions, wall_clock.clone(), wall_clock)

@@ -123,6 +123,19 @@ fn a_claim_without_an_answer_is_recognised_later() {
     assert_eq!(candidacy.decide(at(9), true), Decision::Take, "it is not the term that it leads in");
 }
 
+/// It holds the lease, and cannot write: however often it has tried, it is no double of itself, and gives up what it holds.
+#[test]
+fn a_claim_that_stands_is_never_forgotten() {
+    let mut candidacy = candidacy();
+    candidacy.observe_absence(None);
+    let landed = candidacy.acquisition("first".into());
+    candidacy.observe(written(1, &landed), at(0));
+    for number in 0..100 {
+        candidacy.acquisition(number.to_string());
+        assert!(candidacy.is_mine() && !candidacy.has_a_double());
+    }
+}
+
 /// Rule S5: the same name, at another count or since another time, is another life.
 #[test]
 fn s5_its_own_claim_is_known_by_count_and_time() {

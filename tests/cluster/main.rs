@@ -1,6 +1,16 @@
-//! Against a real kube-apiserver: see `tests/apiserver`.
+//! What the crate promises, over real sockets and in real time: against a real kube-apiserver (see `tests/apiserver`),
+//! and the same against the in-process API server.
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 #[path = "../apiserver/mod.rs"]
 mod apiserver;
+mod candidate;
+mod conformance;
 mod fixture;
+mod interop;
+mod line;
+mod outsider;
+mod rbac;
+mod real;
+mod support;
+mod world;

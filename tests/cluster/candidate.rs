@@ -1,0 +1,148 @@
+//! Candidates over lines of their own, and the writes of their workloads.
+
+use crate::{
+    line::Line,
+    support::{PATIENCE, until, within},
+    world::World,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config,
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
+};
+use kube_leader_gate::{
+    Election, Identity, LeaseTiming,
+    election::{ElectionBuilder, Leader, Running},
+};
+use serde_json::json;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// One replica: an election, and a workload's client behind its gate.
+pub struct Candidate {
+    /// From the election to the server.
+    pub line: Line,
+    /// From the workload to the server.
+    pub work: Line,
+    pub client: Client,
+    pub running: Running,
+}
+
+/// Writes that go on until this is dropped.
+pub struct Writer {
+    _task: JoinSet<()>,
+}
+
+/// Short enough for many scenarios, long enough for a busy machine.
+pub fn timing() -> LeaseTiming {
+    let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
+    LeaseTiming::new(lease, renew, Duration::from_millis(300)).expect("a valid timing")
+}
+
+/// A candidate for the lease `operator`, with its user's name for an identity.
+pub fn builder(world: &impl World, user: &str) -> ElectionBuilder {
+    builder_for(world, user, "operator")
+}
+
+pub fn builder_for(world: &impl World, user: &str, lease: &str) -> ElectionBuilder {
+    let identity = Identity::new(user).expect("an identity");
+    Election::builder(world.namespace(), lease).identity(identity).timing(timing())
+}
+
+pub async fn start(world: &impl World, user: &str, builder: ElectionBuilder) -> Candidate {
+    let direct = config(world, user);
+    let (line, work) = (Line::to(world.addr()).await, Line::to(world.addr()).await);
+    let election = builder.build(&line.config(&direct)).expect("a valid election");
+    let client = election.client(work.config(&direct)).expect("a client");
+    Candidate { line, work, client, running: election.start() }
+}
+
+pub async fn contending(world: &impl World, user: &str) -> Candidate {
+    start(world, user, builder(world, user)).await
+}
+
+/// A candidate that leads already.
+pub async fn leading(world: &impl World, user: &str) -> Candidate {
+    let candidate = contending(world, user).await;
+    candidate.elected().await;
+    candidate
+}
+
+/// A candidate that knows already who leads.
+pub async fn following(world: &impl World, user: &str) -> Candidate {
+    let candidate = contending(world, user).await;
+    until("it knows the holder", async || candidate.leader().holder().is_some()).await;
+    candidate
+}
+
+/// The way in, past any line.
+pub fn config(world: &impl World, user: &str) -> Config {
+    let mut config = world.config(user);
+    config.default_namespace = world.namespace().to_owned();
+    config
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    pub fn leader(&self) -> &Leader {
+        self.running.leader()
+    }
+
+    /// Waits until it may write; returns its term.
+    pub async fn elected(&self) -> kube_leader_gate::leadership::Term {
+        within(PATIENCE, "it leads", self.leader().elected()).await
+    }
+
+    /// Waits for so many renewals.
+    pub async fn renews(&self, times: usize) {
+        for _ in 0..times {
+            let mut left = self.leader().time_left();
+            // It runs down, but for a renewal.
+            until("it renews", async || {
+                let before = std::mem::replace(&mut left, self.leader().time_left());
+                left > before
+            })
+            .await;
+        }
+    }
+
+    /// One write.
+    pub async fn write(&self) -> Result<(), kube_client::Error> {
+        write(&self.client).await
+    }
+
+    /// Writes every 10 ms, whatever comes of it.
+    pub fn writing(&self) -> Writer {
+        let client = self.client.clone();
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            loop {
+                // Most are rejected: it does not always lead.
+                let _ = write(&client).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        Writer { _task: task }
+    }
+}
+
+/// Changes the ConfigMap `work`, which is there in each scenario.
+pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
+    let maps = Api::<ConfigMap>::default_namespaced(client.clone());
+    let patch = json!({ "data": { "n": fastrand::u64(..).to_string() } });
+    maps.patch("work", &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+}
+
+/// What each scenario finds: something to write to.
+pub async fn prepare(world: &impl World) {
+    let client = Client::try_from(config(world, "admin")).expect("a client");
+    let map = ConfigMap {
+        metadata: ObjectMeta { name: Some("work".into()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    Api::default_namespaced(client)
+        .create(&PostParams::default(), &map)
+        .await
+        .expect("something to write to");
+}

@@ -1,0 +1,91 @@
+//! Candidates that fall silent.
+
+use crate::{
+    candidate::{Candidate, following, leading, timing},
+    outsider::Outsider,
+    support::{is_not_leader, judged, until},
+    world::World,
+};
+use kube_leader_gate::testing::SuccessionKind;
+use std::time::Duration;
+
+pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let (b, c) = (following(world, "candidate-1").await, following(world, "candidate-2").await);
+    let _writers = [a.writing(), b.writing(), c.writing()];
+    a.renews(2).await;
+    drop(a);
+    until("another one leads", async || b.leader().is_leader() || c.leader().is_leader()).await;
+    until("and writes", async || b.write().await.is_ok() || c.write().await.is_ok()).await;
+    let verdict = judged(world, &CANDIDATES).await;
+    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    let [succession] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
+    assert_eq!(succession.from, "candidate-0");
+    // Not before its end, and long before a poll would have noticed.
+    assert_eq!(succession.kind, SuccessionKind::Takeover);
+    assert!(succession.gap < Duration::from_millis(500), "{:?} after its end", succession.gap);
+    assert_eq!(verdict.terms[1].transitions, verdict.terms[0].transitions + 1);
+}
+
+const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
+
+/// Rule S1: nobody tells the candidate, and its gate is closed before the others take over.
+pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    // The workload's own line stays: only the gate holds its writes back.
+    let _writers = [a.writing(), b.writing()];
+    a.write().await.expect("the leader writes");
+    a.line.cut();
+    closes_before_a_successor(&a, &b).await;
+    a.line.mend();
+    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
+    assert!(b.leader().is_leader());
+    let verdict = judged(world, &CANDIDATES).await;
+    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_eq!(verdict.successions()[0].kind, SuccessionKind::Takeover);
+}
+
+/// The same when connections stand and nothing comes through: a partition without a word.
+pub async fn a_silent_line_closes_the_gate(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let _writers = [a.writing(), b.writing()];
+    a.write().await.expect("the leader writes");
+    a.line.hold();
+    closes_before_a_successor(&a, &b).await;
+    // What was held back arrives late: renewals of a term that is over.
+    a.line.mend();
+    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
+    assert_eq!(Outsider::of(world).holder().await, "candidate-1");
+    let verdict = judged(world, &CANDIDATES).await;
+    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_eq!(verdict.terms.len(), 2);
+}
+
+async fn closes_before_a_successor(a: &Candidate, b: &Candidate) {
+    until("a's gate closes", async || {
+        assert!(!b.leader().is_leader(), "b leads before a's gate has closed");
+        !a.leader().can_write()
+    })
+    .await;
+    assert!(is_not_leader(&a.write().await));
+    b.elected().await;
+    b.write().await.expect("the leader writes");
+}
+
+/// Every connection that stands goes dead, as when a load balancer forgets them; new ones work.
+pub async fn s9_an_attempt_after_a_timeout_uses_a_fresh_connection(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let term = a.elected().await;
+    for _ in 0..3 {
+        // Its connection stands: it has been used twice.
+        a.renews(2).await;
+        a.line.forget();
+        // A retry period and a call's timeout have passed at least.
+        let low = timing().renew_deadline() - timing().retry_period() - timing().call_timeout();
+        until("a renewal fails", async || a.leader().time_left() < Some(low)).await;
+        a.renews(1).await;
+        assert_eq!(a.leader().term(), Some(term.clone()), "and has led throughout");
+    }
+}

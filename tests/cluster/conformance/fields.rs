@@ -1,0 +1,109 @@
+//! What stands in the lease besides the election, and what is believed of it.
+
+use crate::{
+    candidate::{builder_for, contending, leading, start, timing},
+    outsider::{Outsider, micro_time},
+    support::{until, within},
+    world::World,
+};
+use futures_util::future::join_all;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
+    let outsider = Outsider::of(world);
+    let metadata = json!({
+        "labels": { "team": "a" },
+        "annotations": { "leader.istio.io/holder-key": "default" },
+        "finalizers": ["example.com/keep"],
+        "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }],
+    });
+    // A server keeps of these what its version and its feature gates know.
+    let spec = json!({ "holderIdentity": "", "leaseTransitions": 2, "strategy": "OldestEmulationVersion",
+                       "preferredHolder": "c", "aFieldOfTheFuture": { "deep": [1, 2, 3] } });
+    let before = outsider.create(json!({ "metadata": metadata, "spec": spec })).await;
+    let a = leading(world, "candidate-0").await;
+    a.renews(2).await;
+    outsider.patch(json!({ "metadata": { "labels": { "late": "b" } } })).await;
+    a.renews(2).await;
+    a.running.stop().await;
+    let after = outsider.get().await.expect("the lease");
+    assert_eq!(after["metadata"]["labels"], json!({ "team": "a", "late": "b" }));
+    for field in ["annotations", "finalizers", "ownerReferences", "uid", "creationTimestamp"] {
+        assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
+    }
+    assert_eq!(foreign(&after["spec"]), foreign(&before["spec"]));
+    assert_eq!(after["spec"]["leaseTransitions"], 3);
+}
+
+/// The spec without what an election writes.
+fn foreign(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let fields = spec.as_object_mut().expect("a spec");
+    for own in ["holderIdentity", "leaseDurationSeconds", "leaseTransitions", "acquireTime", "renewTime"] {
+        fields.remove(own);
+    }
+    spec
+}
+
+/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are; the *recorded* duration
+/// counts, from when it was first seen.
+pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
+    let hour = SignedDuration::from_hours(1);
+    let cases = [
+        ("behind", micro_time(-hour), Some(4)),
+        ("ahead", micro_time(hour), Some(4)),
+        ("long-ago", "1999-01-01T00:00:00.000000Z".into(), Some(1)),
+        ("far-away", "2199-01-01T00:00:00.000000Z".into(), Some(1)),
+        // Without a duration, this candidate's own counts.
+        ("no-duration", micro_time(hour), None),
+    ];
+    join_all(cases.map(async |(name, renewed, recorded)| {
+        let outsider = Outsider::at(world, name);
+        let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": recorded, "renewTime": renewed });
+        outsider.create(json!({ "spec": spec })).await;
+        let duration = recorded.map_or(timing().lease_duration(), Duration::from_secs);
+        let before = Instant::now();
+        let a = start(world, "candidate-0", builder_for(world, "candidate-0", name)).await;
+        until("it knows x", async || a.leader().holder().as_deref() == Some("x")).await;
+        let seen = Instant::now();
+        a.elected().await;
+        assert!(before.elapsed() >= duration, "{name}: after {:?}", before.elapsed());
+        assert!(seen.elapsed() < duration + Duration::from_millis(500), "{name}: after {:?}", seen.elapsed());
+    }))
+    .await;
+}
+
+/// And a live holder whose clock is wrong stays the holder.
+pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &impl World) {
+    let outsider = Outsider::of(world);
+    let behind = || micro_time(SignedDuration::from_hours(-1));
+    outsider.create_held("x", 1, &behind()).await;
+    let a = contending(world, "candidate-0").await;
+    for _ in 0..15 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        outsider.patch(json!({ "spec": { "renewTime": behind() } })).await;
+        assert_eq!(outsider.holder().await, "x");
+        assert!(!a.leader().is_leader());
+    }
+    a.elected().await;
+}
+
+/// A stranger that touches the lease all the time does not keep a dead holder alive.
+pub async fn s6_labels_are_no_renewal(world: &impl World) {
+    let outsider = Outsider::of(world);
+    outsider.create_held("dead", 2, &micro_time(SignedDuration::ZERO)).await;
+    let a = contending(world, "candidate-0").await;
+    let touching = async {
+        for touch in 0_u64.. {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            outsider.patch(json!({ "metadata": { "labels": { "touch": touch.to_string() } } })).await;
+        }
+    };
+    tokio::select! {
+        () = touching => {}
+        _ = within(Duration::from_secs(3), "it leads", a.leader().elected()) => {}
+    }
+}

@@ -1,0 +1,105 @@
+//! What a follower does while it waits, and how it hears that the waiting is over.
+
+use crate::{
+    candidate::{Candidate, builder, contending, following, leading, start, timing},
+    support::{judged, release, throughout, until},
+    world::World,
+};
+use futures_util::future::join_all;
+use kube_leader_gate::LeaseTiming;
+use std::time::Duration;
+
+/// client-go's sends 19 requests a minute at 15/10/2 s.
+pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    until("its watch stands", async || world.reads("candidate-1", "watch").await == 1).await;
+    a.renews(1).await;
+    let gets = world.reads("candidate-1", "get").await;
+    a.renews(10).await;
+    assert_eq!(world.reads("candidate-1", "get").await, gets, "it reads");
+    assert_eq!(world.reads("candidate-1", "watch").await, 1);
+    assert_eq!(world.reads("candidate-1", "list").await, 0);
+    assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
+    assert!(!b.leader().is_leader());
+}
+
+/// At a retry period of 2 s, no poll explains it.
+pub async fn followers_hand_over_by_watch(world: &impl World) {
+    let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
+    let mut names = vec!["candidate-0", "candidate-1", "candidate-2"];
+    let mut all: Vec<Candidate> = join_all(names.iter().map(|user| candidate(*user))).await;
+    for left in (1..=2).rev() {
+        until("all know the holder", async || known(&all)).await;
+        let leader = all.iter().position(|candidate| candidate.leader().is_leader()).expect("a leader");
+        let (user, leader) = (names.remove(leader), all.remove(leader));
+        leader.write().await.expect("the leader writes");
+        leader.running.stop().await;
+        until("another one leads", async || known(&all)).await;
+        let verdict = judged(world, &["candidate-0", "candidate-1", "candidate-2"]).await;
+        let gaps = verdict.handovers();
+        assert_eq!(gaps.len(), 3 - left, "{:?}", verdict.terms);
+        assert!(gaps[gaps.len() - 1] < Duration::from_millis(500), "after {user}: {gaps:?}");
+    }
+}
+
+/// One of them leads, and the others know it.
+fn known(all: &[Candidate]) -> bool {
+    let mut leaders = all.iter().filter(|candidate| candidate.leader().is_leader());
+    let (Some(leader), None) = (leaders.next(), leaders.next()) else { return false };
+    let identity = leader.leader().identity().as_str();
+    all.iter().all(|candidate| candidate.leader().holder().as_deref() == Some(identity))
+}
+
+pub async fn a_watch_that_ended_is_started_again(world: &impl World) {
+    let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
+    let a = candidate("candidate-0").await;
+    a.elected().await;
+    let b = candidate("candidate-1").await;
+    let watches = async |user, count| {
+        until("its watch stands", async || world.reads(user, "watch").await >= count).await;
+    };
+    watches("candidate-1", 1).await;
+    for round in 2..=3 {
+        b.line.reset();
+        watches("candidate-1", round).await;
+    }
+    assert!(world.reads("candidate-1", "watch").await <= 4, "no flood");
+    // Released meanwhile: it is not the watch that tells of it, but the look that goes with a new one.
+    b.line.cut();
+    a.running.stop().await;
+    b.line.mend();
+    b.elected().await;
+}
+
+/// They all see the release at the same instant.
+pub async fn a_crowd_of_followers_does_not_storm(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let names: Vec<String> = (1..=16).map(|number| format!("candidate-{number}")).collect();
+    let crowd = join_all(names.iter().map(|name| following(world, name))).await;
+    until("all watch", async || {
+        let mut watching = 0;
+        for name in &names {
+            watching += usize::from(world.reads(name, "watch").await > 0);
+        }
+        watching == names.len()
+    })
+    .await;
+    a.running.stop().await;
+    until("another one leads", async || crowd.iter().any(|candidate| candidate.leader().is_leader())).await;
+    throughout(timing().retry_period() * 2, "one leads", || {
+        crowd.iter().filter(|candidate| candidate.leader().is_leader()).count() == 1
+    })
+    .await;
+    let released = release(world, "candidate-0").await.expect("a release").received;
+    let after = world
+        .writes()
+        .await
+        .into_iter()
+        .filter(|write| write.resource == "leases" && write.received > released);
+    let lost = after.filter(|write| write.status == 409).count();
+    assert!(lost < crowd.len(), "{lost} of {} candidates wrote in vain", crowd.len());
+    let reads = world.reads("candidate-1", "get").await;
+    assert!(reads <= 6, "{reads} reads by one of them");
+    drop(contending(world, "candidate-0").await);
+}

@@ -1,0 +1,123 @@
+//! What others do to the lease under a leader's hands.
+
+use crate::{
+    candidate::{contending, following, leading, timing},
+    outsider::Outsider,
+    support::{is_not_leader, judged, lease_writes, until},
+    world::World,
+};
+use kube_leader_gate::{leadership::Loss, testing::SuccessionKind};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let _writers = [a.writing(), b.writing()];
+    a.renews(1).await;
+    let outsider = Outsider::of(world);
+    outsider.steal().await;
+    let stolen = Instant::now();
+    until("the gate closes", async || !a.leader().is_leader()).await;
+    // By the watch: a renewal would have come a retry period later at worst, and then met a conflict and a read.
+    assert!(stolen.elapsed() < Duration::from_millis(250), "{:?} after the theft", stolen.elapsed());
+    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
+    assert!(is_not_leader(&a.write().await));
+    until("all know the thief", async || {
+        [&a, &b].iter().all(|candidate| candidate.leader().holder().as_deref() == Some("outsider"))
+    })
+    .await;
+    // A thief that does not renew is a dead holder.
+    until("a candidate leads", async || a.leader().is_leader() || b.leader().is_leader()).await;
+    assert!(stolen.elapsed() >= timing().lease_duration(), "{:?} after the theft", stolen.elapsed());
+    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
+    let [_, thief, successor] = &verdict.terms[..] else { panic!("{:?}", verdict.terms) };
+    assert_eq!((thief.holder.as_str(), thief.transitions, successor.transitions), ("outsider", 7, 8));
+}
+
+pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let first = a.elected().await;
+    let _writer = a.writing();
+    // Its second life, so that a count of 0 is a new one.
+    let outsider = Outsider::of(world);
+    outsider.patch(json!({ "spec": { "holderIdentity": "" } })).await;
+    until("it takes it again", async || a.leader().term().is_some_and(|term| term.transitions() == 1)).await;
+    outsider.delete().await;
+    until("it leads in a new lease", async || {
+        a.leader().term().is_some_and(|term| term.lease_uid() != first.lease_uid())
+    })
+    .await;
+    let spec = outsider.spec().await;
+    assert_eq!(spec["leaseTransitions"], 0);
+    assert_eq!(a.leader().term().map(|term| term.transitions()), Some(0));
+    a.write().await.expect("it leads");
+    let verdict = judged(world, &["candidate-0"]).await;
+    assert_eq!(verdict.successions().last().map(|last| last.kind), Some(SuccessionKind::AfterDeletion));
+}
+
+/// A holder that has not heard of it may still write.
+pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let _writers = [a.writing(), b.writing()];
+    a.renews(1).await;
+    a.line.hold();
+    Outsider::of(world).delete().await;
+    until("b knows of it", async || b.leader().holder().is_none()).await;
+    b.elected().await;
+    assert!(!a.leader().can_write());
+    a.line.mend();
+    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
+    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
+    let users: Vec<_> = verdict.terms.iter().map(|term| term.user.as_str()).collect();
+    assert_eq!(users, ["candidate-0", "candidate-1"]);
+}
+
+pub async fn labels_disturb_nobody(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let term = a.elected().await;
+    let outsider = Outsider::of(world);
+    // As often as a conflict with a renewal needs, and each starts another read.
+    for touch in 0..150 {
+        outsider.patch(json!({ "metadata": { "labels": { "touch": touch.to_string() } } })).await;
+        tokio::time::sleep(Duration::from_millis(15)).await;
+        assert!(a.leader().can_write() && !b.leader().is_leader(), "touch {touch}");
+    }
+    assert_eq!(a.leader().term(), Some(term));
+    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "149");
+    assert!(lease_writes(world, "candidate-0").await.len() >= 5, "it has renewed");
+    assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
+}
+
+/// The others believe what stands there, so the holder must not go on.
+pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let outsider = Outsider::of(world);
+    let first = a.elected().await;
+    a.renews(1).await;
+    outsider.patch(json!({ "spec": { "leaseDurationSeconds": 1 } })).await;
+    until("it leads in a new term", async || {
+        a.leader().term().is_some_and(|term| term.transitions() == first.transitions() + 1)
+    })
+    .await;
+    assert_eq!(outsider.spec().await["leaseDurationSeconds"], 3);
+    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
+}
+
+/// linkerd2 #15506, kubert #134: electors that die silently or run once.
+pub async fn it_never_gives_up(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let outsider = Outsider::of(world);
+    for round in 0..10 {
+        let before = a.elected().await;
+        outsider.delete().await;
+        until("a new term", async || a.leader().term().is_some_and(|term| term != before)).await;
+        a.write().await.unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+    a.leader().check(Duration::ZERO).expect("healthy");
+    let b = contending(world, "candidate-1").await;
+    a.running.stop().await;
+    b.elected().await;
+}

@@ -1,0 +1,59 @@
+//! A server that goes away and comes back.
+
+use crate::{
+    candidate::{following, leading, timing},
+    support::{is_not_leader, judged, lease_writes, throughout, until},
+    world::World,
+};
+use kube_leader_gate::leadership::Loss;
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let term = a.elected().await;
+    let _writers = [a.writing(), b.writing()];
+    for _ in 0..3 {
+        a.renews(1).await;
+        world.go_away().await;
+        tokio::time::sleep(timing().tolerated_outage() - Duration::from_millis(250)).await;
+        world.come_back().await;
+        a.renews(1).await;
+        assert_eq!(a.leader().term(), Some(term.clone()), "and has led throughout");
+    }
+
+    a.renews(1).await;
+    world.go_away().await;
+    let gone = Instant::now();
+    let mut last_open = gone;
+    until("the gate closes", async || {
+        // In this order: a look that takes long counts as an early one.
+        let now = Instant::now();
+        let open = a.leader().can_write();
+        last_open = if open { now } else { last_open };
+        !open
+    })
+    .await;
+    let closed = Instant::now();
+    until("and is known to be", async || a.leader().state().lost == Some(Loss::Expired)).await;
+    // A rejection needs no server.
+    assert!(is_not_leader(&a.write().await) && is_not_leader(&b.write().await));
+    throughout(Duration::from_secs(1), "nobody leads", || !a.leader().is_leader() && !b.leader().is_leader())
+        .await;
+    world.come_back().await;
+    until("one leads and both know it", async || {
+        a.leader().is_leader() != b.leader().is_leader() && a.leader().holder() == b.leader().holder()
+    })
+    .await;
+    assert_ne!(a.leader().term(), Some(term));
+    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
+    assert_eq!(verdict.terms.len(), 2, "{:?}", verdict.terms);
+    let renewals = lease_writes(world, "candidate-0").await;
+    let renewed =
+        renewals.iter().map(|renewal| renewal.received.at).filter(|at| *at < gone).max().expect("one");
+    // The deadline counts from when it was sent, somewhat before it was received.
+    let deadline = renewed + timing().renew_deadline();
+    assert!(last_open < deadline, "open {:?} after the deadline", last_open - deadline);
+    assert!(closed > deadline - Duration::from_millis(500), "closed {:?} early", deadline - closed);
+}

@@ -1,0 +1,174 @@
+//! How a leader stops: flag first, then the writes, then the lease.
+
+use crate::{
+    candidate::{builder, following, leading, start, timing, write},
+    outsider::Outsider,
+    support::{PATIENCE, is_cut_off, is_not_leader, judged, lease_writes, release, until, within},
+    world::World,
+};
+use kube_leader_gate::{election::Stopped, testing::SuccessionKind};
+use serde_json::json;
+use std::time::Duration;
+
+/// Pinniped's order, by the server's own log: nothing of the old leader arrives after its release.
+pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    let _writers = [a.writing(), a.writing(), a.writing(), b.writing()];
+    a.renews(2).await;
+    let (client, leader) = (a.client.clone(), a.leader().clone());
+    assert_eq!(a.running.stop().await, Stopped::Released);
+    assert!(!leader.is_leader());
+    let refused = write(&client).await;
+    assert!(is_not_leader(&refused));
+    assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
+    b.elected().await;
+    b.write().await.expect("the leader writes");
+    let released = release(world, "candidate-0").await.expect("a release");
+    let of_a = |write: &&_| is_work_of(write, "candidate-0");
+    let log = world.writes().await;
+    assert!(log.iter().filter(of_a).count() > 10);
+    for write in log.iter().filter(of_a) {
+        assert!(write.received < released.received, "{write:?} after {released:?}");
+    }
+    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
+    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    let [handover] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
+    assert_eq!(handover.kind, SuccessionKind::Graceful);
+    assert_eq!(verdict.terms[1].transitions, 1);
+}
+
+fn is_work_of(write: &kube_leader_gate::testing::WriteRecord, user: &str) -> bool {
+    write.user == user && write.resource == "configmaps" && write.took_effect()
+}
+
+/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
+pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    a.work.hold();
+    let client = a.client.clone();
+    let slow = tokio::spawn(async move { write(&client).await });
+    until("it is under way", async || a.leader().writes_under_way() == 1).await;
+    let leader = a.leader().clone();
+    let renewed = lease_writes(world, "candidate-0").await.len();
+    let stop = tokio::spawn(a.running.stop());
+    until("it drains", async || !leader.can_write()).await;
+    assert!(leader.is_leader(), "and still renews");
+    assert!(is_not_leader(&write(&a.client).await));
+    // Longer than its deadline: it does renew.
+    tokio::time::sleep(timing().renew_deadline() + timing().retry_period()).await;
+    assert!(leader.is_leader() && !stop.is_finished());
+    a.work.mend();
+    within(PATIENCE, "the write finishes", slow).await.unwrap().expect("it is carried out");
+    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    let log = world.writes().await;
+    let written = log.iter().find(|write| is_work_of(write, "candidate-0")).expect("the write");
+    let released = release(world, "candidate-0").await.expect("a release");
+    assert!(written.received < released.received, "released after the write");
+    let renewals = lease_writes(world, "candidate-0").await.len() - renewed - 1;
+    assert!(renewals >= 4, "renewed meanwhile: {renewals}");
+}
+
+pub async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released(world: &impl World) {
+    let patience = Duration::from_millis(700);
+    let a = start(world, "candidate-0", builder(world, "candidate-0").drain_timeout(patience)).await;
+    a.elected().await;
+    let b = following(world, "candidate-1").await;
+    a.work.hold();
+    let client = a.client.clone();
+    let slow = tokio::spawn(async move { write(&client).await });
+    until("it is under way", async || a.leader().writes_under_way() == 1).await;
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::LeftToExpire);
+    let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
+    assert!(is_cut_off(&result), "{result:?}");
+    assert_eq!(Outsider::of(world).holder().await, "candidate-0");
+    b.elected().await;
+    assert!(release(world, "candidate-0").await.is_none());
+    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
+    assert_eq!(verdict.successions()[0].kind, SuccessionKind::Takeover);
+}
+
+/// While it drains, a leader that loses the lease must neither take it back nor release what is another's.
+pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl World) {
+    for deleted in [false, true] {
+        let a = leading(world, "candidate-0").await;
+        a.work.hold();
+        let client = a.client.clone();
+        let slow = tokio::spawn(async move { write(&client).await });
+        until("it is under way", async || a.leader().writes_under_way() == 1).await;
+        let leader = a.leader().clone();
+        let stop = tokio::spawn(a.running.stop());
+        until("it drains", async || !leader.can_write()).await;
+        let outsider = Outsider::of(world);
+        if deleted {
+            outsider.delete().await;
+        } else {
+            outsider.steal().await;
+        }
+        let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
+        assert!(is_cut_off(&result), "{result:?}");
+        assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+        assert!(is_not_leader(&write(&a.client).await));
+        if deleted {
+            assert!(outsider.get().await.is_none());
+        } else {
+            assert_eq!(outsider.holder().await, "outsider");
+            outsider.delete().await;
+        }
+    }
+    assert!(release(world, "candidate-0").await.is_none());
+}
+
+/// kubernetes #131867: a late release erased a successor. Here it is sent before its sender can hear of the theft.
+pub async fn s5_a_late_release_leaves_a_successor_alone(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let outsider = Outsider::of(world);
+    a.renews(1).await;
+    a.line.hold();
+    outsider.steal().await;
+    let leader = a.leader().clone();
+    let stop = tokio::spawn(a.running.stop());
+    until("its gate is closed", async || !leader.is_leader()).await;
+    a.line.mend();
+    within(PATIENCE, "it stops", stop).await.unwrap();
+    assert_eq!(outsider.holder().await, "outsider");
+    assert!(release(world, "candidate-0").await.is_none());
+}
+
+pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let outsider = Outsider::of(world);
+    a.renews(1).await;
+    a.line.hold();
+    outsider.patch(json!({ "metadata": { "labels": { "x": "y" } } })).await;
+    let leader = a.leader().clone();
+    let stop = tokio::spawn(a.running.stop());
+    until("its gate is closed", async || !leader.is_leader()).await;
+    a.line.mend();
+    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    assert_eq!(outsider.holder().await, "");
+    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["x"], "y");
+}
+
+/// There is nothing left to give up.
+pub async fn s5_a_release_of_what_is_gone_makes_nothing(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let outsider = Outsider::of(world);
+    a.renews(1).await;
+    a.line.hold();
+    outsider.delete().await;
+    let leader = a.leader().clone();
+    let stop = tokio::spawn(a.running.stop());
+    until("its gate is closed", async || !leader.is_leader()).await;
+    a.line.mend();
+    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    assert!(outsider.get().await.is_none());
+}
+
+pub async fn a_follower_stops_without_touching_the_lease(world: &impl World) {
+    let a = leading(world, "candidate-0").await;
+    let b = following(world, "candidate-1").await;
+    assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, Stopped::Released);
+    assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
+    assert!(a.leader().is_leader());
+}

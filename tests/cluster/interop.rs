@@ -1,0 +1,169 @@
+//! On one Lease with client-go's elector: it is taken from it and given to it, in good order and after a crash.
+
+use crate::{
+    apiserver::{Cluster, Guarded, program},
+    candidate::{following, prepare, timing},
+    outsider::Outsider,
+    real::Real,
+    support::{PATIENCE, judged, until},
+    world::World,
+};
+use kube_leader_gate::testing::{SuccessionKind, Verdict};
+use rustix::process::Signal;
+use serde::Deserialize;
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+/// A process with client-go's elector, which writes while it leads.
+struct GoCandidate {
+    process: Guarded,
+    log: PathBuf,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+/// What it says of itself, line by line.
+#[derive(Debug, Deserialize)]
+struct Event {
+    event: String,
+    holder: Option<String>,
+}
+
+impl GoCandidate {
+    /// None, after one loud line, where there is no Go.
+    fn start(world: &Real<&'static Cluster>, user: &str) -> Option<Self> {
+        let mut command = Command::new(program("candidate")?);
+        let timing = timing();
+        let seconds = [timing.lease_duration(), timing.renew_deadline(), timing.retry_period()]
+            .map(|part| part.as_secs_f64().to_string());
+        command
+            .arg("--kubeconfig")
+            .arg(world.cluster.kubeconfig(user, &world.cluster.url()))
+            .args(["--lease", &format!("{}/operator", world.namespace())])
+            .args(["--identity", user, "--timing", &seconds.join("/")])
+            .args(["--write-every", "10ms", "--writers", "3"]);
+        let log = world.cluster.folder().join(format!("{user}-{}.log", world.namespace()));
+        let stderr = File::create(&log).expect("a file");
+        let mut process = Guarded::spawn_with(&command, Stdio::piped(), stderr.into()).expect("it starts");
+        let lines = BufReader::new(process.stdout().expect("a pipe")).lines();
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let seen = events.clone();
+        // Ends with the process, whose end of the pipe it reads.
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let event = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+                seen.lock().expect("no panic").push(event);
+            }
+        });
+        Some(Self { process, log, events })
+    }
+
+    /// Waits until it has led and written.
+    async fn leads(&self, world: &impl World, user: &str) {
+        until("client-go leads", async || self.events().iter().any(|event| event.event == "leading")).await;
+        until("client-go writes", async || {
+            world
+                .writes()
+                .await
+                .iter()
+                .filter(|write| write.user == user && write.resource == "configmaps")
+                .count()
+                > 3
+        })
+        .await;
+    }
+
+    /// The last holder that it has named.
+    async fn observes(&self, holder: &str) {
+        let last = || self.events().iter().filter_map(|event| event.holder.clone()).next_back();
+        until(&format!("client-go observes {holder}"), async || last().as_deref() == Some(holder)).await;
+    }
+
+    /// Stops it in good order.
+    async fn stop(&mut self) {
+        self.process.signal(Signal::TERM);
+        let status = self.process.ended(PATIENCE).await.expect("it ends");
+        assert!(status.success(), "{status}");
+    }
+
+    fn events(&self) -> std::sync::MutexGuard<'_, Vec<Event>> {
+        self.events.lock().expect("no panic")
+    }
+}
+
+impl Drop for GoCandidate {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        }
+    }
+}
+
+const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
+
+/// Each of the three has held the lease once and written; client-go counts a change of hands once, after a release too.
+async fn one_after_the_other(world: &impl World) -> Verdict {
+    let verdict = judged(world, &CANDIDATES).await;
+    let terms: Vec<_> = verdict.terms.iter().map(|term| (&*term.holder, term.transitions)).collect();
+    assert_eq!(terms, [(CANDIDATES[0], 0), (CANDIDATES[1], 1), (CANDIDATES[2], 2)]);
+    assert!(CANDIDATES.iter().all(|user| verdict.admitted[*user] > 3), "{:?}", verdict.admitted);
+    verdict
+}
+
+#[tokio::test]
+async fn client_go_hands_over_and_is_handed_over_to() {
+    let Some(world) = Real::shared().await else { return };
+    prepare(&world).await;
+    let Some(mut first) = GoCandidate::start(&world, CANDIDATES[0]) else { return };
+    first.leads(&world, CANDIDATES[0]).await;
+    let a = following(&world, CANDIDATES[1]).await;
+    assert_eq!(a.leader().holder().as_deref(), Some(CANDIDATES[0]));
+    let _writers = [a.writing(), a.writing(), a.writing()];
+    tokio::time::sleep(timing().lease_duration()).await;
+    assert!(!a.leader().is_leader(), "client-go renews");
+    first.stop().await;
+    a.elected().await;
+
+    let mut last = GoCandidate::start(&world, CANDIDATES[2]).expect("as before");
+    last.observes(CANDIDATES[1]).await;
+    tokio::time::sleep(timing().lease_duration()).await;
+    assert!(a.leader().is_leader(), "and is seen to renew");
+    a.running.stop().await;
+    last.leads(&world, CANDIDATES[2]).await;
+    assert_eq!(Outsider::of(&world).holder().await, CANDIDATES[2]);
+    last.stop().await;
+    assert_eq!(Outsider::of(&world).holder().await, "");
+
+    let verdict = one_after_the_other(&world).await;
+    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    let handovers = verdict.handovers();
+    assert!(handovers.len() == 2 && handovers[0] < Duration::from_millis(500), "{handovers:?}");
+}
+
+#[tokio::test]
+async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
+    let Some(world) = Real::shared().await else { return };
+    prepare(&world).await;
+    let Some(mut first) = GoCandidate::start(&world, CANDIDATES[0]) else { return };
+    first.leads(&world, CANDIDATES[0]).await;
+    let a = following(&world, CANDIDATES[1]).await;
+    let _writer = a.writing();
+    first.process.kill();
+    a.elected().await;
+    let mut last = GoCandidate::start(&world, CANDIDATES[2]).expect("as before");
+    last.observes(CANDIDATES[1]).await;
+    a.renews(2).await;
+    drop(a);
+    last.leads(&world, CANDIDATES[2]).await;
+    last.stop().await;
+
+    let successions = one_after_the_other(&world).await.successions();
+    assert!(successions.iter().all(|it| it.kind == SuccessionKind::Takeover), "{successions:?}");
+    assert!(successions[0].gap < Duration::from_millis(500), "{successions:?}");
+}

@@ -1,0 +1,147 @@
+//! A line from one client to the API server, with hands on it: what a network does to a candidate.
+
+use kube_client::Config;
+use std::net::SocketAddr;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+};
+
+/// A TCP proxy on a loopback port. Dropping it closes its connections.
+pub struct Line {
+    addr: SocketAddr,
+    rules: watch::Sender<Rules>,
+    _tasks: JoinSet<()>,
+}
+
+/// What becomes of connections, which are numbered in the order in which they came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rules {
+    /// None stands, and none is made.
+    cut: bool,
+    /// Nothing goes through, in either direction.
+    held: bool,
+    /// How many have come.
+    made: u64,
+    /// Those with lower numbers are closed.
+    closed: u64,
+    /// Those with lower numbers stay open and silent.
+    dead: u64,
+}
+
+enum Fate {
+    Carried,
+    Silent,
+    Closed,
+}
+
+// === impl Line ===
+
+impl Line {
+    pub async fn to(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
+        let addr = listener.local_addr().expect("its address");
+        let rules = watch::Sender::new(Rules::default());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, server, rules.clone()));
+        Self { addr, rules, _tasks: tasks }
+    }
+
+    /// The configuration by way of this line.
+    pub fn config(&self, direct: &Config) -> Config {
+        let scheme = direct.cluster_url.scheme_str().expect("a URL");
+        let mut config = direct.clone();
+        config.cluster_url = format!("{scheme}://{}", self.addr).parse().expect("a URL");
+        config
+    }
+
+    /// Connections are closed and new ones are not made, until [`Self::mend`].
+    pub fn cut(&self) {
+        self.rules.send_modify(|rules| rules.cut = true);
+    }
+
+    /// Connections stay, and nothing goes through, until [`Self::mend`]: then everything does.
+    pub fn hold(&self) {
+        self.rules.send_modify(|rules| rules.held = true);
+    }
+
+    pub fn mend(&self) {
+        self.rules.send_modify(|rules| (rules.cut, rules.held) = (false, false));
+    }
+
+    /// The connections of this moment are closed; new ones work.
+    pub fn reset(&self) {
+        self.rules.send_modify(|rules| rules.closed = rules.made);
+    }
+
+    /// The connections of this moment go dead, as when a load balancer forgets them; new ones work.
+    pub fn forget(&self) {
+        self.rules.send_modify(|rules| rules.dead = rules.made);
+    }
+}
+
+// === impl Rules ===
+
+impl Rules {
+    fn fate(&self, number: u64) -> Fate {
+        if self.cut || number < self.closed {
+            Fate::Closed
+        } else if self.held || number < self.dead {
+            Fate::Silent
+        } else {
+            Fate::Carried
+        }
+    }
+}
+
+/// Serves until it is dropped, its connections with it.
+async fn accept(listener: TcpListener, server: SocketAddr, rules: watch::Sender<Rules>) {
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        let number = rules.borrow().made;
+        rules.send_modify(|rules| rules.made += 1);
+        connections.spawn(connection(client, server, number, rules.subscribe()));
+    }
+}
+
+async fn connection(
+    mut client: TcpStream,
+    server: SocketAddr,
+    number: u64,
+    mut rules: watch::Receiver<Rules>,
+) {
+    let Ok(mut server) = TcpStream::connect(server).await else { return };
+    for side in [&client, &server] {
+        side.set_nodelay(true).expect("no delay");
+    }
+    let (mut up, mut down) = (vec![0; 1 << 14], vec![0; 1 << 14]);
+    loop {
+        let fate = rules.borrow_and_update().fate(number);
+        let carried = match fate {
+            Fate::Closed => return,
+            Fate::Silent if rules.changed().await.is_err() => return,
+            Fate::Silent => continue,
+            Fate::Carried => tokio::select! {
+                biased;
+                changed = rules.changed() => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                read = client.read(&mut up) => match read {
+                    Ok(read @ 1..) => server.write_all(&up[..read]).await,
+                    _ => return,
+                },
+                read = server.read(&mut down) => match read {
+                    Ok(read @ 1..) => client.write_all(&down[..read]).await,
+                    _ => return,
+                },
+            },
+        };
+        if carried.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The Role of the README suffices, and needs all its verbs.
+
+use crate::{
+    apiserver::Cluster,
+    candidate::{Candidate, builder_for, start, timing},
+    outsider::Outsider,
+    real::Real,
+    support::{PATIENCE, release, throughout, until, within},
+    world::World,
+};
+use http::{Request, header::CONTENT_TYPE};
+use kube_leader_gate::{
+    LeaseTiming,
+    election::Stopped,
+    testing::{Judge, Verdict},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const README: &str = include_str!("../../README.md");
+const LEASE: &str = "my-controller";
+const USERS: [&str; 2] = ["restricted-0", "restricted-1"];
+
+/// The manifest, in this namespace.
+fn manifest(namespace: &str) -> String {
+    let role =
+        README.split("```").find(|block| block.contains("kind: Role\n")).expect("a Role in the README");
+    let (kind, role) = role.split_once('\n').expect("a block of lines");
+    assert_eq!(kind, "yaml");
+    role.replace("my-namespace", namespace)
+}
+
+async fn send(world: &Real<&'static Cluster>, request: http::request::Builder, body: String) -> Value {
+    let request = request.body(body.into_bytes()).expect("a request");
+    world.cluster.client("admin").request(request).await.expect("an answer")
+}
+
+/// Grants the Role to both users, but for one verb; returns once it is in force.
+async fn grant(world: &Real<&'static Cluster>, but: Option<&str>) {
+    let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
+    let post = |path: String, kind: &str| Request::post(path).header(CONTENT_TYPE, kind);
+    let request = post(format!("{rbac}/roles"), "application/yaml");
+    let mut role = send(world, request, manifest(world.namespace())).await;
+    let mut granted = Vec::new();
+    let rules = role["rules"].as_array_mut().expect("rules");
+    for verbs in rules.iter_mut().filter_map(|rule| rule["verbs"].as_array_mut()) {
+        verbs.retain(|verb| verb.as_str() != but);
+        granted.extend(verbs.iter().cloned());
+    }
+    assert_eq!(granted.len(), if but.is_some() { 3 } else { 4 }, "{granted:?}");
+    rules.retain(|rule| rule["verbs"] != json!([]));
+    let name = role["metadata"]["name"].as_str().expect("a name").to_owned();
+    let put = Request::put(format!("{rbac}/roles/{name}")).header(CONTENT_TYPE, "application/json");
+    send(world, put, role.to_string()).await;
+    let subjects =
+        USERS.map(|user| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }));
+    let reference = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name });
+    let binding = json!({ "metadata": { "name": name }, "roleRef": reference, "subjects": subjects });
+    send(world, post(format!("{rbac}/rolebindings"), "application/json"), binding.to_string()).await;
+    for verb in granted {
+        until("it is in force", async || is_allowed(world, &verb).await).await;
+    }
+}
+
+async fn is_allowed(world: &Real<&'static Cluster>, verb: &Value) -> bool {
+    let mut what = json!({ "group": "coordination.k8s.io", "resource": "leases", "verb": verb,
+                           "namespace": world.namespace() });
+    if verb != "create" {
+        what["name"] = LEASE.into();
+    }
+    let review = json!({ "spec": { "user": USERS[1], "resourceAttributes": what } });
+    let request = Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews");
+    let answer = send(world, request.header(CONTENT_TYPE, "application/json"), review.to_string()).await;
+    answer["status"]["allowed"] == true
+}
+
+async fn candidate(world: &impl World, user: &str, timing: LeaseTiming) -> Candidate {
+    start(world, user, builder_for(world, user, LEASE).timing(timing)).await
+}
+
+/// What both users asked for in the namespace and were refused.
+async fn refused(world: &Real<&'static Cluster>) -> Vec<String> {
+    let mut events = world.requests().await;
+    events.retain(|event| {
+        USERS.contains(&&*event.user.username)
+            && [401, 403].contains(&event.response_status.code)
+            && event.stage == "ResponseComplete"
+    });
+    events.iter().map(|event| event.verb.clone()).collect()
+}
+
+async fn judged(world: &impl World) -> Verdict {
+    Judge::new(world.namespace(), LEASE, USERS).verdict(&world.writes().await)
+}
+
+#[tokio::test]
+async fn the_role_suffices() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, None).await;
+    // At a retry period of 2 s, no poll explains the handover.
+    let a = candidate(&world, USERS[0], LeaseTiming::fast()).await;
+    a.elected().await;
+    let b = candidate(&world, USERS[1], LeaseTiming::fast()).await;
+    until("b knows a", async || b.leader().holder().is_some()).await;
+    until("b watches", async || world.reads(USERS[1], "watch").await == 1).await;
+    a.renews(2).await;
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    b.elected().await;
+    b.renews(1).await;
+    assert_eq!(refused(&world).await, [""; 0]);
+    let handovers = judged(&world).await.handovers();
+    assert!(handovers[..].iter().all(|gap| *gap < Duration::from_millis(500)), "{handovers:?}");
+    assert_eq!(handovers.len(), 1);
+}
+
+/// And hardly asks for the watch any more.
+#[tokio::test]
+async fn without_watch_it_polls() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, Some("watch")).await;
+    let a = candidate(&world, USERS[0], timing()).await;
+    a.elected().await;
+    let b = candidate(&world, USERS[1], timing()).await;
+    until("b knows a", async || b.leader().holder().is_some()).await;
+    a.renews(10).await;
+    assert!(!b.leader().is_leader());
+    a.running.stop().await;
+    b.elected().await;
+    let handover = judged(&world).await.handovers()[0];
+    assert!(handover < timing().polled_handover() + Duration::from_millis(500), "{handover:?}");
+    let refused = refused(&world).await;
+    assert!(refused.iter().all(|verb| verb == "watch"), "{refused:?}");
+    assert!((2..20).contains(&refused.len()), "{} watches were tried", refused.len());
+}
+
+#[tokio::test]
+async fn without_create_somebody_else_has_to() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, Some("create")).await;
+    let a = candidate(&world, USERS[0], timing()).await;
+    until("it has tried twice", async || refused(&world).await.len() >= 2).await;
+    assert!(!a.leader().is_leader());
+    Outsider::at(&world, LEASE).create(json!({})).await;
+    a.elected().await;
+    assert!(refused(&world).await.iter().all(|verb| verb == "create"));
+}
+
+#[tokio::test]
+async fn without_get_it_never_leads() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, Some("get")).await;
+    Outsider::at(&world, LEASE).create(json!({})).await;
+    let a = candidate(&world, USERS[0], timing()).await;
+    until("it has tried twice", async || refused(&world).await.len() >= 2).await;
+    throughout(timing().retry_period(), "it does not lead", || !a.leader().is_leader()).await;
+    assert!(refused(&world).await.iter().all(|verb| verb == "get"));
+    assert_eq!(Outsider::at(&world, LEASE).holder().await, "");
+}
+
+/// It can make the lease, and neither renew it nor give it up.
+#[tokio::test]
+async fn without_update_it_leads_once_and_not_for_long() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, Some("update")).await;
+    let a = candidate(&world, USERS[0], timing()).await;
+    a.elected().await;
+    until("the gate closes", async || !a.leader().can_write()).await;
+    throughout(timing().lease_duration(), "it leads no more", || !a.leader().is_leader()).await;
+    assert_eq!(a.running.stop().await, Stopped::LeftToExpire);
+    assert!(refused(&world).await.iter().all(|verb| verb == "update"));
+    assert!(release(&world, USERS[0]).await.is_none());
+}

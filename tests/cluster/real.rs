@@ -1,0 +1,127 @@
+//! The real kube-apiserver as a world: its audit log says who asked what.
+
+use crate::{
+    apiserver::{self, Audit, AuditEvent, Cluster},
+    world::World,
+};
+use kube_client::Config;
+use kube_leader_gate::testing::WriteRecord;
+use std::{
+    borrow::Borrow,
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
+
+/// The tests' common server, by reference, or one of its own.
+pub struct Real<C> {
+    pub cluster: C,
+    namespace: String,
+    log: Arc<Mutex<Log>>,
+}
+
+/// The audit log, read once for all, by namespace.
+struct Log {
+    audit: Audit,
+    events: HashMap<String, Vec<AuditEvent>>,
+}
+
+impl Real<&'static Cluster> {
+    /// None, after one loud line, where there is no API server to be had.
+    pub async fn shared() -> Option<Self> {
+        static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
+        let cluster = apiserver::shared().await?;
+        let log = LOG.get_or_init(|| Log::of(cluster)).clone();
+        Some(Self { cluster, namespace: cluster.namespace().await, log })
+    }
+}
+
+impl Real<Cluster> {
+    /// One that may be stopped.
+    pub async fn alone() -> Option<Self> {
+        let cluster = Cluster::start(apiserver::assets()?).await;
+        let (namespace, log) = (cluster.namespace().await, Log::of(&cluster));
+        Some(Self { cluster, namespace, log })
+    }
+}
+
+impl<C: Borrow<Cluster>> Real<C> {
+    /// What was asked in the namespace, at least what was answered before.
+    pub async fn requests(&self) -> Vec<AuditEvent> {
+        let marker = format!("marker={}", fastrand::u64(..));
+        let path = format!("/api/v1/namespaces/{}/configmaps?{marker}", self.namespace);
+        let request = http::Request::get(path).body(Vec::new()).expect("a request");
+        let client = self.cluster.borrow().client("admin");
+        client.request::<serde_json::Value>(request).await.expect("an answer");
+        let logged = async {
+            loop {
+                let events =
+                    self.log.lock().unwrap_or_else(PoisonError::into_inner).of_namespace(&self.namespace);
+                if events.iter().rev().any(|event| event.request_uri.ends_with(&marker)) {
+                    return events;
+                }
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(10), logged).await.expect("the log keeps up")
+    }
+}
+
+impl<C: Borrow<Cluster>> World for Real<C> {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn addr(&self) -> SocketAddr {
+        self.cluster.borrow().addr()
+    }
+
+    fn config(&self, user: &str) -> Config {
+        self.cluster.borrow().config(user)
+    }
+
+    async fn writes(&self) -> Vec<WriteRecord> {
+        self.requests().await.iter().filter_map(AuditEvent::write).collect()
+    }
+
+    async fn reads(&self, user: &str, verb: &str) -> usize {
+        let counts = |event: &&AuditEvent| {
+            // A watch that stands is logged when it begins.
+            let stage = if verb == "watch" && event.response_status.code == 200 {
+                "ResponseStarted"
+            } else {
+                "ResponseComplete"
+            };
+            event.user.username == user
+                && event.verb == verb
+                && event.object_ref.resource == "leases"
+                && event.stage == stage
+        };
+        self.requests().await.iter().filter(counts).count()
+    }
+
+    async fn go_away(&self) {
+        self.cluster.borrow().freeze();
+    }
+
+    async fn come_back(&self) {
+        self.cluster.borrow().thaw();
+    }
+}
+
+impl Log {
+    fn of(cluster: &Cluster) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { audit: cluster.audit(), events: HashMap::new() }))
+    }
+
+    fn of_namespace(&mut self, namespace: &str) -> Vec<AuditEvent> {
+        for event in self.audit.read() {
+            if let Some(namespace) = &event.object_ref.namespace {
+                self.events.entry(namespace.clone()).or_default().push(event);
+            }
+        }
+        self.events.get(namespace).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,71 @@
+//! Waiting, in real time; and what scenarios ask of results and of the log.
+
+use crate::world::World;
+use kube_leader_gate::{
+    GateError,
+    testing::{Judge, Verdict, WriteRecord},
+};
+use std::time::Duration;
+
+/// For what must come: far longer than it takes, so that a busy machine fails nothing.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
+}
+
+/// Waits until `condition` holds.
+pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    within(PATIENCE, what, async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Sees for some time that `condition` holds.
+pub async fn throughout(time: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let seen = async {
+        loop {
+            assert!(condition(), "not throughout {time:?}: {what}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // The time that passes is the condition here.
+    let _ = tokio::time::timeout(time, seen).await;
+}
+
+pub fn is_not_leader<T>(result: &Result<T, kube_client::Error>) -> bool {
+    matches!(result.as_ref().err().and_then(|error| GateError::find(error)), Some(GateError::NotLeader(_)))
+}
+
+pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
+    matches!(
+        result.as_ref().err().and_then(|error| GateError::find(error)),
+        Some(GateError::LeadershipLost(_))
+    )
+}
+
+/// The writes to leases that this user made with success.
+pub async fn lease_writes(world: &impl World, user: &str) -> Vec<WriteRecord> {
+    let mut log = world.writes().await;
+    log.retain(|write| write.resource == "leases" && write.user == user && write.took_effect());
+    log
+}
+
+/// The write by which this user gave the lease up.
+pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
+    let is_release =
+        |write: &WriteRecord| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty());
+    lease_writes(world, user).await.into_iter().find(is_release)
+}
+
+/// What the log says of `operator`; no candidate wrote after another had taken over.
+pub async fn judged(world: &impl World, candidates: &[&str]) -> Verdict {
+    let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
+    let verdict = judge.verdict(&world.writes().await);
+    let overlaps: Vec<_> = verdict.overlaps().collect();
+    assert!(overlaps.is_empty(), "writes by a non-holder: {overlaps:#?}");
+    verdict
+}
