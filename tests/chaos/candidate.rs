@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config, Error,
     api::{Patch, PatchParams},
-    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
 use kube_leader_gate::{Election, GateError, Identity, Leader};
@@ -51,7 +50,7 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
         .identity(Identity::new(&options.identity)?)
         .timing(options.timing.lease)
         .build(&config)?;
-    let client = ClientBuilder::try_from(config)?.with_layer(&election.layer()).build();
+    let client = election.client(config)?;
 
     let mut terminate = signal(SignalKind::terminate())?;
     let counters = Arc::<Counters>::default();
