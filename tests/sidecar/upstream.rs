@@ -3,7 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | `/test/echo` | streams the body back |
-//! | `/test/big` | 64 MiB |
+//! | `/test/big` | 32 MiB |
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen |
@@ -34,7 +34,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// More than all sockets on the way hold.
-pub const BIG: usize = 64 << 20;
+pub const BIG: usize = 32 << 20;
 
 pub struct Upstream {
     pub server: ApiServer,
