@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
 
 /// How long the last answers may take to be delivered, once the lease has been released.
-const DELIVERY: Duration = Duration::from_secs(2);
+const DELIVERY: Duration = Duration::from_secs(5);
 
 /// Serves until `stopped`, and stops in order. The error is for the user.
 pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {

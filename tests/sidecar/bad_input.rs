@@ -29,7 +29,7 @@ async fn what_is_no_request_is_answered_and_closed() {
         let answer = answer(&sidecar, nonsense).await;
         assert!(answer.starts_with("HTTP/1.1 400") || answer.is_empty(), "{nonsense:?}: {answer}");
     }
-    for target in ["OPTIONS *", "CONNECT localhost:443", "CONNECT localhost"] {
+    for target in ["OPTIONS *", "CONNECT localhost:443", "CONNECT localhost", "CONNECT /version"] {
         let answer =
             answer(&sidecar, &format!("{target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
                 .await;

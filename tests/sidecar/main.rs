@@ -1,5 +1,4 @@
-//! The sidecar as a process of its own, over real sockets, before the in-process API server.
-#![cfg(unix)]
+//! The sidecar as a process of its own, over real sockets, before the in-process API server; `kubectl`: before a real one.
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 #[path = "../apiserver/mod.rs"]

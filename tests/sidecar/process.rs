@@ -12,7 +12,7 @@ use std::{
     fs::{self, File},
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::OnceLock,
 };
 use tempfile::TempDir;
@@ -104,9 +104,17 @@ impl Sidecar {
     }
 }
 
-/// Runs a sidecar that is expected to end by itself.
-pub fn run(options: &[&str]) -> Output {
-    Command::new(binary()).args(options).stdin(Stdio::null()).output().unwrap()
+/// Runs a sidecar that is expected to end by itself, and returns its status and what it complains of.
+pub async fn run(options: &[&str]) -> (ExitStatus, String) {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    let mut command = Command::new(binary());
+    command.args(options);
+    let mut process =
+        Guarded::spawn_with(&command, Stdio::null(), File::create(&log).unwrap().into()).unwrap();
+    let status = process.ended(SOON).await;
+    let log = fs::read_to_string(log).unwrap();
+    (status.unwrap_or_else(|| panic!("{options:?}: it goes on: {log}")), log)
 }
 
 /// JSON is YAML too.

@@ -1,11 +1,12 @@
 //! Rule S4: the order of a stop.
 
 use crate::{
-    callers::{MAPS, Raw, create},
+    callers::{Answer, Caller, MAPS, Raw, create, request},
     process::{LEASE, Sidecar},
-    upstream::Upstream,
+    upstream::{BIG, Upstream},
     wait::{SOON, until},
 };
+use http::HeaderValue;
 use kube_leader_gate::testing::{Fault, WriteRecord};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
     watch.read_until("\r\n\r\n").await;
     let idle = Raw::connect(sidecar.addr).await;
     let addr = sidecar.addr;
-    let write = tokio::spawn(async move { create(addr, "x").await.code });
+    let write = tokio::spawn(create(addr, "x"));
     until("it is under way", || slow.hits() == 1).await;
 
     let told = upstream.server.write_log().len();
@@ -41,7 +42,8 @@ async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
     watch.rest().await;
     assert!(!write.is_finished(), "a watch holds up nothing");
     assert!(TcpStream::connect(addr).await.is_err(), "nobody new is let in");
-    assert_eq!(write.await.unwrap(), 201);
+    let answer = write.await.unwrap();
+    assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
     let status = sidecar.process.ended(SOON).await.expect("it ends");
     assert!(status.success(), "{status}");
     drop(idle);
@@ -93,6 +95,18 @@ async fn a_second_signal_ends_it_at_once() {
         assert_eq!(holder(&upstream), "a", "nothing was released");
         drop((write, hang));
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_on_its_way_arrives() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    let response = caller.send(request("GET", "/test/big", "")).await.unwrap();
+    sidecar.process.signal(Signal::TERM);
+    until("the lease is free", || holder(&upstream).is_empty()).await;
+    assert_eq!(Answer::read(response).await.body.len(), BIG);
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn a_leader_upgrades() {
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for (method, protocol) in [("GET", "websocket"), ("POST", "SPDY/3.1")] {
         let raw = tunnel(&sidecar, method, protocol).await;
-        let seen = upstream.seen().expect("an upgrade");
+        let seen = upstream.seen("/exec");
         assert_eq!(seen.headers()["sec-websocket-key"], "abc");
         assert_eq!(seen.headers()["authorization"], "Bearer a");
         raw.0.set_zero_linger().unwrap();

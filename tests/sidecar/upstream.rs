@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | `/test/echo` | streams the body back |
+//! | `/test/big` | 32 MiB |
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen |
@@ -31,6 +32,9 @@ use tower::ServiceExt;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// More than all sockets on the way hold.
+pub const BIG: usize = 32 << 20;
 
 pub struct Upstream {
     pub server: ApiServer,
@@ -74,9 +78,10 @@ impl Upstream {
         format!("http://{}", self.addr)
     }
 
-    /// The last head that was seen below `/test/` or for an upgrade.
-    pub fn seen(&self) -> Option<Request<()>> {
-        self.shared.seen.lock().unwrap().last().cloned()
+    /// The last head below `/test/` or for an upgrade whose path ends so.
+    pub fn seen(&self, path: &str) -> Request<()> {
+        let seen = self.shared.seen.lock().unwrap();
+        seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
     }
 
     pub fn streamed(&self) -> u64 {
@@ -119,6 +124,7 @@ async fn answer(
     let body = request.into_body();
     Ok(match path.as_str() {
         "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
+        "/test/big" => Response::new(whole(vec![b'x'; BIG])),
         "/test/endless" => Response::new(endless(shared)),
         "/test/trailers" => {
             let whole = body.collect().await?;
