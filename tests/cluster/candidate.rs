@@ -35,8 +35,8 @@ pub struct Writer {
 
 /// Short enough for many scenarios, long enough for a busy machine.
 pub fn timing() -> LeaseTiming {
-    let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
-    LeaseTiming::new(lease, renew, Duration::from_millis(300)).expect("a valid timing")
+    let (lease, renew) = (Duration::from_secs(4), Duration::from_secs(3));
+    LeaseTiming::new(lease, renew, Duration::from_millis(400)).expect("a valid timing")
 }
 
 /// A candidate for the lease `operator`, with its user's name for an identity.

@@ -5,7 +5,7 @@ use crate::{
     candidate::{following, prepare, timing},
     outsider::Outsider,
     real::Real,
-    support::{PATIENCE, judged, until},
+    support::{DELAY, PATIENCE, judged, until},
     world::World,
 };
 use kube_leader_gate::testing::{SuccessionKind, Verdict};
@@ -18,7 +18,6 @@ use std::{
     process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
-    time::Duration,
 };
 
 /// A process with client-go's elector, which writes while it leads.
@@ -143,7 +142,7 @@ async fn client_go_hands_over_and_is_handed_over_to() {
     let verdict = one_after_the_other(&world).await;
     assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
     let handovers = verdict.handovers();
-    assert!(handovers.len() == 2 && handovers[0] < Duration::from_millis(500), "{handovers:?}");
+    assert!(handovers.len() == 2 && handovers[0] < DELAY, "{handovers:?}");
 }
 
 #[tokio::test]
@@ -165,5 +164,5 @@ async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
 
     let successions = one_after_the_other(&world).await.successions();
     assert!(successions.iter().all(|it| it.kind == SuccessionKind::Takeover), "{successions:?}");
-    assert!(successions[0].gap < Duration::from_millis(500), "{successions:?}");
+    assert!(successions[0].gap < DELAY, "{successions:?}");
 }

@@ -109,6 +109,10 @@ impl<C: Borrow<Cluster>> World for Real<C> {
     async fn come_back(&self) {
         self.cluster.borrow().thaw();
     }
+
+    async fn restart(&self) {
+        self.cluster.borrow().restart().await;
+    }
 }
 
 impl Log {

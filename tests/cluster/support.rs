@@ -8,7 +8,10 @@ use kube_leader_gate::{
 use std::time::Duration;
 
 /// For what must come: far longer than it takes, so that a busy machine fails nothing.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a busy machine may add to milliseconds.
+pub const DELAY: Duration = Duration::from_secs(1);
 
 pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))

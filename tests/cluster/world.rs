@@ -23,6 +23,9 @@ pub trait World {
     async fn go_away(&self);
 
     async fn come_back(&self);
+
+    /// The server ends without a word, and another one takes its place over the same data.
+    async fn restart(&self);
 }
 
 /// The in-process API server, over real HTTP.
@@ -65,6 +68,11 @@ impl World for InProcess {
     }
 
     async fn come_back(&self) {
+        self.endpoint.resume().await;
+    }
+
+    async fn restart(&self) {
+        self.endpoint.pause().await;
         self.endpoint.resume().await;
     }
 }
