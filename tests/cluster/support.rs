@@ -64,6 +64,20 @@ pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
     lease_writes(world, user).await.into_iter().find(is_release)
 }
 
+/// Sees that the lease of this user, who fell silent, was not taken before it had run out, and says how long after. It
+/// counts from when the last renewal arrived: the others may see it before it is answered.
+pub async fn taken_over(world: &impl World, user: &str) -> Duration {
+    let mut log = world.writes().await;
+    log.retain(|write| write.resource == "leases" && write.took_effect());
+    let first = log.iter().position(|write| write.user == user).expect("it led");
+    let next = log[first..].iter().position(|write| write.user != user).expect("a successor") + first;
+    let lease = log[next - 1].lease.as_ref().expect("a lease");
+    let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");
+    let end = log[next - 1].received.at + Duration::from_secs(seconds);
+    let taken = log[next].completed.expect("it took effect").at;
+    taken.checked_duration_since(end).unwrap_or_else(|| panic!("taken {:?} before its end", end - taken))
+}
+
 /// What the log says of `operator`; no candidate wrote after another had taken over.
 pub async fn judged(world: &impl World, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());

