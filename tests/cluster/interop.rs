@@ -2,13 +2,13 @@
 
 use crate::{
     apiserver::{Cluster, Guarded, program},
-    candidate::{following, prepare, timing},
+    candidate::{Candidate, builder, prepare, start},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, judged, taken_over, until},
     world::World,
 };
-use kube_leader_gate::testing::Verdict;
+use kube_leader_gate::{LeaseTiming, testing::Verdict};
 use rustix::process::Signal;
 use serde::Deserialize;
 use std::{
@@ -18,7 +18,14 @@ use std::{
     process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
+
+/// client-go tells renewals apart by their second: at a shorter retry period it misses some, and takes over early.
+fn timing() -> LeaseTiming {
+    LeaseTiming::new(Duration::from_secs(5), Duration::from_millis(3500), Duration::from_secs(1))
+        .expect("a valid timing")
+}
 
 /// A process with client-go's elector, which writes while it leads.
 struct GoCandidate {
@@ -102,6 +109,12 @@ impl Drop for GoCandidate {
             eprintln!("{}", fs::read_to_string(&self.log).unwrap_or_default());
         }
     }
+}
+
+async fn following(world: &impl World, user: &str) -> Candidate {
+    let candidate = start(world, user, builder(world, user).timing(timing())).await;
+    until("it knows the holder", async || candidate.leader().holder().is_some()).await;
+    candidate
 }
 
 const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];

@@ -75,7 +75,9 @@ pub async fn taken_over(world: &impl World, user: &str) -> Duration {
     let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");
     let end = log[next - 1].received.at + Duration::from_secs(seconds);
     let taken = log[next].completed.expect("it took effect").at;
-    taken.checked_duration_since(end).unwrap_or_else(|| panic!("taken {:?} before its end", end - taken))
+    taken
+        .checked_duration_since(end)
+        .unwrap_or_else(|| panic!("taken {:?} before its end: {:?}", end - taken, &log[next - 1..=next]))
 }
 
 /// What the log says of `operator`; no candidate wrote after another had taken over.
