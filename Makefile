@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server.
-.PHONY: test assets check fmt clippy features docs package deny bench demo
+.PHONY: test assets check fmt clippy features docs package deny bench demo chaos
 
 # The word's model check builds with other flags, so in a folder of its own.
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
@@ -41,6 +41,13 @@ bench:
 
 demo:
 	cargo run --release --example demo
+
+# Candidates under faults on a real API server; each of these may be left out:
+# make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"
+chaos:
+	tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
+		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
 
 target/tools/bin/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

@@ -42,7 +42,7 @@ impl Leadership {
 
     /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
     pub fn revoke(&self, loss: Loss) {
-        self.inner.fall();
+        self.inner.fall(loss);
         self.inner.end_if(loss, |_| true);
     }
 
@@ -71,7 +71,9 @@ impl Leadership {
 
 impl Inner {
     /// The word first, and without the lock.
-    fn fall(&self) {
+    fn fall(&self, loss: Loss) {
+        // Whoever finds the word fallen and no record yet finds the reason.
+        self.falling.store(loss);
         self.word.revoke();
         self.ended.notify_waiters();
     }
@@ -139,7 +141,7 @@ impl Grant {
     fn end_in_place(&self, loss: Loss) {
         let inner = &self.leadership.inner;
         if inner.word.current_grant() == self.number {
-            inner.fall();
+            inner.fall(loss);
         }
         inner.end_if(loss, |current| current == self.number);
     }
@@ -211,5 +213,19 @@ mod tests {
             drop(grant);
             assert_eq!(leadership.grant(term(), deadline).unwrap_err(), TooLate(()));
         });
+    }
+
+    /// Whoever looks between the fall of the word and its record.
+    #[test]
+    fn a_word_that_has_fallen_has_its_reason_at_once() {
+        for loss in [Loss::Released, Loss::Taken, Loss::Deleted] {
+            let leadership = Leadership::new();
+            let deadline = leadership.now().saturating_add(Duration::from_secs(10));
+            let _grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
+            let admission = leadership.admit().unwrap();
+            leadership.inner.fall(loss);
+            assert!(leadership.state().term.is_some(), "there is no record yet");
+            assert_eq!(admission.loss(), loss);
+        }
     }
 }

@@ -34,6 +34,7 @@
 mod admission;
 mod clock;
 mod grant;
+mod inner;
 #[cfg(feature = "election")]
 mod lapse;
 mod sync;
@@ -50,12 +51,9 @@ pub use self::{
 #[cfg(feature = "election")]
 pub(crate) use self::lapse::Lapse;
 
-use self::word::Word;
+use self::inner::Inner;
 use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
-use tokio::{
-    sync::{Notify, watch},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 /// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
 /// the real clock within this time.
@@ -82,18 +80,6 @@ pub(crate) struct Bystander {
     pub(crate) over: bool,
 }
 
-#[derive(Debug)]
-struct Inner {
-    word: Word,
-    clock: Arc<dyn Clock>,
-    /// What observers see; its lock is the one under which the word changes.
-    state: watch::Sender<LeadershipState>,
-    /// Woken whenever a grant ends.
-    ended: Arc<Notify>,
-    /// Woken when the last admitted write has finished after a close.
-    idle: Notify,
-}
-
 // === impl Leadership ===
 
 impl Default for Leadership {
@@ -112,15 +98,7 @@ impl Leadership {
     /// A follower, on a clock of your own.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                word: Word::new(),
-                clock,
-                state: watch::Sender::new(LeadershipState::default()),
-                ended: Arc::default(),
-                idle: Notify::new(),
-            }),
-        }
+        Self { inner: Arc::new(Inner::new(clock)) }
     }
 
     /// The present instant of this leadership's clock.
@@ -271,35 +249,6 @@ impl Leadership {
             }
             tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
         }
-    }
-}
-
-// === impl Inner ===
-
-impl Inner {
-    fn now(&self) -> u64 {
-        self.clock.now().as_nanos()
-    }
-
-    /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.
-    fn loss_of(&self, grant: u64) -> Loss {
-        let state = self.state.borrow();
-        // A deadline that nobody has acted upon yet is the only end without a record.
-        let unnoticed = state.term.is_some() && self.word.current_grant() == grant;
-        state.lost.filter(|_| !unnoticed).unwrap_or(Loss::Expired)
-    }
-
-    /// The number of the last grant that has ended.
-    #[cfg(feature = "election")]
-    fn last_ended(&self) -> u64 {
-        let current = self.word.current_grant();
-        if self.word.is_valid(current, || self.now()) { current - 1 } else { current }
-    }
-
-    /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
-    fn expire(self: &Arc<Self>) {
-        let late = |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline);
-        self.end_if(Loss::Expired, late);
     }
 }
 

@@ -1,6 +1,12 @@
 //! What a stretch of leadership is called, and how it can end.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
 use tokio::sync::watch;
 
 /// One unbroken stretch of holding a lease, named by the lease's uid and its count of transitions.
@@ -25,6 +31,10 @@ pub enum Loss {
     /// Whoever held the grant ended without giving it up: a panic, a dropped task (rule S10).
     Abandoned,
 }
+
+/// A [`Loss`] that is set without a lock.
+#[derive(Debug, Default)]
+pub(super) struct LastLoss(AtomicU8);
 
 /// What observers see of leadership; it changes when leadership or the known holder does, not with each renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +106,22 @@ impl Changes {
         }
         self.begun = true;
         Some(self.state.borrow_and_update().clone())
+    }
+}
+
+// === impl LastLoss ===
+
+impl LastLoss {
+    const ALL: [Loss; 5] = [Loss::Released, Loss::Expired, Loss::Taken, Loss::Deleted, Loss::Abandoned];
+
+    /// Before the word falls, whose own ordering carries it.
+    pub(super) fn store(&self, loss: Loss) {
+        self.0.store(loss as u8, Ordering::Relaxed);
+    }
+
+    pub(super) fn load(&self) -> Loss {
+        let loss = self.0.load(Ordering::Relaxed);
+        Self::ALL.into_iter().find(|it| *it as u8 == loss).unwrap_or(Loss::Expired)
     }
 }
 

@@ -1,39 +1,45 @@
-//! Request bodies: read with a bound, decoded by their content type.
+//! Request bodies: read with a bound, and decoded as far as that goes without the object that is there.
 
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
+use super::decode::{self, Decoded, NO_JSON, Undecodable};
+use super::negotiate;
+use super::path::Collection;
 use super::request::RequestInfo;
 use super::service::BoxError;
 use super::status::Refusal;
+use super::write_options::{DeleteOptions, WriteOptions};
 
 /// What a real API server accepts by default.
 pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-const PATCH_TYPES: &str =
-    "application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml";
-
 /// How a patch is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PatchKind {
+    Json,
     Merge,
     Apply,
 }
 
-/// A decoded body; `Null` when there is none and none is needed.
-#[derive(Debug, Default)]
-pub(super) struct Payload {
-    pub(super) value: Value,
-    pub(super) patch: Option<PatchKind>,
-}
-
-/// What a delete demands of the object.
+/// What a request asks for, beside its path.
 #[derive(Debug)]
-pub(super) struct Precondition {
-    pub(super) uid: Option<String>,
-    pub(super) version: Option<String>,
+pub(super) enum Payload {
+    Read,
+    /// A create or update.
+    Object {
+        decoded: Decoded,
+        options: WriteOptions,
+    },
+    /// A patch, which makes sense only beside the object that it changes.
+    Patch {
+        kind: PatchKind,
+        bytes: Bytes,
+        options: WriteOptions,
+    },
+    Delete(DeleteOptions),
 }
 
 /// Reads the body of a request whose method has one. The outer error is a broken connection.
@@ -58,55 +64,64 @@ where
 // === impl Payload ===
 
 impl Payload {
-    pub(super) fn decode(info: &RequestInfo, bytes: &[u8]) -> Result<Self, Refusal> {
-        let media_type = info.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    pub(super) fn decode(
+        info: &RequestInfo,
+        collection: &Collection,
+        bytes: &Bytes,
+    ) -> Result<Self, Refusal> {
         match info.method.as_str() {
             "POST" | "PUT" => {
-                if !matches!(media_type.as_str(), "" | "application/json" | "*/*") {
-                    return Err(Refusal::unsupported_media_type("application/json"));
-                }
-                Ok(Self { value: json(bytes)?, patch: None })
+                negotiate::json_body(info)?;
+                let options = WriteOptions::parse(info, None)?;
+                let decoded = object(collection, bytes).map_err(|why| why.refusal(collection, bytes))?;
+                Ok(Self::Object { decoded, options })
             }
             "PATCH" => {
-                let patch = match media_type.as_str() {
-                    "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-                        PatchKind::Merge
-                    }
-                    "application/apply-patch+yaml" => PatchKind::Apply,
-                    _ => return Err(Refusal::unsupported_media_type(PATCH_TYPES)),
-                };
-                if patch == PatchKind::Apply && info.query.get("fieldManager").is_none_or(str::is_empty) {
-                    return Err(Refusal::bad_request("fieldManager is required for apply patch"));
-                }
-                Ok(Self { value: json(bytes)?, patch: Some(patch) })
+                let kind = negotiate::patch_kind(info)?;
+                let options = WriteOptions::parse(info, Some(kind))?;
+                Ok(Self::Patch { kind, bytes: bytes.clone(), options })
             }
-            "DELETE" if !bytes.is_empty() => Ok(Self { value: json(bytes)?, patch: None }),
-            _ => Ok(Self::default()),
+            "DELETE" => {
+                let body = if bytes.is_empty() {
+                    Value::Null
+                } else {
+                    negotiate::json_body(info)?;
+                    delete_options(bytes)?
+                };
+                DeleteOptions::parse(body, &info.query).map(Self::Delete)
+            }
+            _ => Ok(Self::Read),
         }
     }
 
-    /// The preconditions of `DeleteOptions`.
-    pub(super) fn precondition(&self) -> Precondition {
-        let wanted = &self.value["preconditions"];
-        let text = |it: &Value| it.as_str().map(str::to_owned);
-        Precondition { uid: text(&wanted["uid"]), version: text(&wanted["resourceVersion"]) }
-    }
-
-    /// `dryRun` of `DeleteOptions`.
-    pub(super) fn dry_run(&self, info: &RequestInfo) -> Result<bool, Refusal> {
-        if info.method != http::Method::DELETE {
-            return Ok(false);
+    /// Whether nothing is to be changed.
+    pub(super) fn is_dry_run(&self) -> bool {
+        match self {
+            Self::Read => false,
+            Self::Object { options, .. } | Self::Patch { options, .. } => options.dry,
+            Self::Delete(options) => options.dry,
         }
-        let mut dry = false;
-        for value in self.value["dryRun"].as_array().into_iter().flatten() {
-            dry = info.check_dry_run(value.as_str().unwrap_or_default())?;
-        }
-        Ok(dry)
     }
 }
 
-fn json(bytes: &[u8]) -> Result<Value, Refusal> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        Refusal::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })
+fn object(collection: &Collection, bytes: &[u8]) -> Result<Decoded, Undecodable> {
+    let value = serde_json::from_slice(bytes)
+        .map_err(|error| Undecodable::Unrecognized(format!("{NO_JSON}{error}")))?;
+    decode::decode(collection, value)
+}
+
+/// `DeleteOptions` need no kind, but no other one either.
+fn delete_options(bytes: &[u8]) -> Result<Value, Refusal> {
+    let refuse = |why: &str| Refusal::bad_request(format!("{NO_JSON}{why}"));
+    let options: Value = serde_json::from_slice(bytes).map_err(|error| refuse(&error.to_string()))?;
+    if !options.is_object() {
+        return Err(refuse("the body is not an object"));
+    }
+    match options["kind"].as_str() {
+        None | Some("" | "DeleteOptions") => Ok(options),
+        Some(kind) => {
+            let version = options["apiVersion"].as_str().unwrap_or_default();
+            Err(Refusal::bad_request(format!("no kind \"{kind}\" is registered for version \"{version}\"")))
+        }
+    }
 }

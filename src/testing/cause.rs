@@ -25,8 +25,14 @@ impl Cause {
         Self { field, reason: "FieldValueForbidden", message: format!("Forbidden: {why}") }
     }
 
-    pub(super) fn unsupported(field: &'static str, value: &str, supported: &str) -> Self {
-        let message = format!("Unsupported value: \"{value}\": supported values: \"{supported}\"");
+    pub(super) fn too_long(field: &'static str, limit: usize) -> Self {
+        let message = format!("Too long: may not be more than {limit} bytes");
+        Self { field, reason: "FieldValueTooLong", message }
+    }
+
+    pub(super) fn unsupported(field: &'static str, value: &Value, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|it| format!("\"{it}\"")).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
         Self { field, reason: "FieldValueNotSupported", message }
     }
 }

@@ -1,19 +1,19 @@
-//! Create, update and patch: what becomes of a body before it is stored.
+//! Create and update: what becomes of a body before it is stored.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::body::{PatchKind, Payload};
 use super::cause::Cause;
+use super::delete::{has_finalizers, is_marked};
 use super::kinds::kind_of;
-use super::merge::merge;
 use super::object::{Key, Object, copy_member, members, metadata, text};
-use super::ops::{Answer, check_place};
+use super::ops::{Answer, check_name, check_place};
 use super::path::{Collection, Target};
 use super::status::Refusal;
 use super::store::Store;
-use super::validate;
+use super::version::parse_version;
+use super::{time, validate};
 
 pub(super) fn create(
     store: &mut Store,
@@ -22,11 +22,7 @@ pub(super) fn create(
     dry: bool,
 ) -> Result<Arc<Object>, Refusal> {
     let collection = &target.collection;
-    validate::shape(collection, &object)?;
     check_place(target, &object)?;
-    if !text(&object, "resourceVersion").is_empty() {
-        return Err(Refusal::version_on_create());
-    }
     let in_path = target.name.as_deref().unwrap_or_default();
     let name = match (in_path, text(&object, "name"), text(&object, "generateName")) {
         ("", "", "") => {
@@ -39,13 +35,19 @@ pub(super) fn create(
     };
     let namespace = target.namespace.clone().unwrap_or_default();
     let key = Key { collection: collection.clone(), namespace, name };
+    // One that cannot be read counts as none.
+    let version = parse_version(text(&object, "resourceVersion")).unwrap_or_default();
     members(&mut object).remove("status");
     identify(store, &key, &mut object);
-    validate::values(collection, &object)?;
-    if store.get(&key).is_some() {
-        return Err(Refusal::already_exists(collection, &key.name));
+    validate::created(collection, &object)?;
+    if version != 0 {
+        return Err(Refusal::version_on_create());
     }
-    Ok(if dry { Arc::new(Object::new(object)) } else { store.put(key, object) })
+    match store.get(&key) {
+        Some(existing) if is_marked(&existing.value) => Err(Refusal::being_deleted(collection, &key.name)),
+        Some(_) => Err(Refusal::already_exists(collection, &key.name)),
+        None => Ok(if dry { Arc::new(Object::new(object)) } else { store.put(key, object) }),
+    }
 }
 
 pub(super) fn update(
@@ -57,61 +59,37 @@ pub(super) fn update(
     dry: bool,
 ) -> Result<Answer, Refusal> {
     let collection = &target.collection;
-    validate::shape(collection, &object)?;
     check_place(target, &object)?;
-    let Some(existing) = store.get(&key) else {
-        // Of the resources that an election meets, Lease alone may be created by a PUT.
-        if !collection.is_lease() || status {
-            return Err(Refusal::not_found(collection, &key.name));
-        }
-        return create_by_update(store, target, &key, object, dry);
-    };
-    replace(store, key, &existing, object, status, dry)
-}
-
-pub(super) fn patch(
-    store: &mut Store,
-    target: &Target,
-    key: Key,
-    payload: Payload,
-    status: bool,
-    dry: bool,
-) -> Result<Answer, Refusal> {
-    let collection = &target.collection;
-    if !payload.value.is_object() {
-        return Err(Refusal::bad_request("the body of the patch is not an object"));
-    }
-    let Some(existing) = store.get(&key) else {
-        if payload.patch == Some(PatchKind::Apply) && !status {
-            return create(store, target, payload.value, dry).map(|it| Answer::Object(201, it));
-        }
+    check_name(target, &object)?;
+    let existing = store.get(&key);
+    // Of the resources that an election meets, Lease alone may be created by a PUT.
+    if existing.is_none() && (!collection.is_lease() || status) {
         return Err(Refusal::not_found(collection, &key.name));
-    };
-    let mut object = existing.value.clone();
-    merge(&mut object, payload.value);
-    validate::shape(collection, &object)?;
-    check_place(target, &object)?;
-    replace(store, key, &existing, object, status, dry)
+    }
+    let (uid, found) = (text(&object, "uid"), existing.as_ref().map_or("", |it| it.uid()));
+    if !uid.is_empty() && uid != found {
+        return Err(uid_conflict(&key, uid, found));
+    }
+    match existing {
+        Some(existing) => replace(store, key, &existing, object, status, dry),
+        None => create_by_update(store, target, object, dry),
+    }
 }
 
 /// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a
 /// deleted Lease again.
-fn create_by_update(
+pub(super) fn create_by_update(
     store: &mut Store,
     target: &Target,
-    key: &Key,
     mut object: Value,
     dry: bool,
 ) -> Result<Answer, Refusal> {
-    let uid = text(&object, "uid");
-    if !uid.is_empty() {
-        return Err(uid_conflict(key, uid, ""));
-    }
+    parse_version(text(&object, "resourceVersion")).map_err(Refusal::internal)?;
     metadata(&mut object).remove("resourceVersion");
     create(store, target, object, dry).map(|it| Answer::Object(201, it))
 }
 
-fn replace(
+pub(super) fn replace(
     store: &mut Store,
     key: Key,
     existing: &Arc<Object>,
@@ -120,26 +98,27 @@ fn replace(
     dry: bool,
 ) -> Result<Answer, Refusal> {
     let collection = &key.collection;
-    let uid = text(&object, "uid");
-    if !uid.is_empty() && uid != existing.uid() {
-        return Err(uid_conflict(&key, uid, existing.uid()));
-    }
-    match text(&object, "resourceVersion") {
-        "" if needs_version(collection) => {
-            let cause = Cause::invalid(
-                "metadata.resourceVersion",
-                &Value::from(0),
-                "must be specified for an update",
-            );
+    match parse_version(text(&object, "resourceVersion")).map_err(Refusal::internal)? {
+        0 if needs_version(collection) => {
+            let cause =
+                Cause::invalid("metadata.resourceVersion", &0.into(), "must be specified for an update");
             return Err(Refusal::invalid(&collection.resource, collection, &key.name, &[cause]));
         }
-        version if !version.is_empty() && version != existing.version() => {
+        0 => {}
+        version if parse_version(existing.version()) != Ok(version) => {
             return Err(Refusal::stale(collection, &key.name));
         }
         _ => {}
     }
     let next = succeed(&key, &existing.value, object, status);
-    validate::values(collection, &next)?;
+    validate::updated(collection, &next, &existing.value)?;
+    if is_marked(&existing.value) && !has_finalizers(&next) {
+        // Nothing holds it any more.
+        if !dry {
+            store.remove(key);
+        }
+        return Ok(Answer::Object(200, Arc::new(Object::new(next))));
+    }
     if next == existing.value {
         // Nothing changes: no new version, no event.
         return Ok(Answer::Object(200, Arc::clone(existing)));
@@ -160,30 +139,37 @@ fn succeed(key: &Key, existing: &Value, object: Value, status: bool) -> Value {
     next
 }
 
-/// What no write changes: name, namespace, uid, creation time, kind and, until it is stored, the version.
+/// What no write changes: kind, name, namespace, creation time, generation, the deletion once it has begun
+/// and, until it is stored, the version. A uid that is given must be the right one.
 pub(super) fn keep_identity(key: &Key, existing: &Value, next: &mut Value) {
     for member in ["apiVersion", "kind"] {
         copy_member(members(next), existing, member);
     }
     let metadata = metadata(next);
-    for member in ["uid", "creationTimestamp", "resourceVersion"] {
-        copy_member(metadata, &existing["metadata"], member);
+    let before = &existing["metadata"];
+    for member in ["creationTimestamp", "resourceVersion", "generation"] {
+        copy_member(metadata, before, member);
+    }
+    for member in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if !metadata.contains_key(member) || member == "deletionTimestamp" && !before[member].is_null() {
+            copy_member(metadata, before, member);
+        }
     }
     place(key, next);
 }
 
-/// What the server gives to a new object.
+/// What the server gives to a new object, and what it takes from it.
 pub(super) fn identify(store: &mut Store, key: &Key, object: &mut Value) {
     let kind = kind_of(&key.collection, object);
     let members = members(object);
     members.insert("apiVersion".into(), key.collection.api_version().into());
     members.insert("kind".into(), kind.into());
-    let now = jiff::Timestamp::now().as_second();
-    let created = jiff::Timestamp::from_second(now).unwrap_or_default().to_string();
     let metadata = metadata(object);
     metadata.insert("uid".into(), store.ids.uid().into());
-    metadata.insert("creationTimestamp".into(), created.into());
-    metadata.remove("resourceVersion");
+    metadata.insert("creationTimestamp".into(), time::now().into());
+    for member in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata.remove(member);
+    }
     place(key, object);
 }
 
@@ -217,7 +203,10 @@ fn uid_conflict(key: &Key, asked: &str, found: &str) -> Refusal {
 /// The write of somebody who is not bound by the rules: no validation, the status too, whatever the version.
 pub(super) fn overwrite(store: &mut Store, key: Key, mut object: Value) -> Arc<Object> {
     match store.get(&key) {
-        Some(existing) => keep_identity(&key, &existing.value, &mut object),
+        Some(existing) => {
+            metadata(&mut object).remove("uid");
+            keep_identity(&key, &existing.value, &mut object);
+        }
         None => identify(store, &key, &mut object),
     }
     store.put(key, object)

@@ -106,8 +106,11 @@ pub(super) fn line(kind: &str, object: &[u8]) -> Bytes {
 pub(super) fn bookmark(collection: &Collection, kind: &str, version: u64, complete: bool) -> Bytes {
     let mut object = json!({
         "kind": kind, "apiVersion": collection.api_version(),
-        "metadata": { "resourceVersion": version.to_string(), "creationTimestamp": null },
+        "metadata": { "resourceVersion": version.to_string() },
     });
+    if collection.is_lease() {
+        object["spec"] = json!({});
+    }
     if complete {
         object["metadata"]["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
     }
@@ -147,9 +150,13 @@ impl Changes {
         self.forgotten = self.forgotten.max(version);
     }
 
+    pub(super) fn has_forgotten(&self, version: u64) -> bool {
+        version < self.forgotten
+    }
+
     /// The lines of what has happened after `version`.
     pub(super) fn since(&self, filter: &Filter, version: u64) -> Result<VecDeque<Bytes>, Refusal> {
-        if version < self.forgotten {
+        if self.has_forgotten(version) {
             return Err(Refusal::expired(version, self.forgotten));
         }
         Ok(self.history.iter().filter(|it| it.version > version).filter_map(|it| it.line(filter)).collect())

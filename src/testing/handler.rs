@@ -5,12 +5,15 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Body;
+use serde_json::{Value, json};
 
 use super::body::{self, Payload};
 use super::discovery::{self, Page};
 use super::fault::Effect;
 use super::log::Entry;
-use super::ops::{self, Answer};
+use super::negotiate;
+use super::object::members;
+use super::ops::{self, Answer, List};
 use super::path::Route;
 use super::request::RequestInfo;
 use super::server::Shared;
@@ -31,8 +34,10 @@ where
     let info = RequestInfo::new(&parts, default_user.as_deref());
     let entry = shared.state().log.arrived(&info);
     let work = serve(&shared, &info, entry, body);
-    let Some(limit) = info.timeout() else {
-        return work.await;
+    let limit = match info.timeout() {
+        Ok(Some(limit)) => limit,
+        Ok(None) => return work.await,
+        Err(refusal) => return Ok(refuse(&shared, entry, &refusal)),
     };
     match tokio::time::timeout(limit, work).await {
         Ok(answer) => answer,
@@ -72,43 +77,51 @@ fn execute(
     shared: &Arc<Shared>,
     info: &RequestInfo,
     entry: Option<Entry>,
-    bytes: &[u8],
+    bytes: &Bytes,
 ) -> Response<ApiBody> {
     let target = match &info.route {
         Route::Resource(target) => target,
         Route::Other(path) => return page(shared, info, entry, path),
-        Route::Unknown => return refuse(shared, entry, &Refusal::no_such_path()),
+        Route::Unknown => return nowhere(shared, info, entry),
     };
-    let payload = Payload::decode(info, bytes);
+    let payload = ops::check_route(info, target)
+        .and_then(|()| negotiate::accepts_json(info))
+        .and_then(|()| Payload::decode(info, &target.collection, bytes));
+    let mut warnings = Vec::new();
     let mut state = shared.state();
     let answer = payload.and_then(|payload| {
-        let in_body = payload.dry_run(info)?;
-        if let Some(entry) = entry.filter(|_| in_body) {
-            state.log.is_dry_run(entry);
+        if let Some(entry) = entry {
+            state.log.is_dry_run(entry, payload.is_dry_run());
         }
-        let dry = info.dry_run()? || in_body;
-        ops::apply(&mut state.store, info, target, payload, dry)
+        ops::apply(&mut state.store, info, target, payload, &mut warnings)
     });
     if let Some(entry) = entry {
         match &answer {
             Ok(Answer::Object(code, object)) => state.log.completed(entry, *code, Some(&object.value)),
             Ok(Answer::Json(code, _)) => state.log.completed(entry, *code, None),
-            Ok(Answer::List { .. } | Answer::Watch(_)) => state.log.completed(entry, 200, None),
+            Ok(Answer::List(_) | Answer::Watch(_)) => state.log.completed(entry, 200, None),
             Err(refusal) => state.log.completed(entry, refusal.code(), None),
         }
     }
     drop(state);
-    match answer {
+    let mut response = match answer {
         Ok(Answer::Object(code, object)) => respond(code, JSON, object.bytes.clone()),
         Ok(Answer::Json(code, value)) => respond(code, JSON, value.to_string().into()),
-        Ok(answer @ Answer::List { .. }) => respond(200, JSON, render_list(&answer)),
+        Ok(Answer::List(list)) => respond(200, JSON, render_list(&list)),
         Ok(Answer::Watch(start)) => {
             let mut response = respond(200, JSON, Bytes::new());
             *response.body_mut() = ApiBody::watch(WatchBody::new(Arc::clone(shared), start));
             response
         }
         Err(refusal) => refusal_response(&refusal),
+    };
+    for warning in warnings {
+        // Anything that a header cannot carry is not worth a warning.
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", Value::from(warning))) {
+            response.headers_mut().append(header::WARNING, value);
+        }
     }
+    response
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -116,11 +129,22 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 fn page(shared: &Shared, info: &RequestInfo, entry: Option<Entry>, path: &str) -> Response<ApiBody> {
     match (discovery::page(path), info.method.as_str()) {
-        (None, _) => refuse(shared, entry, &Refusal::no_such_path()),
-        (Some(Page::Text(text)), "GET" | "HEAD") => respond(200, TEXT, Bytes::from_static(text.as_bytes())),
+        (Some(Page::Text(text)), _) => respond(200, TEXT, Bytes::from_static(text.as_bytes())),
+        (None, _) => nowhere(shared, info, entry),
         (Some(Page::Json(value)), "GET" | "HEAD") => respond(200, JSON, value.to_string().into()),
         (Some(_), _) => refuse(shared, entry, &Refusal::method_not_allowed()),
     }
+}
+
+/// Below `/api` there is a Status to say so, elsewhere a line of text.
+fn nowhere(shared: &Shared, info: &RequestInfo, entry: Option<Entry>) -> Response<ApiBody> {
+    let answer = refuse(shared, entry, &Refusal::no_such_path());
+    if info.path.starts_with("/api/")
+        || matches!(info.route, Route::Unknown) && info.path.starts_with("/apis/")
+    {
+        return answer;
+    }
+    respond(404, TEXT, Bytes::from_static(b"404 page not found\n"))
 }
 
 /// Notes the refusal in the log and makes its answer.
@@ -146,24 +170,40 @@ fn respond(code: u16, content_type: HeaderValue, bytes: Bytes) -> Response<ApiBo
     response
 }
 
-fn render_list(answer: &Answer) -> Bytes {
-    let Answer::List { kind, api_version, version, items } = answer else {
-        return Bytes::new();
-    };
-    let head = format!(
-        r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{version}"}},"items":["#
-    );
-    let size = items.iter().map(|it| it.bytes.len() + 1).sum::<usize>();
-    let mut list = BytesMut::with_capacity(head.len() + size + 2);
-    list.put_slice(head.as_bytes());
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            list.put_u8(b',');
+fn render_list(list: &List) -> Bytes {
+    let mut metadata = json!({ "resourceVersion": list.version.to_string() });
+    if let Some((token, left)) = &list.more {
+        metadata["continue"] = token.as_str().into();
+        if let Some(left) = left {
+            metadata["remainingItemCount"] = (*left).into();
         }
-        list.put_slice(&item.bytes);
     }
-    list.put_slice(b"]}");
-    list.freeze()
+    let (kind, api_version) = (&list.kind, list.collection.api_version());
+    let head = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#);
+    let size = list.items.iter().map(|it| it.bytes.len() + 1).sum::<usize>();
+    let mut text = BytesMut::with_capacity(head.len() + size + 2);
+    text.put_slice(head.as_bytes());
+    for (index, item) in list.items.iter().enumerate() {
+        if index > 0 {
+            text.put_u8(b',');
+        }
+        if list.collection.is_custom() {
+            text.put_slice(&item.bytes);
+        } else {
+            text.put_slice(untyped(&item.value).to_string().as_bytes());
+        }
+    }
+    text.put_slice(b"]}");
+    text.freeze()
+}
+
+/// A list of a built-in kind says once what its items are.
+fn untyped(object: &Value) -> Value {
+    let mut object = object.clone();
+    let members = members(&mut object);
+    members.remove("kind");
+    members.remove("apiVersion");
+    object
 }
 
 /// A fault on a new watch lets it send what was there at its start, and no more.

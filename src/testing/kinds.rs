@@ -4,7 +4,19 @@ use serde_json::Value;
 
 use super::path::Collection;
 
-const KINDS: [(&str, &str); 22] = [
+/// Built-in resources without a status of their own.
+const WITHOUT_STATUS: [&str; 8] = [
+    "configmaps",
+    "endpoints",
+    "endpointslices",
+    "events",
+    "leases",
+    "rolebindings",
+    "secrets",
+    "serviceaccounts",
+];
+
+const KINDS: [(&str, &str); 24] = [
     ("bindings", "Binding"),
     ("configmaps", "ConfigMap"),
     ("cronjobs", "CronJob"),
@@ -16,6 +28,7 @@ const KINDS: [(&str, &str); 22] = [
     ("ingresses", "Ingress"),
     ("jobs", "Job"),
     ("leases", "Lease"),
+    ("localsubjectaccessreviews", "LocalSubjectAccessReview"),
     ("namespaces", "Namespace"),
     ("nodes", "Node"),
     ("pods", "Pod"),
@@ -26,6 +39,7 @@ const KINDS: [(&str, &str); 22] = [
     ("serviceaccounts", "ServiceAccount"),
     ("services", "Service"),
     ("statefulsets", "StatefulSet"),
+    ("subjectaccessreviews", "SubjectAccessReview"),
     ("tokenreviews", "TokenReview"),
 ];
 
@@ -35,6 +49,11 @@ pub(super) fn known_kind(collection: &Collection) -> Option<&'static str> {
         return None;
     }
     KINDS.iter().find(|(resource, _)| *resource == collection.resource).map(|(_, kind)| *kind)
+}
+
+/// Whether there is a `/status`; everything else is taken to have one.
+pub(super) fn has_status(collection: &Collection) -> bool {
+    collection.is_custom() || !WITHOUT_STATUS.contains(&collection.resource.as_str())
 }
 
 /// What the object says it is, else what its collection holds, else the resource's own name.

@@ -179,7 +179,7 @@ impl Log {
             namespace: target.and_then(|it| it.namespace.clone()),
             name: target.and_then(|it| it.name.clone()),
             subresource: target.and_then(|it| it.subresource.clone()),
-            dry_run: info.dry_run().unwrap_or_default(),
+            dry_run: info.asks_dry_run(),
             received,
             completed: None,
             status: 0,
@@ -206,10 +206,10 @@ impl Log {
         }
     }
 
-    /// Notes that the dry run was asked for in the body.
-    pub(super) fn is_dry_run(&mut self, entry: Entry) {
+    /// Notes whether it is a dry run after all: a body may say otherwise than the query.
+    pub(super) fn is_dry_run(&mut self, entry: Entry, dry: bool) {
         if let Some(record) = self.writes.get_mut(entry.0) {
-            record.dry_run = true;
+            record.dry_run = dry;
         }
     }
 }

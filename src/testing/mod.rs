@@ -29,13 +29,22 @@
 //! This module is for tests: its structs may gain fields in any release.
 //!
 //! # What it does as a real server does
-//! - create (`generateName` too), get, list, update, patch, delete, deletecollection; paths, status codes and
-//!   `v1.Status` bodies; one version counter for everything, uids; 409 on a stale `resourceVersion`, another
-//!   uid, an existing name, a precondition; an update that changes nothing makes no new version and no event.
-//! - Leases: their validation; they may be created by a PUT, and not updated without a `resourceVersion`. A
-//!   PUT with a version but without a uid makes a deleted Lease again.
-//! - Watch: from now, from a version, as a streaming list with its bookmark; bookmarks each minute; 410 for a
-//!   version that is too old; `timeoutSeconds`. A watch that does not keep up is closed.
+//! The same some 900 requests are sent to it and to a real kube-apiserver, and the answers compared
+//! (`tests/cluster/differential`).
+//! - create (`generateName` too), get, list (in pages too), update, patch, delete, deletecollection; paths,
+//!   status codes, `v1.Status` bodies and their words; one version counter for everything, uids; 409 on a
+//!   stale `resourceVersion`, another uid, an existing name, a precondition; an update that changes nothing
+//!   makes no new version and no event. An object with finalizers stays, marked, until an update takes the
+//!   last one away.
+//! - The metadata of every object is read by its types, stored in its canonical form, and validated: names,
+//!   labels, annotations, finalizers, owners.
+//! - Leases, whole: they are read by their types (a `MicroTime` has six digits, and is stored in UTC),
+//!   validated, and stored without what nobody knows, of which the client is warned (`fieldValidation`);
+//!   they may be created by a PUT, and not updated without a `resourceVersion`. A PUT with a version but
+//!   without a uid makes a deleted Lease again.
+//! - Patches: JSON patch and JSON merge patch.
+//! - Watch: from now, from a version, as a streaming list with its bookmark; bookmarks each minute; 410 for
+//!   a version that is too old; `timeoutSeconds`. A watch that does not keep up is closed.
 //! - `dryRun=All`; `?timeout=3s`, after which a request that is still being held up is answered with 504 and
 //!   has no effect.
 //! - `TokenReview` and the access reviews: every token is good, everything is allowed.
@@ -43,45 +52,61 @@
 //!
 //! # What it is not
 //! - There is no authentication, authorization, admission, schema or etcd; a namespace need not exist;
-//!   deleting a namespace, an owner or an object with finalizers does just that. What is written is stored,
-//!   with `apiVersion` and `kind` made good and without `managedFields`; nobody counts `generation`.
-//! - Every resource exists. Any may be namespaced or not, as the path says. Groups and versions do not
-//!   convert into each other: `apps/v1` and `apps/v1beta1` are apart.
-//! - Every resource behaves as if it had a status subresource: the main endpoint leaves `status` alone (a
-//!   create drops it), `/status` changes nothing else. There are no other subresources.
-//! - Patches: a merge patch, a strategic merge patch taken as one (lists are replaced), and an apply patch in
-//!   JSON taken as one that may create (nobody owns fields). Bodies and answers are JSON alone, lists are
-//!   whole whatever `limit` says, field selectors know `metadata.name` and `metadata.namespace`, discovery is
-//!   a sketch.
+//!   deleting a namespace or an owner does just that, and nobody collects garbage. Of kinds other than the
+//!   Lease all is stored but the metadata as it is written, with `apiVersion` and `kind` made good; nobody
+//!   counts `generation`. Nobody is warned of a member that is there twice.
+//! - Every resource exists. Any but the Lease may be namespaced or not, as the path says. Groups and
+//!   versions do not convert into each other: `apps/v1` and `apps/v1beta1` are apart.
+//! - Every resource that is not known to have none behaves as if it had a status subresource: the main
+//!   endpoint leaves `status` alone (a create drops it), `/status` changes nothing else. There are no other
+//!   subresources.
+//! - A strategic merge patch is taken as a merge patch (lists are replaced), an apply patch in JSON as one
+//!   that may create: nobody owns fields, there are no `managedFields`.
+//! - Bodies and answers are JSON alone, and whole objects: no YAML, no protobuf, no Tables. A list shows
+//!   what there is now, whatever version it asks for. Field selectors know `metadata.name` and
+//!   `metadata.namespace`, discovery is a sketch.
+//! - A Lease's member that [`ApiServer::put`] has put there is known from then on, as to a server of another
+//!   version.
 //! - There is no flow control, and no limit on the number of objects. The write log grows with every write.
 
 // A request's way in.
 mod body;
+mod decode;
 mod endpoint;
 mod handler;
+mod negotiate;
 mod path;
 mod request;
 mod service;
+mod typed;
+mod write_options;
 
 // What it does.
 mod change;
+mod delete;
 mod discovery;
+mod json_patch;
+mod merge;
 mod ops;
 mod options;
+mod patch;
 mod review;
 
 // What there is, and who watches it.
 mod changes;
-mod merge;
+mod label_selector;
 mod object;
 mod selector;
 mod server;
 mod store;
+mod time;
+mod version;
 mod watch;
 
 // What is refused.
 mod cause;
 mod kinds;
+mod names;
 mod status;
 mod validate;
 

@@ -2,107 +2,188 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::body::{Payload, Precondition};
-use super::changes::{Filter, bookmark, line};
-use super::kinds::known_kind;
+use super::body::Payload;
+use super::changes::{bookmark, line};
+use super::kinds::{has_status, known_kind};
 use super::object::{Key, Object, text};
-use super::options::ListOptions;
+use super::options::{Continue, ListOptions, Match};
 use super::path::{Collection, Target};
 use super::request::RequestInfo;
 use super::status::Refusal;
 use super::store::Store;
+use super::version::{asked_version, check_reachable};
 use super::watch::WatchStart;
-use super::{change, review};
+use super::{change, delete, patch, review};
 
 /// What the server answers when it does not refuse.
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Arc<Object>),
-    List { kind: String, api_version: String, version: u64, items: Vec<Arc<Object>> },
+    List(List),
     Json(u16, Value),
     Watch(WatchStart),
 }
 
-/// Carries out a request on a resource.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) collection: Collection,
+    pub(super) kind: String,
+    pub(super) version: u64,
+    pub(super) items: Vec<Arc<Object>>,
+    /// The token for the next page, and, where it is known, how many objects are left.
+    pub(super) more: Option<(String, Option<usize>)>,
+}
+
+/// Refuses what no resource, or not this one, answers to, whatever else the request says.
+pub(super) fn check_route(info: &RequestInfo, target: &Target) -> Result<(), Refusal> {
+    let Target { collection, namespace, name, subresource, legacy_watch } = target;
+    // Other resources may be namespaced or not; of this one it is known.
+    let placed = namespace.is_some() || !collection.is_lease();
+    let method = info.method.as_str();
+    let allowed = if review::is_review(collection) {
+        if name.is_some() {
+            return Err(Refusal::no_such_path());
+        }
+        method == "POST"
+    } else {
+        match subresource.as_deref() {
+            None if placed || name.is_none() => {}
+            Some("status") if has_status(collection) => {}
+            _ => return Err(Refusal::no_such_path()),
+        }
+        match (method, name) {
+            ("GET", _) => true,
+            // The method decides under the old `/watch/` prefix too: nothing is written there.
+            _ if *legacy_watch => false,
+            ("POST" | "DELETE", None) => placed,
+            ("PUT" | "PATCH", Some(_)) => true,
+            ("DELETE", Some(_)) => subresource.is_none(),
+            _ => false,
+        }
+    };
+    if !allowed {
+        return Err(Refusal::method_not_allowed());
+    }
+    Ok(())
+}
+
+/// Carries out a request on a resource; says what its client should be warned of.
 pub(super) fn apply(
     store: &mut Store,
     info: &RequestInfo,
     target: &Target,
     payload: Payload,
-    dry: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<Answer, Refusal> {
     let Target { collection, name, subresource, .. } = target;
-    if review::is_review(collection) {
-        if info.method == http::Method::POST && name.is_none() {
-            return review::answer(collection, &info.user, payload.value);
-        }
-        return Err(Refusal::method_not_allowed());
-    }
-    let status = match subresource.as_deref() {
-        None => false,
-        Some("status") => true,
-        Some(_) => return Err(Refusal::no_such_path()),
-    };
+    let status = subresource.is_some();
     let key = name.as_ref().map(|name| Key {
         collection: collection.clone(),
         namespace: target.namespace.clone().unwrap_or_default(),
         name: name.clone(),
     });
-    match (info.method.as_str(), key) {
-        ("GET", _) if info.verb == "watch" => watch(store, info, target),
-        ("GET", Some(key)) => {
-            let object = store.get(&key).ok_or_else(|| Refusal::not_found(collection, &key.name))?;
-            Ok(Answer::Object(200, object))
+    match (payload, key) {
+        (Payload::Read, _) if info.verb == "watch" => watch(store, info, target),
+        (Payload::Read, Some(key)) => get(store, info, &key),
+        (Payload::Read, None) => list(store, info, target),
+        (Payload::Object { decoded, options }, key) => {
+            let existing = key.as_ref().and_then(|it| store.get(it));
+            let (object, unknown) = decoded
+                .validated(collection, options.validation, existing.as_ref().map(|it| &it.value))
+                .map_err(|why| why.refusal(collection, &[]))?;
+            warnings.extend(unknown);
+            match key {
+                None if review::is_review(collection) => review::answer(target, &info.user, object),
+                None => change::create(store, target, object, options.dry).map(|it| Answer::Object(201, it)),
+                Some(key) => change::update(store, target, key, object, status, options.dry),
+            }
         }
-        ("GET", None) => list(store, info, target),
-        // The method decides under the old `/watch/` prefix too: nothing is written there.
-        _ if target.legacy_watch => Err(Refusal::method_not_allowed()),
-        ("POST", None) => change::create(store, target, payload.value, dry).map(|it| Answer::Object(201, it)),
-        ("PUT", Some(key)) => change::update(store, target, key, payload.value, status, dry),
-        ("PATCH", Some(key)) => change::patch(store, target, key, payload, status, dry),
-        ("DELETE", Some(key)) if !status => delete(store, key, &payload.precondition(), dry),
-        ("DELETE", None) => delete_collection(store, info, target, dry),
-        _ => Err(Refusal::method_not_allowed()),
+        (Payload::Patch { kind, bytes, options }, Some(key)) => {
+            patch::patch(store, target, key, (kind, &bytes), status, &options, warnings)
+        }
+        (Payload::Delete(options), Some(key)) => delete::delete(store, key, &options),
+        (Payload::Delete(options), None) => delete::delete_collection(store, info, target, &options),
+        (Payload::Patch { .. }, None) => Err(Refusal::method_not_allowed()),
     }
 }
 
-fn filter(target: &Target, options: &ListOptions) -> Filter {
-    Filter {
-        collection: target.collection.clone(),
-        namespace: target.namespace.clone(),
-        selector: options.selector.clone(),
-    }
+fn get(store: &Store, info: &RequestInfo, key: &Key) -> Result<Answer, Refusal> {
+    let version =
+        asked_version(info.query.get("resourceVersion").unwrap_or_default()).map_err(Refusal::internal)?;
+    check_reachable(version, store.version())?;
+    let object = store.get(key).ok_or_else(|| Refusal::not_found(&key.collection, &key.name))?;
+    Ok(Answer::Object(200, object))
 }
 
 fn collection_kind(store: &Store, collection: &Collection) -> String {
     known_kind(collection).or_else(|| store.kind_in(collection)).unwrap_or_default().to_owned()
 }
 
+/// Every list shows what there is now; a page of one begins where the last has ended.
 fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
     let options = ListOptions::parse(&target.collection, None, &info.query, false)?;
-    let version = store.version();
-    if options.version > version {
-        return Err(Refusal::version_too_large(options.version, version));
+    let current = store.version();
+    check_reachable(options.version, current)?;
+    if options.matching == Match::Exact && store.changes.has_forgotten(options.version) {
+        return Err(Refusal::list_expired());
     }
-    let items = store.list(&filter(target, &options)).into_iter().map(|(_, object)| object).collect();
-    Ok(list_answer(store, &target.collection, version, items))
+    let filter = options.filter(target);
+    let mut found = store.list(&filter);
+    if let Some(from) = &options.from {
+        found.retain(|(key, _)| (&key.namespace, &key.name) > (&from.namespace, &from.name));
+    }
+    let version = options.from.as_ref().map_or(current, |it| it.version);
+    let all = found.len();
+    // What the selectors pass over counts, too: the real server does not look at it before it is asked for
+    // more.
+    let last = store.last(&filter);
+    // Version 0 asks for the cache of the real server, which knows no pages.
+    let full = options.limit > 0 && options.limit <= all && info.query.get("resourceVersion") != Some("0");
+    if full {
+        found.truncate(options.limit);
+    }
+    let more = found.last().filter(|(key, _)| full && last.is_some_and(|it| it > key)).map(
+        |(Key { namespace, name, .. }, _)| {
+            let next = Continue { version, namespace: namespace.clone(), name: name.clone() };
+            let left = options.selector.is_empty().then(|| all - found.len());
+            (next.token(), left)
+        },
+    );
+    let items = found.into_iter().map(|(_, object)| object).collect();
+    Ok(Answer::List(List { more, ..new_list(store, &target.collection, version, items) }))
 }
 
-fn list_answer(store: &Store, collection: &Collection, version: u64, items: Vec<Arc<Object>>) -> Answer {
+fn new_list(store: &Store, collection: &Collection, version: u64, items: Vec<Arc<Object>>) -> List {
     let kind = format!("{}List", collection_kind(store, collection));
-    Answer::List { kind, api_version: collection.api_version(), version, items }
+    List { collection: collection.clone(), kind, version, items, more: None }
+}
+
+pub(super) fn list_answer(
+    store: &Store,
+    collection: &Collection,
+    version: u64,
+    items: Vec<Arc<Object>>,
+) -> Answer {
+    Answer::List(new_list(store, collection, version, items))
 }
 
 fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
     let collection = &target.collection;
     let options = ListOptions::parse(collection, target.name.as_deref(), &info.query, true)?;
     let current = store.version();
-    if options.not_older_than && options.version > current {
-        return Err(Refusal::version_too_large(options.version, current));
+    // The real server too answers 200 first and then sends the refusal as an event.
+    let refused = |refusal: &Refusal| {
+        let first = [line("ERROR", refusal.to_status().to_string().as_bytes())].into();
+        Ok(Answer::Watch(WatchStart { first, live: None, bookmarks: None, timeout: None }))
+    };
+    if options.matching == Match::NotOlderThan
+        && let Err(refusal) = check_reachable(options.version, current)
+    {
+        return refused(&refusal);
     }
-    let filter = filter(target, &options);
+    let filter = options.filter(target);
     let kind = collection_kind(store, collection);
     let initial = options.send_initial_events.unwrap_or(options.version == 0);
     let mut first = if initial {
@@ -111,66 +192,15 @@ fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> Result<Answe
         let since = if options.version == 0 { current } else { options.version };
         match store.changes.since(&filter, since) {
             Ok(lines) => lines,
-            // The real server too answers 200 first and then sends the refusal as an event.
-            Err(refusal) => {
-                let error = line("ERROR", refusal.to_status().to_string().as_bytes());
-                let first = [error].into();
-                return Ok(Answer::Watch(WatchStart { first, live: None, bookmarks: None, timeout: None }));
-            }
+            Err(refusal) => return refused(&refusal),
         }
     };
-    if options.send_initial_events == Some(true) && options.bookmarks {
+    if initial && options.bookmarks {
         first.push_back(bookmark(collection, &kind, current, true));
     }
     let live = store.changes.subscribe(&info.user, filter);
     let bookmarks = options.bookmarks.then_some(kind);
     Ok(Answer::Watch(WatchStart { first, live: Some(live), bookmarks, timeout: options.timeout }))
-}
-
-fn delete(store: &mut Store, key: Key, wanted: &Precondition, dry: bool) -> Result<Answer, Refusal> {
-    let Key { collection, name, .. } = &key;
-    let object = store.get(&key).ok_or_else(|| Refusal::not_found(collection, name))?;
-    let (uid, version) = (object.uid(), object.version());
-    if let Some(asked) = wanted.uid.as_deref().filter(|it| *it != uid) {
-        let why = format!(
-            "the UID in the precondition ({asked}) does not match the UID in record ({uid}). \
-             The object might have been deleted and then recreated"
-        );
-        return Err(Refusal::conflict(collection, name, &why));
-    }
-    if let Some(asked) = wanted.version.as_deref().filter(|it| *it != version) {
-        let why = format!(
-            "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record \
-             ({version}). The object might have been modified"
-        );
-        return Err(Refusal::conflict(collection, name, &why));
-    }
-    let mut details = json!({ "name": name, "kind": collection.resource, "uid": uid });
-    if !collection.group.is_empty() {
-        details["group"] = collection.group.as_str().into();
-    }
-    if !dry {
-        store.remove(key);
-    }
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-    });
-    Ok(Answer::Json(200, status))
-}
-
-fn delete_collection(
-    store: &mut Store,
-    info: &RequestInfo,
-    target: &Target,
-    dry: bool,
-) -> Result<Answer, Refusal> {
-    let options = ListOptions::parse(&target.collection, None, &info.query, false)?;
-    let found = store.list(&filter(target, &options));
-    let mut items = Vec::with_capacity(found.len());
-    for (key, object) in found {
-        items.push(if dry { object } else { store.remove(key).unwrap_or(object) });
-    }
-    Ok(list_answer(store, &target.collection, store.version(), items))
 }
 
 /// The name and namespace in the body must not contradict the path.
@@ -187,6 +217,17 @@ pub(super) fn check_place(target: &Target, object: &Value) -> Result<(), Refusal
     if !namespace.is_empty() && target.namespace.as_deref() != Some(namespace) {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Refusal::bad_request(why));
+    }
+    Ok(())
+}
+
+/// An update says which object it means.
+pub(super) fn check_name(target: &Target, object: &Value) -> Result<(), Refusal> {
+    if text(object, "name").is_empty() {
+        let in_path = target.name.as_deref().unwrap_or_default();
+        return Err(Refusal::bad_request(format!(
+            "the name of the object ({in_path} based on URL) was undeterminable: name must be provided"
+        )));
     }
     Ok(())
 }

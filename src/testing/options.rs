@@ -3,90 +3,165 @@
 use std::time::Duration;
 
 use super::cause::Cause;
-use super::path::Collection;
+use super::changes::Filter;
+use super::path::{Collection, Target};
 use super::request::Query;
 use super::selector::Selector;
 use super::status::Refusal;
+use super::version::asked_version;
 
 #[derive(Debug)]
 pub(super) struct ListOptions {
     pub(super) selector: Selector,
     /// 0 and absent mean the same here: whatever there is.
     pub(super) version: u64,
-    pub(super) not_older_than: bool,
+    pub(super) matching: Match,
     pub(super) send_initial_events: Option<bool>,
     pub(super) bookmarks: bool,
     pub(super) timeout: Option<Duration>,
+    /// So many items at most; 0 is all of them.
+    pub(super) limit: usize,
+    pub(super) from: Option<Continue>,
+}
+
+/// `resourceVersionMatch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    Unsaid,
+    NotOlderThan,
+    Exact,
+}
+
+/// Where the next page of a list begins: behind this object. Its token is `VERSION.NAMESPACE/NAME`.
+#[derive(Debug)]
+pub(super) struct Continue {
+    /// The version of the first page.
+    pub(super) version: u64,
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
 // === impl ListOptions ===
 
 impl ListOptions {
-    /// `limit` is accepted and does nothing: every list is whole.
     pub(super) fn parse(
         collection: &Collection,
         name: Option<&str>,
         query: &Query,
         watch: bool,
     ) -> Result<Self, Refusal> {
-        let by_name = name.map(|it| format!("metadata.name={it}"));
-        let fields = query.get("fieldSelector").map(str::to_owned);
-        let fields = [by_name, fields].into_iter().flatten().collect::<Vec<_>>().join(",");
-        let version = query.get("resourceVersion").unwrap_or_default();
-        let version_given = !version.is_empty();
-        let version = match version {
-            "" => 0,
-            text => text
-                .parse()
-                .map_err(|_| Refusal::bad_request(format!("invalid resource version \"{text}\"")))?,
-        };
-        let matching = query.get("resourceVersionMatch").unwrap_or_default();
+        let seconds = query.number("timeoutSeconds")?;
+        let limit = query.number("limit")?;
+        let text = |name: &str| query.get(name).unwrap_or_default();
+        let selector = Selector::parse(collection, name, text("fieldSelector"), text("labelSelector"))?;
+        let (version, matching, token) =
+            (text("resourceVersion"), text("resourceVersionMatch"), text("continue"));
         let send_initial_events = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
-        let complaint = if watch {
-            watch_complaint(matching, send_initial_events)
+        let causes = if watch {
+            watch_complaints(matching, send_initial_events, token)
         } else {
-            list_complaint(matching, send_initial_events, version_given)
+            list_complaint(matching, send_initial_events, version).into_iter().collect()
         };
-        if let Some(cause) = complaint {
-            return Err(Refusal::invalid("ListOptions.meta.k8s.io", collection, "", &[cause]));
+        if !causes.is_empty() {
+            return Err(Refusal::invalid_options("ListOptions", &causes));
         }
-        let seconds = query.get("timeoutSeconds").and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+        // The real server hands this one on as it is.
+        let version = asked_version(version).map_err(|why| {
+            if watch {
+                Refusal::internal(why)
+            } else {
+                Refusal::bad_request(format!("invalid resource version: {why}"))
+            }
+        })?;
+        let from = if token.is_empty() { None } else { Some(Continue::parse(token)?) };
         Ok(Self {
-            selector: Selector::parse(Some(&fields), query.get("labelSelector"))?,
+            selector,
             version,
-            not_older_than: matching == "NotOlderThan",
+            matching: match matching {
+                "NotOlderThan" => Match::NotOlderThan,
+                "Exact" => Match::Exact,
+                _ => Match::Unsaid,
+            },
             send_initial_events,
             bookmarks: query.flag("allowWatchBookmarks"),
-            timeout: seconds.map(Duration::from_secs),
+            timeout: seconds
+                .and_then(|it| u64::try_from(it).ok())
+                .filter(|it| *it > 0)
+                .map(Duration::from_secs),
+            limit: limit.and_then(|it| usize::try_from(it).ok()).unwrap_or_default(),
+            from,
         })
+    }
+
+    /// What of the collection is wanted.
+    pub(super) fn filter(&self, target: &Target) -> Filter {
+        Filter {
+            collection: target.collection.clone(),
+            namespace: target.namespace.clone(),
+            selector: self.selector.clone(),
+        }
     }
 }
 
-fn watch_complaint(matching: &str, send_initial_events: Option<bool>) -> Option<Cause> {
+fn watch_complaints(matching: &str, send_initial_events: Option<bool>, token: &str) -> Vec<Cause> {
+    let field = "resourceVersionMatch";
+    let mut causes = Vec::new();
     match (matching, send_initial_events) {
-        ("", None) | ("NotOlderThan", Some(_)) => None,
+        ("", None) | ("NotOlderThan", Some(_)) => {}
         (_, None) => {
             let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            Some(Cause::forbidden("resourceVersionMatch", why))
+            causes.push(Cause::forbidden(field, why));
         }
         (_, Some(_)) => {
             let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            Some(Cause::forbidden("resourceVersionMatch", why))
+            causes.push(Cause::forbidden(field, why));
         }
     }
+    if !matches!(matching, "" | "NotOlderThan") {
+        causes.push(Cause::unsupported(field, &matching.into(), &["NotOlderThan"]));
+    }
+    if !token.is_empty() {
+        causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+    }
+    causes
 }
 
-fn list_complaint(matching: &str, send_initial_events: Option<bool>, version_given: bool) -> Option<Cause> {
+fn list_complaint(matching: &str, send_initial_events: Option<bool>, version: &str) -> Option<Cause> {
+    let field = "resourceVersionMatch";
     if send_initial_events.is_some() {
         return Some(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     match matching {
         "" => None,
-        _ if !version_given => {
+        _ if version.is_empty() => {
             let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            Some(Cause::forbidden("resourceVersionMatch", why))
+            Some(Cause::forbidden(field, why))
+        }
+        "Exact" if version == "0" => {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            Some(Cause::forbidden(field, why))
         }
         "Exact" | "NotOlderThan" => None,
-        other => Some(Cause::unsupported("resourceVersionMatch", other, "Exact\", \"NotOlderThan")),
+        other => Some(Cause::unsupported(field, &other.into(), &["Exact", "NotOlderThan", ""])),
+    }
+}
+
+// === impl Continue ===
+
+impl Continue {
+    fn parse(token: &str) -> Result<Self, Refusal> {
+        let parts = token.split_once('.').and_then(|(version, rest)| Some((version, rest.split_once('/')?)));
+        match parts.map(|(version, rest)| (version.parse(), rest)) {
+            Some((Ok(version), (namespace, name))) => {
+                Ok(Self { version, namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(Refusal::bad_request(
+                "invalid continue token: continue key is not valid: it is none of this server's",
+            )),
+        }
+    }
+
+    pub(super) fn token(&self) -> String {
+        format!("{}.{}/{}", self.version, self.namespace, self.name)
     }
 }

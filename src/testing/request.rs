@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
-use super::cause::Cause;
 use super::path::{Route, Target};
 use super::status::Refusal;
 
@@ -22,6 +21,7 @@ pub(super) struct RequestInfo {
     pub(super) user: String,
     pub(super) user_agent: String,
     pub(super) content_type: String,
+    pub(super) accept: String,
     pub(super) content_length: Option<u64>,
     pub(super) query: Query,
 }
@@ -48,6 +48,7 @@ impl RequestInfo {
             user: token.or(default_user).unwrap_or(ANONYMOUS).to_owned(),
             user_agent: text(header::USER_AGENT),
             content_type: text(header::CONTENT_TYPE),
+            accept: text(header::ACCEPT),
             content_length: text(header::CONTENT_LENGTH).parse().ok(),
             query,
         }
@@ -65,32 +66,26 @@ impl RequestInfo {
         }
     }
 
-    /// `dryRun=All`; nothing else is allowed.
-    pub(super) fn dry_run(&self) -> Result<bool, Refusal> {
-        let mut dry = false;
-        for value in self.query.all("dryRun") {
-            dry = self.check_dry_run(value)?;
-        }
-        Ok(dry)
-    }
-
-    pub(super) fn check_dry_run(&self, value: &str) -> Result<bool, Refusal> {
-        if value == "All" {
-            return Ok(true);
-        }
-        let Some(target) = self.target() else {
-            return Ok(false);
-        };
-        let causes = [Cause::unsupported("dryRun", value, "All")];
-        Err(Refusal::invalid("Options.meta.k8s.io", &target.collection, "", &causes))
+    /// Whether the query asks for a dry run; what comes of it is settled with the body.
+    pub(super) fn asks_dry_run(&self) -> bool {
+        self.query.all("dryRun").any(|it| it == "All")
     }
 
     /// The client's own limit (`?timeout=3s`), which the server enforces. A watch has none.
-    pub(super) fn timeout(&self) -> Option<Duration> {
+    pub(super) fn timeout(&self) -> Result<Option<Duration>, Refusal> {
         if self.verb == "watch" {
-            return None;
+            return Ok(None);
         }
-        parse_duration(self.query.get("timeout")?).filter(|it| !it.is_zero())
+        let text = self.query.get("timeout").unwrap_or_default();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        match parse_duration(text) {
+            Some(limit) => Ok(Some(limit).filter(|it| !it.is_zero())),
+            None => Err(Refusal::bad_request(format!(
+                "invalid timeout specified in the request URL - time: invalid duration \"{text}\""
+            ))),
+        }
     }
 }
 
@@ -146,15 +141,38 @@ impl Query {
         self.0.iter().filter(move |it| it.0 == name).map(|it| it.1.as_str())
     }
 
+    /// A whole number, in Go's words where it is none.
+    pub(super) fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        let Some(text) = self.get(name).filter(|it| !it.is_empty()) else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => {
+                Err(Refusal::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
+            }
+        }
+    }
+
     /// Present and neither `0` nor `false`.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it != "0" && !it.eq_ignore_ascii_case("false"))
     }
 }
 
-/// Go's durations, as far as clients write them: `3s`, `1m30s`, `1.5s`, `250ms`.
+/// Go's durations, as far as clients write them: `3s`, `1m30s`, `1.5s`, `250ms`. A negative one counts as
+/// zero.
 fn parse_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
         let digits = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
@@ -174,7 +192,9 @@ fn parse_duration(text: &str) -> Option<Duration> {
         total = total.checked_add(part)?;
         rest = tail;
     }
-    Some(total)
+    // Go counts nanoseconds in 63 bits.
+    i64::try_from(total.as_nanos()).ok()?;
+    Some(if negative { Duration::ZERO } else { total })
 }
 
 #[cfg(test)]
@@ -187,8 +207,11 @@ mod tests {
         assert_eq!(ms("3s"), Some(3_000));
         assert_eq!(ms("1m30.5s"), Some(90_500));
         assert_eq!(ms("250ms"), Some(250));
-        for bad in ["3", "s", "3x", "-3s", "..s", "9999999999999999999999h"] {
-            assert_eq!(ms(bad), None, "{bad}");
+        for unlimited in ["0", "0s", "-3s"] {
+            assert_eq!(parse_duration(unlimited), Some(Duration::ZERO), "{unlimited}");
+        }
+        for bad in ["", "-", "3", "s", "3x", "..s", "999999999h", "9999999999999999999999h"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
         }
     }
 

@@ -2,23 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::object::members;
+use super::object::{members, metadata};
 use super::ops::Answer;
-use super::path::Collection;
+use super::path::{Collection, Target};
 use super::status::Refusal;
-use super::validate;
+use super::time;
 
 pub(super) fn is_review(collection: &Collection) -> bool {
     matches!(
         (collection.group.as_str(), collection.resource.as_str()),
         ("authentication.k8s.io", "tokenreviews" | "selfsubjectreviews")
-            | ("authorization.k8s.io", "selfsubjectaccessreviews" | "subjectaccessreviews")
+            | (
+                "authorization.k8s.io",
+                "localsubjectaccessreviews" | "selfsubjectaccessreviews" | "subjectaccessreviews"
+            )
     )
 }
 
 /// Every token is good, and names its user; everything is allowed.
-pub(super) fn answer(collection: &Collection, user: &str, mut object: Value) -> Result<Answer, Refusal> {
-    validate::shape(collection, &object)?;
+pub(super) fn answer(target: &Target, user: &str, mut object: Value) -> Result<Answer, Refusal> {
+    let collection = &target.collection;
     let groups = json!(["system:authenticated"]);
     let status = match collection.resource.as_str() {
         "tokenreviews" => match object["spec"]["token"].as_str() {
@@ -37,5 +40,11 @@ pub(super) fn answer(collection: &Collection, user: &str, mut object: Value) -> 
     members.insert("apiVersion".into(), collection.api_version().into());
     members.insert("kind".into(), kind.into());
     members.insert("status".into(), status);
+    if let Some(namespace) = &target.namespace {
+        metadata(&mut object).insert("namespace".into(), namespace.as_str().into());
+    }
+    if collection.resource == "selfsubjectreviews" {
+        metadata(&mut object).insert("creationTimestamp".into(), time::now().into());
+    }
     Ok(Answer::Json(201, object))
 }

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use super::label_selector::{self, Requirement};
+use super::path::Collection;
 use super::status::Refusal;
 
 /// Which objects of a collection a list or watch wants.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     fields: Vec<Field>,
-    labels: Vec<Label>,
+    labels: Vec<Requirement>,
 }
 
 #[derive(Clone, Debug)]
@@ -19,28 +21,30 @@ struct Field {
     equal: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Label {
-    key: String,
-    wants: Wants,
-}
-
-#[derive(Clone, Debug)]
-enum Wants {
-    Present,
-    Absent,
-    In(Vec<String>),
-    NotIn(Vec<String>),
-}
-
 // === impl Selector ===
 
 impl Selector {
-    pub(super) fn parse(fields: Option<&str>, labels: Option<&str>) -> Result<Self, Refusal> {
-        Ok(Self {
-            fields: terms(fields.unwrap_or_default()).map(Field::parse).collect::<Result<_, _>>()?,
-            labels: terms(labels.unwrap_or_default()).map(Label::parse).collect::<Result<_, _>>()?,
-        })
+    /// `name` is the one in the path of a watch on a single object.
+    pub(super) fn parse(
+        collection: &Collection,
+        name: Option<&str>,
+        fields: &str,
+        labels: &str,
+    ) -> Result<Self, Refusal> {
+        let labels = label_selector::parse(labels).map_err(Refusal::bad_request)?;
+        let mut fields = split(fields)
+            .filter(|it| !it.is_empty())
+            .map(|term| Field::parse(collection, term))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(name) = name {
+            fields.push(Field { key: "name", value: name.to_owned(), equal: true });
+        }
+        Ok(Self { fields, labels })
+    }
+
+    /// Whether it wants everything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.labels.is_empty()
     }
 
     pub(super) fn matches(&self, object: &Value) -> bool {
@@ -50,87 +54,69 @@ impl Selector {
     }
 }
 
-/// Splits at the commas outside of parentheses.
-fn terms(selector: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_usize;
-    selector
-        .split(move |it| {
-            match it {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            it == ',' && depth == 0
-        })
-        .map(str::trim)
-        .filter(|it| !it.is_empty())
-}
-
-/// Splits at the operator: the two sides, and whether it asks for equality.
-fn comparison(term: &str) -> Option<(&str, &str, bool)> {
-    let (key, value, equal) = if let Some((key, value)) = term.split_once("!=") {
-        (key, value, false)
-    } else if let Some((key, value)) = term.split_once("==") {
-        (key, value, true)
-    } else {
-        let (key, value) = term.split_once('=')?;
-        (key, value, true)
-    };
-    Some((key.trim(), value.trim(), equal))
+/// Splits at the commas that no backslash escapes.
+fn split(selector: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    selector.split(move |it| {
+        let comma = it == ',' && !escaped;
+        escaped = it == '\\' && !escaped;
+        comma
+    })
 }
 
 // === impl Field ===
 
 impl Field {
-    fn parse(term: &str) -> Result<Self, Refusal> {
-        let (key, value, equal) = comparison(term).ok_or_else(|| {
-            Refusal::bad_request(format!("invalid field selector: can't understand '{term}'"))
-        })?;
+    fn parse(collection: &Collection, term: &str) -> Result<Self, Refusal> {
+        let (at, operator) = ["!=", "==", "="]
+            .into_iter()
+            .filter_map(|operator| term.find(operator).map(|at| (at, operator)))
+            .min_by_key(|(at, operator)| (*at, std::cmp::Reverse(operator.len())))
+            .ok_or_else(|| {
+                Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'"))
+            })?;
+        let (key, value) = (&term[..at], &term[at + operator.len()..]);
         let key = match key {
             "metadata.name" => "name",
             "metadata.namespace" => "namespace",
-            _ => return Err(Refusal::bad_request(format!("field label not supported: {key}"))),
+            _ if collection.is_custom() => {
+                return Err(Refusal::bad_request(format!("field label not supported: {key}")));
+            }
+            _ => {
+                let known = "only \"metadata.name\", \"metadata.namespace\"";
+                return Err(Refusal::bad_request(format!(
+                    "\"{key}\" is not a known field selector: {known}"
+                )));
+            }
         };
-        Ok(Self { key, value: value.to_owned(), equal })
+        Ok(Self { key, value: unescape(value)?, equal: operator != "!=" })
     }
 }
 
-// === impl Label ===
-
-impl Label {
-    fn parse(term: &str) -> Result<Self, Refusal> {
-        let wrong = || Refusal::bad_request(format!("unable to parse requirement: found '{term}'"));
-        let (key, wants) = if let Some((head, set)) = term.split_once('(') {
-            let set = set.strip_suffix(')').ok_or_else(wrong)?;
-            let values = set.split(',').map(|it| it.trim().to_owned()).collect();
-            match head.split_whitespace().collect::<Vec<_>>().as_slice() {
-                [key, "in"] => (*key, Wants::In(values)),
-                [key, "notin"] => (*key, Wants::NotIn(values)),
-                _ => return Err(wrong()),
+/// Takes the backslashes away; a value has no bare `=`.
+fn unescape(value: &str) -> Result<String, Refusal> {
+    let mut text = String::new();
+    let mut escaped = false;
+    for it in value.chars() {
+        match it {
+            '\\' if !escaped => escaped = true,
+            '\\' | ',' | '=' if escaped => {
+                text.push(it);
+                escaped = false;
             }
-        } else if let Some((key, value, equal)) = comparison(term) {
-            let values = vec![value.to_owned()];
-            (key, if equal { Wants::In(values) } else { Wants::NotIn(values) })
-        } else if let Some(key) = term.strip_prefix('!') {
-            (key.trim(), Wants::Absent)
-        } else {
-            (term, Wants::Present)
-        };
-        if key.is_empty() || key.contains(|it: char| it.is_whitespace() || "()!=,".contains(it)) {
-            return Err(wrong());
-        }
-        Ok(Self { key: key.to_owned(), wants })
-    }
-
-    fn matches(&self, labels: &Value) -> bool {
-        let found = labels.get(&self.key).and_then(Value::as_str);
-        match &self.wants {
-            Wants::Present => found.is_some(),
-            Wants::Absent => found.is_none(),
-            Wants::In(values) => found.is_some_and(|found| values.iter().any(|it| it == found)),
-            Wants::NotIn(values) => !found.is_some_and(|found| values.iter().any(|it| it == found)),
+            _ if escaped => {
+                return Err(Refusal::bad_request(format!(
+                    "invalid field selector: invalid escape sequence: \\{it}"
+                )));
+            }
+            '=' => {
+                let why = format!("invalid field selector: unescaped character in value: {}", u32::from(it));
+                return Err(Refusal::bad_request(why));
+            }
+            _ => text.push(it),
         }
     }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -139,46 +125,22 @@ mod tests {
 
     use super::*;
 
-    fn labels(selector: &str) -> bool {
-        let object = json!({ "metadata": { "name": "a", "labels": { "app": "x", "tier": "1" } } });
-        Selector::parse(None, Some(selector)).expect(selector).matches(&object)
-    }
-
-    #[test]
-    fn label_selectors() {
-        for yes in [
-            "",
-            "app=x",
-            "app==x",
-            "app!=y",
-            "nope!=y",
-            "app",
-            "!nope",
-            "app in (y, x),tier=1",
-            "app notin (y)",
-        ] {
-            assert!(labels(yes), "{yes}");
-        }
-        for no in
-            ["app=y", "app!=x", "nope", "!app", "app in (y,z)", "app notin (x,y)", "app=x,tier=2", "nope=x"]
-        {
-            assert!(!labels(no), "{no}");
-        }
-        for wrong in ["app in x", "app in (x", "app like (x)", "=x", "a b"] {
-            assert!(Selector::parse(None, Some(wrong)).is_err(), "{wrong}");
-        }
-    }
-
     #[test]
     fn field_selectors() {
+        let pods = Collection { group: String::new(), version: "v1".into(), resource: "pods".into() };
         let object = json!({ "metadata": { "name": "a", "namespace": "ns" } });
-        let matches = |it| Selector::parse(Some(it), None).map(|it| it.matches(&object));
+        let parse = |it| Selector::parse(&pods, None, it, "");
+        let matches = |it| parse(it).map(|it| it.matches(&object));
         assert_eq!(matches("metadata.name=a,metadata.namespace==ns"), Ok(true));
         assert_eq!(matches("metadata.name=b"), Ok(false));
         assert_eq!(matches("metadata.name!=b"), Ok(true));
-        assert_eq!(
-            matches("spec.nodeName=b").unwrap_err().message(),
-            "field label not supported: spec.nodeName"
-        );
+        assert_eq!(matches("metadata.name=a\\,b"), Ok(false));
+        for wrong in
+            ["metadata.name", "spec.nodeName=b", "metadata.name =a", "metadata.name=a=b", "metadata.name=\\x"]
+        {
+            assert_eq!(parse(wrong).map(|_| ()).map_err(|it| it.code()), Err(400), "{wrong}");
+        }
+        let named = Selector::parse(&pods, Some("b"), "", "").unwrap();
+        assert!(!named.matches(&object));
     }
 }

@@ -120,6 +120,18 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(collection, name)
     }
 
+    /// A precondition of a delete: such conflicts are told of the kind, not of the resource.
+    pub(super) fn precondition(kind: &str, collection: &Collection, name: &str, why: &str) -> Self {
+        let kinds = Collection { resource: kind.to_owned(), ..collection.clone() };
+        Self::conflict(&kinds, name, why)
+    }
+
+    pub(super) fn being_deleted(collection: &Collection, name: &str) -> Self {
+        let mut refusal = Self::already_exists(collection, name);
+        refusal.message.insert_str(0, "object is being deleted: ");
+        refusal
+    }
+
     pub(super) fn forbidden(user: &str, verb: &str, target: &Target) -> Self {
         let Target { collection, namespace, name, .. } = target;
         let name = name.as_deref().unwrap_or_default();
@@ -152,7 +164,13 @@ impl Refusal {
         } else {
             format!("{kind}.{}", collection.group)
         };
-        let mut said: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
+        let mut said: Vec<String> = Vec::new();
+        for cause in causes {
+            let cause = format!("{}: {}", cause.field, cause.message);
+            if !said.contains(&cause) {
+                said.push(cause);
+            }
+        }
         let said = if said.len() == 1 { said.remove(0) } else { format!("[{}]", said.join(", ")) };
         let mut refusal = Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {said}"))
             .about(collection, name);
@@ -166,6 +184,37 @@ impl Refusal {
         refusal
     }
 
+    /// Options that contradict themselves or the server.
+    pub(super) fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        let options =
+            Collection { group: "meta.k8s.io".into(), version: "v1".into(), resource: kind.to_owned() };
+        Self::invalid(kind, &options, "", causes)
+    }
+
+    /// A patch whose result is no object of its kind.
+    pub(super) fn invalid_patch(result: &Value, why: &str) -> Self {
+        let nothing = Collection { group: String::new(), version: String::new(), resource: String::new() };
+        let cause = Cause::invalid("patch", &result.to_string().into(), why);
+        let mut refusal = Self::invalid("", &nothing, "", &[cause]);
+        if let Some(Value::Object(details)) = &mut refusal.details {
+            details.remove("kind");
+        }
+        refusal
+    }
+
+    /// A patch that does not fit the object.
+    pub(super) fn inapplicable_patch() -> Self {
+        let mut refusal =
+            Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    /// What the real server has no better word for.
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     pub(super) fn too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
@@ -177,6 +226,23 @@ impl Refusal {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    pub(super) fn unknown_media_type() -> Self {
+        let mut refusal = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    pub(super) fn not_acceptable(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        let mut refusal = Self::new(406, "NotAcceptable", message);
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
+    pub(super) fn only_accepted(accepted: &str) -> Self {
+        Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {accepted}"))
+    }
+
     pub(super) fn version_on_create() -> Self {
         Self::new(500, "", "resourceVersion should not be set on objects to be created")
     }
@@ -185,9 +251,20 @@ impl Refusal {
         Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
+    /// A list of a version that has been forgotten.
+    pub(super) fn list_expired() -> Self {
+        Self::new(410, "Expired", "The resourceVersion for the provided list is too old.")
+    }
+
     pub(super) fn version_too_large(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        Self { retry_after: Some(Duration::from_secs(1)), ..Self::new(504, "Timeout", message) }
+        let causes =
+            json!([{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }]);
+        Self {
+            details: Some(json!({ "causes": causes })),
+            retry_after: Some(Duration::from_secs(1)),
+            ..Self::new(504, "Timeout", message)
+        }
     }
 
     pub(super) fn timeout() -> Self {

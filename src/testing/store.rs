@@ -50,6 +50,11 @@ impl Store {
             .collect()
     }
 
+    /// The last object of the collection or namespace, whether it is selected or not.
+    pub(super) fn last(&self, filter: &Filter) -> Option<&Key> {
+        self.objects.keys().rev().find(|it| filter.covers(&it.collection, &it.namespace))
+    }
+
     /// The kind of some object of the collection.
     pub(super) fn kind_in(&self, collection: &Collection) -> Option<&str> {
         let first = Key { collection: collection.clone(), namespace: String::new(), name: String::new() };

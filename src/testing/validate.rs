@@ -1,129 +1,178 @@
-//! What the server refuses in an object: little, but the Lease as the real one does.
+//! What the server refuses in an object that it understands: bad metadata in any, and the Lease's bad values.
 
 use serde_json::Value;
 
 use super::cause::Cause;
 use super::kinds::kind_of;
+use super::names::{label_value, qualified, subdomain, subdomain_prefix};
 use super::object::text;
 use super::path::Collection;
 use super::status::Refusal;
 
-const NAME_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
-     and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+/// What all annotations of an object may take.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// The shape that Kubernetes' decoder demands: an object, of this API version, whose fields have the right
-/// types.
-pub(super) fn shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
-    if !object.is_object() {
-        return Err(Refusal::bad_request(
-            "couldn't get version/kind; json parse error: the body is not an object",
-        ));
-    }
-    let expected = collection.api_version();
-    match &object["apiVersion"] {
-        Value::Null => {}
-        Value::String(found) if found.is_empty() || *found == expected => {}
-        found => {
-            let found = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
-            return Err(Refusal::bad_request(format!(
-                "the API version in the data ({found}) does not match the expected API version ({expected})"
-            )));
-        }
-    }
-    let metadata = &object["metadata"];
-    let strings =
-        |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.values().all(Value::is_string));
-    let good = (metadata.is_null() || metadata.is_object())
-        && ["name", "generateName", "namespace", "uid", "resourceVersion"]
-            .iter()
-            .all(|it| optional_text(&metadata[it]))
-        && strings(&metadata["labels"])
-        && strings(&metadata["annotations"]);
-    if !good {
-        return Err(unreadable(collection, object, "metadata has a field of the wrong type"));
-    }
-    let version = text(object, "resourceVersion");
-    if !version.is_empty() && version.parse::<u64>().is_err() {
-        return Err(Refusal::bad_request(format!("invalid resource version \"{version}\"")));
-    }
-    if collection.is_lease() { lease_shape(collection, object) } else { Ok(()) }
-}
+const IMMUTABLE: &str = "field is immutable";
 
-/// The values that the server's validation demands.
-pub(super) fn values(collection: &Collection, object: &Value) -> Result<(), Refusal> {
-    let name = text(object, "name");
+/// A new object; its name has been generated.
+pub(super) fn created(collection: &Collection, object: &Value) -> Result<(), Refusal> {
     let mut causes = Vec::new();
     // Names of roles and bindings are free.
-    if collection.group != "rbac.authorization.k8s.io" && !is_subdomain(name) {
-        causes.push(Cause::invalid("metadata.name", &object["metadata"]["name"], NAME_RULE));
+    let free = collection.group == "rbac.authorization.k8s.io";
+    let named = [("metadata.generateName", "generateName"), ("metadata.name", "name")];
+    for (field, member) in named.into_iter().filter(|_| !free) {
+        let value = text(object, member);
+        let wrong = match member {
+            "name" => subdomain(value),
+            _ if value.is_empty() => Vec::new(),
+            _ => subdomain_prefix(value),
+        };
+        causes.extend(wrong.iter().map(|why| Cause::invalid(field, &value.into(), why)));
     }
-    if collection.is_lease() {
-        let spec = &object["spec"];
-        if spec["leaseDurationSeconds"].as_i64().is_some_and(|it| it <= 0) {
-            let value = &spec["leaseDurationSeconds"];
-            causes.push(Cause::invalid("spec.leaseDurationSeconds", value, "must be greater than 0"));
-        }
-        if spec["leaseTransitions"].as_i64().is_some_and(|it| it < 0) {
-            let value = &spec["leaseTransitions"];
-            causes.push(Cause::invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"));
-        }
-    }
+    causes.extend(metadata(object));
+    causes.extend(spec(collection, object));
+    refuse(collection, object, &causes)
+}
+
+/// The next state of an object. The real server checks the metadata in three places, and says so three times.
+pub(super) fn updated(collection: &Collection, object: &Value, before: &Value) -> Result<(), Refusal> {
+    let mut causes = metadata(object);
+    let changed = changed(object, before);
+    causes.extend(changed.clone());
+    causes.extend(changed);
+    causes.extend(spec(collection, object));
+    refuse(collection, object, &causes)
+}
+
+/// A new object that claims to be an old one.
+pub(super) fn uid_of_nothing(collection: &Collection, object: &Value) -> Refusal {
+    let cause = Cause::invalid("metadata.uid", &object["metadata"]["uid"], IMMUTABLE);
+    Refusal::invalid(&kind_of(collection, object), collection, text(object, "name"), &[cause])
+}
+
+fn refuse(collection: &Collection, object: &Value, causes: &[Cause]) -> Result<(), Refusal> {
     if causes.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(&kind_of(collection, object), collection, name, &causes))
+    Err(Refusal::invalid(&kind_of(collection, object), collection, text(object, "name"), causes))
 }
 
-fn lease_shape(collection: &Collection, object: &Value) -> Result<(), Refusal> {
-    let spec = &object["spec"];
-    let int32 = |it: &Value| it.is_null() || it.as_i64().is_some_and(|it| i32::try_from(it).is_ok());
-    let why = if !spec.is_null() && !spec.is_object() {
-        "spec is not an object".to_owned()
-    } else if let Some(field) =
-        ["leaseDurationSeconds", "leaseTransitions"].into_iter().find(|it| !int32(&spec[*it]))
-    {
-        format!("spec.{field} is not an int32")
-    } else if !optional_text(&spec["holderIdentity"]) {
-        "spec.holderIdentity is not a string".to_owned()
-    } else if let Some(field) = ["acquireTime", "renewTime"].into_iter().find(|it| !is_micro_time(&spec[*it]))
-    {
-        format!("parsing time {} of spec.{field} as \"2006-01-02T15:04:05.000000Z07:00\"", spec[field])
-    } else {
-        return Ok(());
-    };
-    Err(unreadable(collection, object, &why))
+fn metadata(object: &Value) -> Vec<Cause> {
+    let metadata = &object["metadata"];
+    let mut causes = Vec::new();
+    if metadata["generation"].as_i64().is_some_and(|it| it < 0) {
+        let why = "must be greater than or equal to 0";
+        causes.push(Cause::invalid("metadata.generation", &metadata["generation"], why));
+    }
+    causes.extend(annotated(metadata));
+    for finalizer in metadata["finalizers"].as_array().into_iter().flatten() {
+        let wrong = qualified(finalizer.as_str().unwrap_or_default());
+        causes.extend(wrong.iter().map(|why| Cause::invalid("metadata.finalizers", finalizer, why)));
+    }
+    causes
 }
 
-fn unreadable(collection: &Collection, object: &Value, why: &str) -> Refusal {
-    let kind = kind_of(collection, object);
-    let version = &collection.version;
-    Refusal::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+/// Labels, annotations and owners.
+fn annotated(metadata: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
+        let field = "metadata.labels";
+        let wrong_key = qualified(key);
+        causes.extend(wrong_key.iter().map(|why| Cause::invalid(field, &key.as_str().into(), why)));
+        let wrong_value = label_value(value.as_str().unwrap_or_default());
+        causes.extend(wrong_value.iter().map(|why| Cause::invalid(field, value, why)));
+    }
+    let mut size = 0;
+    for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
+        let wrong = qualified(&key.to_ascii_lowercase());
+        causes.extend(
+            wrong.iter().map(|why| Cause::invalid("metadata.annotations", &key.as_str().into(), why)),
+        );
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > ANNOTATIONS_LIMIT {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
+    }
+    causes.extend(owned(&metadata["ownerReferences"]));
+    causes
 }
 
-fn optional_text(value: &Value) -> bool {
-    value.is_null() || value.is_string()
+fn owned(references: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut controller: Option<String> = None;
+    for reference in references.as_array().into_iter().flatten() {
+        let said = |member: &str| reference[member].as_str().unwrap_or_default().to_owned();
+        for (field, member, why) in [
+            ("metadata.ownerReferences.apiVersion", "apiVersion", "version must not be empty"),
+            ("metadata.ownerReferences.kind", "kind", "must not be empty"),
+            ("metadata.ownerReferences.name", "name", "must not be empty"),
+            ("metadata.ownerReferences.uid", "uid", "must not be empty"),
+        ] {
+            if said(member).is_empty() {
+                causes.push(Cause::invalid(field, &"".into(), why));
+            }
+        }
+        if reference["controller"] == true {
+            let this = format!("{}/{}", said("kind"), said("name"));
+            if let Some(first) = &controller {
+                let why = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
+                     and {this}"
+                );
+                causes.push(Cause::invalid("metadata.ownerReferences", references, &why));
+            }
+            controller.get_or_insert(this);
+        }
+    }
+    causes
 }
 
-/// Kubernetes reads a `MicroTime` with exactly six digits after the point.
-fn is_micro_time(value: &Value) -> bool {
-    let Value::String(text) = value else {
-        return value.is_null();
-    };
-    let digits =
-        text.split_once('.').map_or(0, |(_, rest)| rest.bytes().take_while(u8::is_ascii_digit).count());
-    digits == 6 && text.parse::<jiff::Timestamp>().is_ok()
+/// What an update may not change.
+fn changed(object: &Value, before: &Value) -> Vec<Cause> {
+    let (now, then) = (&object["metadata"], &before["metadata"]);
+    let mut causes = Vec::new();
+    if !then["deletionTimestamp"].is_null() {
+        let held = |it: &Value| -> Vec<String> {
+            let texts = it["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            texts.map(|it| format!("\"{it}\"")).collect()
+        };
+        let old = held(then);
+        let new: Vec<String> = held(now).into_iter().filter(|it| !old.contains(it)).collect();
+        if !new.is_empty() {
+            let why = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                new.join(", ")
+            );
+            causes.push(Cause::forbidden("metadata.finalizers", &why));
+        }
+    }
+    for (field, member) in [
+        ("metadata.uid", "uid"),
+        ("metadata.deletionTimestamp", "deletionTimestamp"),
+        ("metadata.deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+    ] {
+        if now[member] != then[member] {
+            causes.push(Cause::invalid(field, &now[member], IMMUTABLE));
+        }
+    }
+    causes.extend(annotated(now));
+    causes
 }
 
-fn is_subdomain(name: &str) -> bool {
-    let label = |it: &str| {
-        let bytes = it.as_bytes();
-        let alphanumeric = |it: &u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-        bytes.first().is_some_and(alphanumeric)
-            && bytes.last().is_some_and(alphanumeric)
-            && bytes.iter().all(|it| alphanumeric(it) || *it == b'-')
-    };
-    name.len() <= 253 && name.split('.').all(label)
+fn spec(collection: &Collection, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if collection.is_lease() {
+        let spec = &object["spec"];
+        for (field, member, least, why) in [
+            ("spec.leaseDurationSeconds", "leaseDurationSeconds", 1, "must be greater than 0"),
+            ("spec.leaseTransitions", "leaseTransitions", 0, "must be greater than or equal to 0"),
+        ] {
+            if spec[member].as_i64().is_some_and(|it| it < least) {
+                causes.push(Cause::invalid(field, &spec[member], why));
+            }
+        }
+    }
+    causes
 }
 
 #[cfg(test)]
@@ -132,60 +181,22 @@ mod tests {
 
     use super::*;
 
-    fn leases() -> Collection {
-        Collection { group: "coordination.k8s.io".into(), version: "v1".into(), resource: "leases".into() }
-    }
-
-    #[test]
-    fn names() {
-        for good in ["a", "a.b-c.9", &"a".repeat(253)] {
-            assert!(is_subdomain(good), "{good}");
-        }
-        for bad in ["", "A", "a_b", "-a", "a.", "a..b", "é", &"a".repeat(254)] {
-            assert!(!is_subdomain(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn micro_times() {
-        for good in
-            [json!(null), json!("2026-01-02T03:04:05.000006Z"), json!("2026-01-02T03:04:05.000006+02:00")]
-        {
-            assert!(is_micro_time(&good), "{good}");
-        }
-        for bad in [
-            "",
-            "2026-01-02T03:04:05Z",
-            "2026-01-02T03:04:05.000006789Z",
-            "2026-13-02T03:04:05.000006Z",
-            "x.123456",
-        ] {
-            assert!(!is_micro_time(&json!(bad)), "{bad}");
-        }
-    }
-
     #[test]
     fn a_lease_is_refused_as_the_real_server_refuses_it() {
+        let leases = Collection {
+            group: "coordination.k8s.io".into(),
+            version: "v1".into(),
+            resource: "leases".into(),
+        };
         let lease = json!({
             "kind": "Lease", "metadata": {"name": "a"}, "spec": {"leaseDurationSeconds": 0, "leaseTransitions": -1},
         });
-        let refusal = values(&leases(), &lease).unwrap_err();
+        let refusal = created(&leases, &lease).unwrap_err();
         assert_eq!(refusal.code(), 422);
         assert_eq!(
             refusal.message(),
             "Lease.coordination.k8s.io \"a\" is invalid: [spec.leaseDurationSeconds: Invalid value: 0: must be greater \
              than 0, spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0]"
         );
-        for spec in [
-            json!("x"),
-            json!({"leaseDurationSeconds": "15"}),
-            json!({"leaseDurationSeconds": 2_147_483_648_u32}),
-            json!({"leaseTransitions": 1.5}),
-            json!({"holderIdentity": 1}),
-            json!({"renewTime": "yesterday"}),
-        ] {
-            let lease = json!({"metadata": {"name": "a"}, "spec": spec});
-            assert_eq!(shape(&leases(), &lease).unwrap_err().code(), 400, "{lease}");
-        }
     }
 }

@@ -6,6 +6,7 @@
 mod apiserver;
 mod candidate;
 mod conformance;
+mod differential;
 mod fixture;
 mod interop;
 mod line;

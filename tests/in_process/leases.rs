@@ -64,6 +64,7 @@ async fn absurd_fields_are_refused() {
         ("leaseTransitions", json!(-1), 422),
         ("leaseTransitions", json!("1"), 400),
         ("renewTime", json!("2026-01-02T03:04:05Z"), 400),
+        ("renewTime", json!("2026-01-02T03:04:05.678901z"), 400),
         ("holderIdentity", json!(7), 400),
     ] {
         let mut body = lease("a");
@@ -77,6 +78,41 @@ async fn absurd_fields_are_refused() {
     let causes = &patched.body["details"]["causes"];
     assert_eq!(causes[0]["field"], "spec.leaseDurationSeconds");
     assert_eq!(causes[0]["reason"], "FieldValueInvalid");
+}
+
+#[tokio::test]
+async fn what_is_stored_is_in_its_canonical_form() {
+    let server = ApiServer::new();
+    let body = json!({
+        "metadata": { "name": "x", "labels": {}, "annotations": null, "unknown": 1 },
+        "spec": {
+            "holderIdentity": "", "leaseTransitions": null, "renewTime": "2026-01-02T03:04:05.678901+02:00",
+            "strategy": "OldestEmulationVersion", "unknown": 1,
+        },
+        "status": {},
+    });
+    let made = ask(&server, "POST", LEASES, &body).await;
+    assert_eq!(
+        made.body["spec"],
+        json!({ "holderIdentity": "", "renewTime": "2026-01-02T01:04:05.678901Z" })
+    );
+    assert_eq!((made.body.get("status"), made.body["metadata"].get("labels")), (None, None));
+    let warnings: Vec<_> = made.headers.get_all("warning").iter().map(|it| it.to_str().unwrap()).collect();
+    assert_eq!(
+        warnings,
+        [
+            r#"299 - "unknown field \"metadata.unknown\"""#,
+            r#"299 - "unknown field \"spec.unknown\"""#,
+            r#"299 - "unknown field \"status\"""#,
+        ]
+    );
+    assert_eq!(ask(&server, "POST", &format!("{LEASES}?fieldValidation=Strict"), &body).await.code, 400);
+    let mut bare = body.clone();
+    bare["metadata"] = json!({ "name": "y" });
+    bare["spec"] = Value::Null;
+    let made = ask(&server, "POST", &format!("{LEASES}?fieldValidation=Ignore"), &bare).await;
+    assert_eq!((&made.body["spec"], made.headers.get("warning")), (&json!({}), None));
+    assert_eq!(ask(&server, "GET", LEASES, "").await.body["items"][0].get("kind"), None);
 }
 
 #[tokio::test]

@@ -33,11 +33,24 @@ async fn a_merge_patch_changes_what_it_names() {
     assert_eq!(patch(&server, &path, "application/merge-patch+json", &renamed).await.code, 400);
     assert_eq!(patch(&server, &path, "application/merge-patch+json", &json!([])).await.code, 400);
     assert_eq!(patch(&server, &format!("{MAPS}/y"), "application/merge-patch+json", &body).await.code, 404);
-    let refused = patch(&server, &path, "application/json-patch+json", &json!([])).await;
-    assert_eq!(refused.code, 415);
-    assert!(
-        refused.said().starts_with("UnsupportedMediaType: the body of the request was in an unknown format")
-    );
+    let refused = patch(&server, &path, "application/json", &json!({})).await;
+    assert_eq!(refused.said(), "UnsupportedMediaType: 415: Unsupported Media Type");
+}
+
+#[tokio::test]
+async fn a_json_patch_is_carried_out_whole_or_not_at_all() {
+    let server = ApiServer::new();
+    let made = ask(&server, "POST", MAPS, json!({ "metadata": { "name": "x" }, "data": { "a": "1" } })).await;
+    let path = format!("{MAPS}/x");
+    let test = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": made.version() });
+    let add = json!({ "op": "add", "path": "/data/b", "value": "2" });
+    let patched = patch(&server, &path, "application/json-patch+json", &json!([test, add])).await;
+    assert_eq!((patched.code, &patched.body["data"]), (200, &json!({ "a": "1", "b": "2" })));
+    let remove = json!({ "op": "remove", "path": "/data/a" });
+    let refused = patch(&server, &path, "application/json-patch+json", &json!([remove, test])).await;
+    assert_eq!((refused.code, refused.body["reason"].as_str()), (422, Some("Invalid")));
+    assert_eq!(patch(&server, &path, "application/json-patch+json", &json!({})).await.code, 400);
+    assert_eq!(ask(&server, "GET", &path, "").await.body, patched.body);
 }
 
 #[tokio::test]
@@ -49,13 +62,17 @@ async fn an_apply_patch_creates_or_merges() {
         &server,
         &path,
         apply,
-        &json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "1" } }),
+        &json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x" }, "data": { "a": "1" } }),
     )
     .await;
     assert_eq!((made.code, &made.body["metadata"]["name"]), (201, &json!("x")));
-    let merged = patch(&server, &path, apply, &json!({ "data": { "b": "2" } })).await;
+    let body =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x" }, "data": { "b": "2" } });
+    let merged = patch(&server, &path, apply, &body).await;
     assert_eq!((merged.code, &merged.body["data"]), (200, &json!({ "a": "1", "b": "2" })));
-    assert_eq!(patch(&server, &format!("{MAPS}/x"), apply, &json!({})).await.code, 400, "no field manager");
+    assert_eq!(patch(&server, &format!("{MAPS}/x"), apply, &body).await.code, 422, "no field manager");
+    let untyped = patch(&server, &path, apply, &json!({ "metadata": { "name": "x" } })).await;
+    assert_eq!(untyped.said(), "BadRequest: invalid object type: /, Kind=");
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use kube_leader_gate::testing::ApiServer;
 use serde_json::{Value, json};
 
-use crate::support::{MAPS, ask};
+use tower::ServiceExt as _;
+
+use crate::support::{MAPS, ask, read};
 
 const X: &str = "/api/v1/namespaces/default/configmaps/x";
 
@@ -27,6 +29,7 @@ async fn conflicts() {
     let said = "object has been modified; please apply your changes to the latest version and try again";
     assert_said(&server, "PUT", X, &old.body, 409, &format!("{cannot}{said}")).await;
 
+    let cannot = "Conflict: Operation cannot be fulfilled on ConfigMap \"x\": the ";
     let options = json!({ "preconditions": { "resourceVersion": old.version() } });
     let said = "ResourceVersion in the precondition (2) does not match the ResourceVersion in record (3). The object \
                 might have been modified";
@@ -63,8 +66,12 @@ async fn bodies_that_contradict_the_path_or_themselves() {
     assert_said(&server, "POST", MAPS, &versioned, 500, said).await;
     let said = "BadRequest: the API version in the data (v2) does not match the expected API version (v1)";
     assert_said(&server, "POST", MAPS, &json!({ "apiVersion": "v2" }), 400, said).await;
-    let said = "BadRequest: couldn't get version/kind; json parse error: the body is not an object";
+    let said = "BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; \
+                json parse error: the body is not an object (5b315d)";
     assert_said(&server, "POST", MAPS, &json!([1]), 400, said).await;
+    let said =
+        "BadRequest: the name of the object (x based on URL) was undeterminable: name must be provided";
+    assert_said(&server, "PUT", X, &json!({}), 400, said).await;
     let bad_name = ask(&server, "POST", MAPS, map("Not_a_name", "1")).await;
     assert_eq!(
         (bad_name.code, &bad_name.body["details"]["causes"][0]["field"]),
@@ -78,17 +85,45 @@ async fn what_is_not_there() {
     let server = ApiServer::new();
     let said = "NotFound: configmaps \"x\" not found";
     for method in ["GET", "PUT", "PATCH", "DELETE"] {
-        assert_said(&server, method, X, &json!({}), 404, said).await;
+        let body = if method == "PUT" { map("x", "1") } else { json!({}) };
+        assert_said(&server, method, X, &body, 404, said).await;
     }
     let said = "NotFound: the server could not find the requested resource";
-    for path in ["/nothing", &format!("{X}/scale"), "/api/v2/pods", "//api/v1/pods"] {
+    for path in [&format!("{X}/scale"), &format!("{X}/status"), "/api/v2/pods", "/api//v1/pods"] {
         assert_said(&server, "PUT", path, &json!({}), 404, said).await;
     }
+    for path in ["/nothing", "//api/v1/pods", "/apis/nothing.example.com/v1"] {
+        let nothing = ask(&server, "PUT", path, "{}").await;
+        assert_eq!(
+            (nothing.code, nothing.headers["content-type"].to_str().ok()),
+            (404, Some("text/plain; charset=utf-8"))
+        );
+    }
     let said = "MethodNotAllowed: the server does not allow this method on the requested resource";
-    for (method, path) in [("POST", X), ("PUT", MAPS), ("PATCH", MAPS), ("POST", "/healthz"), ("get", X)] {
+    for (method, path) in [("POST", X), ("PUT", MAPS), ("PATCH", MAPS), ("POST", "/version"), ("get", X)] {
         assert_said(&server, method, path, &json!({}), 405, said).await;
     }
     assert_eq!(ask(&server, "GET", "/readyz", "").await.code, 200);
+}
+
+#[tokio::test]
+async fn answers_are_json_and_so_are_bodies() {
+    let server = ApiServer::new();
+    let send = async |name: &str, value: &str| {
+        let body = map("x", "1").to_string();
+        let request = ::http::Request::post(MAPS).header(name, value).body(body).unwrap();
+        read(server.service().oneshot(request).await.unwrap()).await
+    };
+    for accept in ["text/html", "application/yaml", "application/vnd.kubernetes.protobuf", "application/*"] {
+        assert_eq!(send("accept", accept).await.code, 406, "{accept}");
+    }
+    for content_type in ["text/plain", "application/yaml", "*/*"] {
+        assert_eq!(send("content-type", content_type).await.code, 415, "{content_type}");
+    }
+    assert_eq!(
+        send("accept", "application/json;as=Table;v=v1;g=meta.k8s.io, application/json").await.code,
+        201
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,53 @@
+//! Where the API server is.
+
+use crate::Failure;
+use http::HeaderValue;
+use kube_client::{
+    Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use std::{net::SocketAddr, path::Path};
+
+/// The configuration from `file`, or from where kubectl and pods have it.
+pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
+    let config = match file {
+        Some(file) => {
+            from(file).await.map_err(|error| format!("the kubeconfig {}: {error}", file.display()))?
+        }
+        None => Config::infer().await?,
+    };
+    if config.cluster_url.scheme().is_none() || config.cluster_url.authority().is_none() {
+        let url = &config.cluster_url;
+        return Err(format!("the server {url} in the kubeconfig is no URL, as https://10.0.0.1:6443").into());
+    }
+    // kube panics on it. Its secrets can be read in no other way without their own library.
+    let token = serde_json::to_value(&config.auth_info)?["token"].take();
+    if token.as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        return Err(
+            "the token in the kubeconfig has a line break or other characters that no header can hold".into(),
+        );
+    }
+    Ok(config)
+}
+
+async fn from(file: &Path) -> Result<Config, String> {
+    let kubeconfig = Kubeconfig::read_from(file).map_err(|error| crate::chain(&error))?;
+    let options = KubeConfigOptions::default();
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| crate::chain(&error))
+}
+
+/// The application's kubeconfig names this proxy as its server. Given to the proxy by mistake, each request would go
+/// round until the descriptors run out.
+pub fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
+    let url = &config.cluster_url;
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
+    if is_here && url.port_u16() == Some(own.port()) {
+        return Err(format!(
+            "the kubeconfig's server {url} is this proxy itself: give --kubeconfig the API server's own, not the \
+             application's"
+        )
+        .into());
+    }
+    Ok(())
+}

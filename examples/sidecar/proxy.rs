@@ -1,0 +1,109 @@
+//! One request: judged, cleaned, sent through the gate, answered.
+
+use crate::{
+    connection::Exchange,
+    headers,
+    hosts::Hosts,
+    reply::{self, Answer},
+    tunnel::Tunnel,
+    upload::{Rest, Upload},
+    upstream::{self, Upstream},
+};
+use http::{Method, Request, Response, StatusCode, Version, header::EXPECT};
+use http_body_util::Either;
+use hyper::{body::Incoming, upgrade};
+use kube_leader_gate::{
+    GateError, Leader, Policy,
+    request::{RequestInfo, Verb},
+};
+use tower::ServiceExt;
+
+/// A URI holds 64 KiB, and the kubeconfig's server may put a path in front.
+const LONGEST_TARGET: usize = 32 * 1024;
+
+pub struct Proxy {
+    pub upstream: Upstream,
+    pub hosts: Hosts,
+    pub leader: Leader,
+    pub policy: Policy,
+    /// The kubeconfig names somebody to act for.
+    pub impersonates: bool,
+}
+
+impl Proxy {
+    /// Each failure is an answer too.
+    pub async fn handle(&self, exchange: &Exchange, mut request: Request<Incoming>) -> Response<Answer> {
+        if let Err(message) = self.hosts.check(request.uri(), request.headers()) {
+            tracing::warn!("{message}");
+            return reply::forbidden(&message);
+        }
+        let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+        if !target.starts_with('/') || target.len() > LONGEST_TARGET || request.method() == Method::CONNECT {
+            let message = format!("the request must be for a path of at most {LONGEST_TARGET} bytes");
+            return reply::bad_request(&message);
+        }
+        let waits = request.headers().contains_key(EXPECT);
+        headers::to_upstream(request.headers_mut(), self.impersonates);
+        *request.version_mut() = Version::HTTP_11;
+        // Judged as it will be sent.
+        let is_write = self.is_write(&request);
+        exchange.begin(is_endless(&RequestInfo::of(&request)));
+        let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let (parts, body) = request.into_parts();
+        let (upload, rest) = Upload::new(body);
+        match self.upstream.clone().oneshot(Request::from_parts(parts, upload)).await {
+            Ok(response) => self.pass_on(exchange, response, caller, is_write),
+            Err(error) => {
+                let asked = RequestInfo::from_parts(&method, &uri, caller.is_some());
+                fail(&error, &asked, rest, waits).await
+            }
+        }
+    }
+
+    fn is_write(&self, request: &Request<Incoming>) -> bool {
+        let asked = RequestInfo::of(request);
+        !asked.is_read() && !self.policy.permits(&asked)
+    }
+
+    fn pass_on(
+        &self,
+        exchange: &Exchange,
+        mut response: Response<Incoming>,
+        caller: Option<upgrade::OnUpgrade>,
+        is_write: bool,
+    ) -> Response<Answer> {
+        let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        *response.version_mut() = Version::HTTP_11;
+        headers::to_caller(response.headers_mut(), switches);
+        if switches {
+            let Some(caller) = caller else {
+                return reply::bad_gateway("the API server switched to a protocol that nobody has asked for");
+            };
+            let server = upgrade::on(&mut response);
+            exchange.switch(Tunnel::new(caller, server, is_write.then(|| self.leader.clone())));
+        }
+        response.map(Either::Left)
+    }
+}
+
+async fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>, rest: Rest, waits: bool) -> Response<Answer> {
+    let reply = if let Some(gate) = GateError::find(&**error) {
+        tracing::debug!("{gate}");
+        reply::refused(gate, asked)
+    } else {
+        let message = upstream::explain(error);
+        tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
+        reply::bad_gateway(&message)
+    };
+    // A caller that waits for a word before it sends its body gets this one.
+    if !waits {
+        rest.discard().await;
+    }
+    reply
+}
+
+/// What the API server calls long-running: it ends when somebody ends it.
+fn is_endless(asked: &RequestInfo<'_>) -> bool {
+    matches!(asked.verb(), Verb::Watch | Verb::Connect | Verb::Proxy) || asked.subresource() == "log"
+}

@@ -1,0 +1,80 @@
+//! From start to stop.
+
+use crate::{
+    Failure,
+    args::Args,
+    connection, descriptors,
+    hosts::Hosts,
+    kubeconfig,
+    proxy::Proxy,
+    serve::{Connections, bind},
+    status::Status,
+    upstream,
+};
+use kube_leader_gate::{
+    Election,
+    election::{Running, Stopped},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
+
+/// How long the last answers may take to be delivered, once the lease has been released.
+const DELIVERY: Duration = Duration::from_secs(5);
+
+/// Serves until `stopped`, and stops in order. The error is for the user.
+pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
+    let config = kubeconfig::load(args.kubeconfig.as_deref()).await?;
+    let listener = bind(args.listen).await?;
+    kubeconfig::refuse_loop(&config, listener.local_addr()?)?;
+    let hosts = Hosts::new(args.accept_host.clone());
+    let policy = args.policy();
+    let mut builder = Election::builder(args.lease.namespace(), args.lease.name())
+        .timing(args.timing)
+        .policy(policy.clone());
+    if let Some(identity) = args.identity {
+        builder = builder.identity(identity);
+    }
+    let election = builder.build(&config)?;
+    let proxy = Arc::new(Proxy {
+        upstream: upstream::connect(&config, &election.layer(), election.connections())?,
+        hosts: hosts.clone(),
+        leader: election.leader(),
+        policy,
+        impersonates: config.auth_info.impersonate.is_some(),
+    });
+    let mut background = JoinSet::new();
+    if let Some(addr) = args.status {
+        let listener = bind(addr).await?;
+        println!("status on http://{}", listener.local_addr()?);
+        background.spawn(Status::new(election.leader(), hosts).serve(listener));
+    }
+    println!("serving on http://{}", listener.local_addr()?);
+    serve(listener, proxy, election.start(), stopped).await
+}
+
+async fn serve(
+    listener: TcpListener,
+    proxy: Arc<Proxy>,
+    running: Running,
+    stopped: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
+    let mut connections = Connections::new(descriptors::connections());
+    let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
+    tokio::select! {
+        never = connections.accept(&listener, serve) => match never {},
+        ended = running.ended() => return Err(ended.into()),
+        // An error says that whoever waits for signals has gone.
+        _ = stopped => {}
+    }
+    drop(listener);
+    // The order of rule S4: no stream that only a leader may have outlives this line; the gate closes, admitted writes
+    // finish while the lease is renewed, the lease is released.
+    connections.end().await;
+    if running.stop().await == Stopped::Released {
+        tracing::info!("stopped; this process holds no lease");
+    } else {
+        tracing::warn!("stopped; the lease is left to run out");
+    }
+    connections.finish(DELIVERY).await;
+    Ok(())
+}

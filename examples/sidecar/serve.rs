@@ -1,0 +1,86 @@
+//! Accepts connections and owns their tasks.
+
+use crate::Failure;
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+/// How long to wait after a failed accept, such as for want of descriptors.
+const BACKOFF: Duration = Duration::from_millis(10);
+
+/// The connections of one port. Dropping it ends them.
+pub struct Connections {
+    most: usize,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+/// How a connection hears that it is to stop. Whoever holds one keeps [`Connections::end`] waiting.
+pub struct Stop(watch::Receiver<bool>);
+
+pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
+    Ok(TcpListener::bind(addr).await.map_err(|error| format!("cannot listen on {addr}: {error}"))?)
+}
+
+// === impl Connections ===
+
+impl Connections {
+    pub fn new(most: usize) -> Self {
+        Self { most, tasks: JoinSet::new(), stop: watch::Sender::new(false) }
+    }
+
+    /// Accepts for ever. When there are as many connections as may be, the next ones wait in the listener's queue until
+    /// one ends. Cancel-safe.
+    pub async fn accept<F>(
+        &mut self,
+        listener: &TcpListener,
+        serve: impl Fn(TcpStream, Stop) -> F,
+    ) -> Infallible
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        loop {
+            tokio::select! {
+                Some(_) = self.tasks.join_next() => {}
+                accepted = listener.accept(), if self.tasks.len() < self.most => match accepted {
+                    Ok((stream, _)) => {
+                        self.tasks.spawn(serve(stream, Stop(self.stop.subscribe())));
+                        if self.tasks.len() == self.most {
+                            tracing::warn!(connections = self.most, "no more connections: new ones wait until one ends");
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!("no connection can be accepted: {error}");
+                        sleep(BACKOFF).await;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Ends what would never end by itself, and lets the rest finish the request that it is at. When it returns, the
+    /// former has ended.
+    pub async fn end(&self) {
+        self.stop.send_replace(true);
+        self.stop.closed().await;
+    }
+
+    /// Waits until the last answer has been delivered, at most `bound`.
+    pub async fn finish(&mut self, bound: Duration) {
+        let _ = timeout(bound, async { while self.tasks.join_next().await.is_some() {} }).await;
+        self.tasks.shutdown().await;
+    }
+}
+
+// === impl Stop ===
+
+impl Stop {
+    pub async fn told(&mut self) {
+        // An error says that the owner has gone, and its tasks with it.
+        let _ = self.0.wait_for(|told| *told).await;
+    }
+}

@@ -1,0 +1,73 @@
+//! The way to the API server: kube's own layers for its address, credentials and TLS, over hyper's client.
+//!
+//! Not kube's `Client`: its request bodies are whole in memory, and its stack retries. Here the body streams, and nothing is
+//! sent twice.
+
+use crate::{Failure, upload::Upload};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioTimer,
+};
+use kube_client::{Config, client::ConfigExt};
+use kube_leader_gate::{WriteGateLayer, election::Connections};
+use std::time::Duration;
+use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
+
+/// Asks the API server, through the gate.
+pub type Upstream = BoxCloneSyncService<Request<Upload>, Response<Incoming>, BoxError>;
+
+/// For the connection and its handshake, as client-go has it. An answer may take as long as it likes: watches and logs do.
+const CONNECTING: Duration = Duration::from_secs(30);
+/// Shorter than the API server's own, which is 90 s: a request on a connection that is just being closed is lost.
+const IDLE: Duration = Duration::from_secs(60);
+/// Idle connections that are kept.
+const KEPT: usize = 64;
+/// When a silent connection is asked whether it is still there, so that a watch does not hang on a dead one.
+const SILENCE: Duration = Duration::from_secs(30);
+
+pub fn connect(
+    config: &Config,
+    gate: &WriteGateLayer,
+    connections: Connections,
+) -> Result<Upstream, Failure> {
+    if let Some(proxy) = &config.proxy_url {
+        return Err(format!("the kubeconfig asks for the proxy {proxy}, which the sidecar cannot do").into());
+    }
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(SILENCE));
+    let connector = ServiceBuilder::new()
+        .map_future(Box::pin) // hyper's client moves it
+        .timeout(CONNECTING)
+        .service(config.rustls_https_connector_with_connector(tcp)?);
+    let client = Client::builder(connections)
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(KEPT)
+        .build(connector);
+    let stack = ServiceBuilder::new()
+        .layer(gate)
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(client);
+    Ok(BoxCloneSyncService::new(stack))
+}
+
+/// What went wrong, and what is known of the request.
+pub fn explain(error: &BoxError) -> String {
+    let text = crate::chain(&**error);
+    match error.downcast_ref::<hyper_util::client::legacy::Error>() {
+        Some(sent) if !sent.is_connect() => {
+            format!(
+                "the API server did not answer, and whether it has carried the request out is not known: {text}"
+            )
+        }
+        Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
+        None => format!("the credentials for the API server cannot be had, nothing was sent: {text}"),
+    }
+}

@@ -1,0 +1,116 @@
+//! The options.
+
+use crate::{
+    elector::Elector,
+    plan::Kind,
+    timing::{Timing, duration},
+};
+use clap::{Args, Parser, Subcommand};
+use std::{path::PathBuf, time::Duration};
+
+/// Candidates under faults on a real kube-apiserver, judged by its audit log.
+///
+/// Without a command: a short script, for `cargo test`.
+#[derive(Debug, Parser)]
+#[command(name = "chaos")]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Plays a seeded script of faults, and lets the audit log judge.
+    Faults(Faults),
+    /// Stops the holder gracefully, round by round: from the release to the next acquisition.
+    Handovers(Rounds),
+    /// Kills the holder, round by round: from the lease's end to the next acquisition.
+    Crashes(Rounds),
+    /// Counts the requests of a leader and of its followers while nothing happens.
+    Steady(Steady),
+    #[command(hide = true)]
+    Candidate(Candidate),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Faults {
+    /// How many.
+    #[arg(id = "faults", long, value_name = "N", default_value_t = 100)]
+    pub count: usize,
+    /// Says which fault comes when, to whom and for how long; random if not given.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub candidates: Candidates,
+    /// Only these, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub kinds: Vec<Kind>,
+    /// Followers are left alone, and no two faults come at once.
+    #[arg(long)]
+    pub holder_only: bool,
+    /// The file of everything that happened, as JSON lines; target/chaos/... if not given.
+    #[arg(long)]
+    pub timeline: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Rounds {
+    /// How many.
+    #[arg(id = "rounds", long, value_name = "N", default_value_t = 30)]
+    pub count: usize,
+    #[command(flatten)]
+    pub candidates: Candidates,
+    /// The file of everything that happened, as JSON lines; target/chaos/... if not given.
+    #[arg(long)]
+    pub timeline: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Steady {
+    /// For how long, in seconds.
+    #[arg(long, default_value_t = 60)]
+    pub seconds: u64,
+    #[command(flatten)]
+    pub candidates: Candidates,
+}
+
+/// Who contends.
+#[derive(Clone, Debug, Args)]
+pub struct Candidates {
+    /// How many.
+    #[arg(id = "candidates",
+        long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=5))]
+    pub count: u8,
+    /// Lease duration, renew deadline and retry period in seconds.
+    #[arg(long, default_value = "6/4/1")]
+    pub timing: Timing,
+    /// This crate with its gate, or client-go, whose writers ask it before each write whether it leads.
+    #[arg(long, value_enum, default_value_t = Elector::Gate)]
+    pub elector: Elector,
+}
+
+/// One candidate, as a process of its own.
+#[derive(Debug, Args)]
+pub struct Candidate {
+    #[arg(long)]
+    pub kubeconfig: PathBuf,
+    /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same.
+    #[arg(long)]
+    pub lease: String,
+    #[arg(long)]
+    pub identity: String,
+    #[arg(long)]
+    pub timing: Timing,
+    #[arg(long)]
+    pub writers: usize,
+    #[arg(long, value_parser = duration)]
+    pub write_every: Duration,
+}
+
+/// Whether the first argument is one of the commands or asks for help. Anything else is what `cargo test` hands to every
+/// test target.
+pub fn is_command(argument: &str) -> bool {
+    let names = <Options as clap::CommandFactory>::command();
+    matches!(argument, "help" | "--help" | "-h")
+        || names.get_subcommands().any(|it| it.get_name() == argument)
+}

@@ -1,0 +1,186 @@
+//! What the audit log says to it. Nothing here comes from a candidate, but the counts that are named as such.
+//!
+//! - A fault's **leaderless time** is the longest time in which no write by the lease's holder took effect, of those that
+//!   ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
+//!   acquisition, the new leader's first write. All candidates write all the time; without a fault it is milliseconds.
+//! - An **overlap** is the [`Judge`]'s: a write that arrived after another candidate's acquisition had taken effect.
+//! - When the API server is killed, effects of its last moment may miss their line. An acquisition among them is then
+//!   known by the next renewal: up to there the log cannot show an overlap with it, and would show the new holder's own
+//!   writes as one. A write among them is missed.
+//! - A write that was answered with 5xx, because its client had hung up for one, counts as not done. How many of these
+//!   would be overlaps is told apart.
+
+use crate::{
+    Failure,
+    faults::Played,
+    journal::{Journal, micros_at},
+};
+use kube_leader_gate::testing::{Judge, Moment, StrayKind, Verdict, WriteRecord};
+use serde::Serialize;
+use serde_json::json;
+use std::{collections::HashSet, time::Duration};
+use tokio::time::Instant;
+
+/// From this status on a write may have taken effect all the same.
+const UNSURE: u16 = 499;
+
+/// What is judged.
+#[derive(Debug)]
+pub struct Case<'a> {
+    pub judge: Judge,
+    pub candidates: Vec<String>,
+    pub log: &'a [WriteRecord],
+}
+
+#[derive(Debug)]
+pub struct Report {
+    /// Fault by fault.
+    pub faults: Vec<Measured>,
+    /// Writes by candidates that took effect.
+    pub writes: u64,
+    /// Terms of another candidate than the one before.
+    pub takeovers: usize,
+    /// Overlaps, if writes with an unknown outcome had taken effect.
+    pub unknown: usize,
+    /// By the last holder, after its lease had run out and before anybody took it.
+    pub run_out: usize,
+    /// By the last holder, after a theft, a deletion or its own release.
+    pub not_held: usize,
+    pub verdict: Verdict,
+}
+
+/// What came of one fault, up to the next one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    pub label: String,
+    pub takeovers: usize,
+    /// None when nothing was written.
+    pub leaderless: Option<Duration>,
+    pub writes: usize,
+    pub overlaps: usize,
+}
+
+impl Report {
+    /// The error says that the judge would have missed an overlap.
+    pub fn new(case: &Case<'_>, played: &[Played]) -> Result<Self, Failure> {
+        case.prove()?;
+        let verdict = case.judge.verdict(case.log);
+        let stray = |kind: &StrayKind| verdict.strays.iter().filter(|it| it.kind == *kind).count();
+        Ok(Self {
+            faults: case.measure(played, &verdict),
+            writes: verdict.admitted.values().sum(),
+            takeovers: case.takeovers(&verdict).len(),
+            unknown: case.unknown(),
+            run_out: stray(&StrayKind::RunOut),
+            not_held: stray(&StrayKind::NotHeld),
+            verdict,
+        })
+    }
+
+    pub fn overlaps(&self) -> usize {
+        self.verdict.overlaps().count()
+    }
+
+    /// Notes what came of each fault, the terms, and the writes that should not be.
+    pub fn note(&self, journal: &Journal) {
+        for (number, measured) in self.faults.iter().enumerate() {
+            journal.note("measured", json!({ "number": number, "fault": measured }));
+        }
+        for term in &self.verdict.terms {
+            let ended = term.ended.map(|(moment, how)| (micros_at(moment.at), format!("{how:?}")));
+            journal.write(&json!({
+                "what": "term", "at": micros_at(term.acquired.at), "holder": term.holder,
+                "transitions": term.transitions, "renewals": term.renewals,
+                "renewed": micros_at(term.renewed.at), "ended": ended,
+            }));
+        }
+        for stray in &self.verdict.strays {
+            let at = micros_at(stray.received.at);
+            let kind = format!("{:?}", stray.kind);
+            journal.write(&json!({ "what": "stray", "at": at, "user": stray.user, "kind": kind }));
+        }
+    }
+}
+
+impl Case<'_> {
+    fn measure(&self, played: &[Played], verdict: &Verdict) -> Vec<Measured> {
+        let effects = self.effects(verdict);
+        let takeovers = self.takeovers(verdict);
+        let ends = played.iter().skip(1).map(|next| Some(next.begun)).chain([None]);
+        let measure = |(fault, end): (&Played, Option<Instant>)| {
+            let within = |at: Instant| at >= fault.begun && end.is_none_or(|end| at < end);
+            let first = effects.partition_point(|at| *at < fault.begun);
+            let last = end.map_or(effects.len(), |end| effects.partition_point(|at| *at < end));
+            // The time that ends with the first of them began before the fault.
+            let pairs = effects[first.saturating_sub(1)..last].windows(2);
+            Measured {
+                label: fault.label.clone(),
+                takeovers: takeovers.iter().filter(|at| within(**at)).count(),
+                leaderless: pairs.map(|pair| pair[1] - pair[0]).max(),
+                writes: last - first,
+                overlaps: verdict.overlaps().filter(|it| within(it.received.at)).count(),
+            }
+        };
+        played.iter().zip(ends).map(measure).collect()
+    }
+
+    /// When the writes of those took effect who held the lease when they wrote.
+    fn effects(&self, verdict: &Verdict) -> Vec<Instant> {
+        let strays: HashSet<_> = verdict.strays.iter().map(|it| (it.received.order, &it.user)).collect();
+        let own =
+            |it: &&WriteRecord| it.resource != "leases" && self.is_candidate(&it.user) && it.took_effect();
+        let effects = self.log.iter().filter(own);
+        let effects = effects.filter(|it| !strays.contains(&(it.received.order, &it.user)));
+        let mut effects: Vec<_> = effects.filter_map(|it| Some(it.completed?.at)).collect();
+        effects.sort_unstable();
+        effects
+    }
+
+    /// The acquisitions by another candidate than the one before.
+    fn takeovers(&self, verdict: &Verdict) -> Vec<Instant> {
+        let terms: Vec<_> = verdict.terms.iter().filter(|it| self.is_candidate(&it.holder)).collect();
+        let pairs = terms.windows(2).filter(|pair| pair[0].holder != pair[1].holder);
+        pairs.map(|pair| pair[1].acquired.at).collect()
+    }
+
+    /// The overlaps among the writes of which the log cannot say whether they took effect.
+    fn unknown(&self) -> usize {
+        let unsure = |it: &&WriteRecord| it.status == 0 || it.status >= UNSURE;
+        let unsure = self.log.iter().filter(|it| it.resource != "leases").filter(unsure);
+        let done = unsure.map(|it| WriteRecord { status: 200, ..it.clone() });
+        let log: Vec<_> = self.lease_writes().cloned().chain(done).collect();
+        self.judge.verdict(&log).overlaps().count()
+    }
+
+    /// Shows that the judge sees an overlap where there is one: the last holder's last write, come once more after another
+    /// candidate's acquisition.
+    fn prove(&self) -> Result<(), Failure> {
+        let mut log: Vec<_> = self.lease_writes().cloned().collect();
+        let write = self.log.iter().rfind(|it| it.resource != "leases" && it.took_effect());
+        let write = write.ok_or("no candidate has written anything")?;
+        let other = self.candidates.iter().find(|it| **it != write.user).ok_or("one candidate alone")?;
+        let renewal = log.iter().rfind(|it| it.lease.is_some()).ok_or("nobody has held the lease")?;
+        let later = |moment: Moment, by: u64| Moment { order: moment.order + by, ..moment };
+        let now = log.iter().chain([write]).filter_map(|it| it.completed).max().unwrap_or(write.received);
+        let mut acquisition = WriteRecord { completed: Some(later(now, 1)), ..renewal.clone() };
+        acquisition.user.clone_from(other);
+        if let Some(lease) = &mut acquisition.lease {
+            lease.holder_identity.clone_from(other);
+            lease.lease_transitions = lease.lease_transitions.map(|it| it + 1);
+        }
+        let late = WriteRecord { received: later(now, 2), ..write.clone() };
+        log.extend([acquisition, late]);
+        match self.judge.verdict(&log).overlaps().count() {
+            1 => Ok(()),
+            seen => Err(format!("the judge saw {seen} overlaps where there was one").into()),
+        }
+    }
+
+    fn lease_writes(&self) -> impl Iterator<Item = &WriteRecord> {
+        self.log.iter().filter(|it| it.resource == "leases" && it.took_effect())
+    }
+
+    fn is_candidate(&self, name: &str) -> bool {
+        self.candidates.iter().any(|it| it == name)
+    }
+}

@@ -1,0 +1,102 @@
+//! Callers that do it wrong. None of them may disturb the election; see `load` for many of them.
+
+use crate::{
+    callers::{MAPS, Raw, create, get},
+    process::Sidecar,
+    upstream::Upstream,
+    wait::until,
+};
+use kube_leader_gate::testing::Fault;
+
+/// Sends a head, and returns what comes back until the sidecar closes.
+async fn answer(sidecar: &Sidecar, head: &str) -> String {
+    Raw::send(sidecar.addr, head).await.rest().await
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_answered_and_closed() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for nonsense in [
+        "nonsense\r\n\r\n",
+        "\0\u{1}\u{2}\r\n\r\n",
+        "GET /version HTTP/1.1\r\nhost: localhost\r\nno colon\r\n\r\n",
+        "GET /version HTTP/1.1\r\nhost: localhost\r\ncontent-length: many\r\n\r\n",
+        "POST /version HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n",
+        "GET /version HTTP/3.0\r\nhost: localhost\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let answer = answer(&sidecar, nonsense).await;
+        assert!(answer.starts_with("HTTP/1.1 400") || answer.is_empty(), "{nonsense:?}: {answer}");
+    }
+    for target in ["OPTIONS *", "CONNECT localhost:443", "CONNECT localhost", "CONNECT /version"] {
+        let answer =
+            answer(&sidecar, &format!("{target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
+                .await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("BadRequest"), "{target}: {answer}");
+    }
+    assert_eq!(create(sidecar.addr, "x").await.code, 201);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let long = |length| "x".repeat(length);
+    let lines = "x: y\r\n".repeat(200);
+    for (head, code) in [
+        (format!("GET /version HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", long(100_000)), "431"),
+        (format!("GET /version HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n"), "431"),
+        (format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", long(100_000)), "431"),
+        (format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(40_000)), "400"),
+    ] {
+        let mut raw = Raw::connect(sidecar.addr).await;
+        // It may be refused before it is whole.
+        let _ = tokio::io::AsyncWriteExt::write_all(&mut raw.0, head.as_bytes()).await;
+        let answer = raw.rest().await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{}: {answer}", head.len());
+    }
+    // As long as may be.
+    let head = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(32_000));
+    assert!(answer(&sidecar, &head).await.starts_with("HTTP/1.1 404"));
+}
+
+/// The write was begun, and whoever began it goes away: the API server must not take the half for the whole.
+#[tokio::test]
+async fn half_a_request_is_none() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let body = r#"{"metadata":{"name":"half"}}"#;
+    let (length, chunk) = (body.len() + 1, body.len());
+    for half in [
+        format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}"),
+        format!(
+            "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n{chunk:x}\r\n{body}\r\n"
+        ),
+    ] {
+        let arrived =
+            || upstream.server.write_log().iter().filter(|write| write.resource == "configmaps").count();
+        let before = arrived();
+        let raw = Raw::send(sidecar.addr, &half).await;
+        until("it has arrived", || arrived() == before + 1).await;
+        drop(raw);
+    }
+    assert_eq!(create(sidecar.addr, "whole").await.code, 201);
+    assert_eq!(upstream.server.objects(MAPS).len(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_that_hangs_up_takes_its_write_back() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let write = tokio::spawn(create(sidecar.addr, "x"));
+    until("it hangs", || hang.hits() == 1).await;
+    write.abort();
+    let _ = write.await;
+    drop(hang);
+    assert_eq!(get(sidecar.addr, MAPS).await.json()["items"].as_array().map(Vec::len), Some(0));
+    let log = upstream.server.write_log();
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    assert!(write.completed.is_none());
+}

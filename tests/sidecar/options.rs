@@ -1,0 +1,116 @@
+//! What it refuses to start with: each in plain words, on standard error.
+
+use crate::process::{kubeconfig, run};
+use serde_json::{Value, json};
+use std::{fs, net::TcpListener, path::Path};
+use tempfile::TempDir;
+
+const USAGE: i32 = 2;
+const FAILURE: i32 = 1;
+
+/// Runs it with these options, and with the usual ones where they are not given; it must say each of `words`.
+async fn refuses(code: i32, options: &[&str], words: &[&str]) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, kubeconfig("http://127.0.0.1:1", "a").to_string()).unwrap();
+    refuses_with(&file, code, options, words).await;
+}
+
+async fn refuses_with(kubeconfig: &Path, code: i32, options: &[&str], words: &[&str]) {
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let usual = [("--listen", "127.0.0.1:0"), ("--lease", "default/app"), ("--kubeconfig", kubeconfig)];
+    let mut all = options.to_vec();
+    for (name, value) in usual.into_iter().filter(|(name, _)| !options.contains(name)) {
+        all.extend([name, value]);
+    }
+    let (status, said) = run(&all).await;
+    assert_eq!(status.code(), Some(code), "{options:?}: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_may_reach_its_ports() {
+    for addr in ["0.0.0.0:8001", "10.0.0.1:8001", "[::]:8001", "localhost:8001", "8001", "127.0.0.1"] {
+        for option in ["--listen", "--status"] {
+            refuses(USAGE, &[option, addr], &[addr, option, "127.0.0.1:8001 or [::1]:8001"]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn options_say_what_is_allowed() {
+    let timing = "default, fast, or three numbers";
+    for (option, value, words) in [
+        ("--lease", "app", &["default/my-app"] as &[_]),
+        ("--lease", "default/App", &["invalid lease name: \"App\"", "a-z"]),
+        ("--timing", "1/2/3", &["renew deadline is 2s", "less than the lease duration"]),
+        ("--timing", "15/10", &[timing]),
+        ("--timing", "15/ten/2", &["\"ten\"", timing]),
+        ("--timing", "15/-10/2", &["negative", timing]),
+        ("--timing", "NaN/10/2", &[timing]),
+        ("--identity", "", &["1 to 253 bytes"]),
+        ("--allow", "everything", &["access-reviews", "token-requests", "dry-run", "exec"]),
+        ("--accept-host", "app.test:80", &["a host without a port"]),
+    ] {
+        refuses(USAGE, &[&format!("{option}={value}")], words).await;
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    for option in ["--listen", "--status"] {
+        refuses(FAILURE, &[option, &addr], &[&addr, "in use"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_kubeconfig_is_explained() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("wrong");
+    refuses_with(&file, FAILURE, &[], &["wrong", "No such file"]).await;
+    for (text, words) in [
+        ("{{{", &["wrong", "YAML"]),
+        ("", &["wrong", "current context"]),
+        ("apiVersion: v1", &["wrong", "current context"]),
+    ] {
+        fs::write(&file, text).unwrap();
+        refuses_with(&file, FAILURE, &[], words).await;
+    }
+    let plugin = json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": "false", "interactiveMode": "Never" });
+    let cluster = "/clusters/0/cluster";
+    let user = "/users/0/user";
+    for (place, value, words) in [
+        ("", json!({ "current-context": "y" }), &["current context: y"] as &[_]),
+        ("/clusters/0", json!({ "name": "d" }), &["cluster of context: c"]),
+        (cluster, json!({ "server": "10.0.0.1:6443" }), &["10.0.0.1:6443", "no URL"]),
+        (cluster, json!({ "server": "a b" }), &["cluster url"]),
+        (
+            cluster,
+            json!({ "certificate-authority": "/nowhere/ca.crt" }),
+            &["/nowhere/ca.crt", "No such file"],
+        ),
+        (cluster, json!({ "proxy-url": "http://127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
+        (user, json!({ "token": "a\nb" }), &["token", "line break"]),
+        (user, json!({ "token": null, "exec": plugin }), &["auth exec", "false"]),
+    ] {
+        let mut kubeconfig = kubeconfig("http://127.0.0.1:1", "a");
+        let place = kubeconfig.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
+        place.extend(value.as_object().unwrap().clone());
+        fs::write(&file, kubeconfig.to_string()).unwrap();
+        refuses_with(&file, FAILURE, &[], words).await;
+    }
+}
+
+#[tokio::test]
+async fn it_is_not_its_own_server() {
+    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, kubeconfig(&format!("http://{own}"), "a").to_string()).unwrap();
+    refuses_with(&file, FAILURE, &["--listen", &own], &[&own, "is this proxy itself"]).await;
+}

@@ -1,0 +1,124 @@
+//! Rule S4: the order of a stop.
+
+use crate::{
+    callers::{Answer, Caller, MAPS, Raw, create, request},
+    process::{LEASE, Sidecar},
+    upstream::{BIG, Upstream},
+    wait::{SOON, until},
+};
+use http::HeaderValue;
+use kube_leader_gate::testing::{Fault, WriteRecord};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+
+fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
+    let mut log = upstream.server.write_log();
+    log.retain(|write| write.resource == resource);
+    log
+}
+
+fn holder(upstream: &Upstream) -> String {
+    upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    sidecar.leads().await;
+    let slow =
+        upstream.server.inject(Fault::delay_before(Duration::from_secs(1)).resource("configmaps").writes());
+    let mut watch =
+        Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
+    watch.read_until("\r\n\r\n").await;
+    let idle = Raw::connect(sidecar.addr).await;
+    let addr = sidecar.addr;
+    let write = tokio::spawn(create(addr, "x"));
+    until("it is under way", || slow.hits() == 1).await;
+
+    let told = upstream.server.write_log().len();
+    sidecar.process.signal(Signal::TERM);
+    watch.rest().await;
+    assert!(!write.is_finished(), "a watch holds up nothing");
+    assert!(TcpStream::connect(addr).await.is_err(), "nobody new is let in");
+    let answer = write.await.unwrap();
+    assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
+    let status = sidecar.process.ended(SOON).await.expect("it ends");
+    assert!(status.success(), "{status}");
+    drop(idle);
+
+    let written = writes(&upstream, "configmaps")[0].completed.expect("it took effect");
+    let lease = writes(&upstream, "leases");
+    let release = lease.last().expect("a release");
+    assert_eq!(release.lease.as_ref().unwrap().holder_identity, "");
+    assert!(written < release.received, "released once the write had finished");
+    let meanwhile =
+        upstream.server.write_log()[told..].iter().filter(|write| write.completed < Some(written)).count();
+    assert!(meanwhile >= 3, "renewed {meanwhile} times while the write was under way");
+}
+
+/// The write may still be carried out: nobody else may write until the lease has run out.
+#[tokio::test]
+async fn a_write_that_does_not_finish_keeps_the_lease() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let write = tokio::spawn(create(sidecar.addr, "x"));
+    until("it hangs", || hang.hits() == 1).await;
+    let since = Instant::now();
+    sidecar.process.signal(Signal::TERM);
+    let (code, reason, _) = write.await.unwrap().status();
+    assert_eq!((code, reason.as_str()), (504, "LeadershipLost"));
+    assert!(since.elapsed() >= Duration::from_secs(9), "it had its time: {:?}", since.elapsed());
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert_eq!(holder(&upstream), "a");
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let upstream = Upstream::start().await;
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
+        sidecar.leads().await;
+        let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+        let write =
+            Raw::send(sidecar.addr, &format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
+        until("it hangs", || hang.hits() == 1).await;
+        sidecar.process.signal(signal);
+        until("it is stopping", || sidecar.log().contains("stopping")).await;
+        let since = Instant::now();
+        sidecar.process.signal(signal);
+        let status = sidecar.process.ended(SOON).await.expect("it ends");
+        assert_eq!(status.code(), Some(code));
+        assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+        assert_eq!(holder(&upstream), "a", "nothing was released");
+        drop((write, hang));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_on_its_way_arrives() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    let response = caller.send(request("GET", "/test/big", "")).await.unwrap();
+    sidecar.process.signal(Signal::TERM);
+    until("the lease is free", || holder(&upstream).is_empty()).await;
+    assert_eq!(Answer::read(response).await.body.len(), BIG);
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+}
+
+#[tokio::test]
+async fn a_follower_stops_at_once() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut watch =
+        Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
+    watch.read_until("\r\n\r\n").await;
+    let since = Instant::now();
+    sidecar.process.signal(Signal::TERM);
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert_eq!(holder(&upstream), "outsider");
+}

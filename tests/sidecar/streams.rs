@@ -1,0 +1,157 @@
+//! Bodies go through as they come.
+
+use crate::{
+    callers::{Answer, Caller, MAPS, Raw, ask, create, get, request},
+    process::Sidecar,
+    upstream::Upstream,
+    wait::{SOON, until, within},
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use kube_leader_gate::testing::Fault;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+
+#[tokio::test]
+async fn events_of_a_watch_come_one_by_one() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    let response = caller.send(request("GET", &format!("{MAPS}?watch=1"), "")).await.unwrap();
+    let mut body = response.into_body();
+    for name in ["x", "y", "z"] {
+        upstream.server.put("b", &format!("{MAPS}/{name}"), json!({})).unwrap();
+        // Nothing comes after it that could push it out of a buffer.
+        let frame = within(SOON, name, body.frame()).await.expect("an event").unwrap();
+        let event: Value = serde_json::from_slice(&frame.into_data().unwrap()).unwrap();
+        assert_eq!(event["object"]["metadata"]["name"], name);
+    }
+    drop((body, caller));
+    // The follower's own watch of the lease is left.
+    until("the watch has ended upstream", || upstream.server.open_watches() == 1).await;
+}
+
+#[tokio::test]
+async fn a_body_is_passed_on_before_it_is_whole() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let (pieces, received) = mpsc::channel::<Bytes>(1);
+    let body = stream::unfold(received, |mut received| async {
+        let piece = received.recv().await?;
+        Some((Ok::<_, Infallible>(Frame::data(piece)), received))
+    });
+    let request = request("POST", "/test/echo", "").map(|_| StreamBody::new(body.boxed()));
+    let response = Caller::connect(sidecar.addr).await.send(request).await.unwrap();
+    let mut echo = response.into_body();
+    for piece in ["one", "two", "three"] {
+        pieces.send(piece.into()).await.unwrap();
+        let frame = within(SOON, piece, echo.frame()).await.expect("a piece").unwrap();
+        assert_eq!(frame.into_data().unwrap(), piece);
+    }
+    drop(pieces);
+    assert!(within(SOON, "the end", echo.frame()).await.is_none());
+}
+
+/// The whole of a rejected write is read, within bounds: else the answer would be lost with the connection.
+#[tokio::test]
+async fn whoever_sends_much_gets_the_refusal_too() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for _ in 0..10 {
+        let answer = ask(sidecar.addr, request("POST", MAPS, vec![b' '; 3_000_000])).await;
+        assert_eq!(answer.status().1, "NotLeader");
+    }
+    // Who asks first is not made to send it.
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000000\r\nexpect: 100-continue\r\n\r\n"
+    );
+    let mut raw = Raw::send(sidecar.addr, &head).await;
+    assert!(raw.rest().await.starts_with("HTTP/1.1 503"));
+}
+
+#[tokio::test]
+async fn an_early_end_upstream_is_an_early_end_for_the_caller() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut raw =
+        Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
+    raw.read_until("\r\n\r\n").await;
+    upstream.server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+    let rest = raw.rest().await;
+    assert!(!rest.contains("0\r\n\r\n"), "it must not look like a proper end: {rest:?}");
+}
+
+/// A caller that does not read holds up nobody but itself, and the sidecar does not read on for it.
+#[tokio::test]
+async fn a_slow_reader_is_waited_for() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let slow = Raw::send(sidecar.addr, "GET /test/endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let mut streamed = 0;
+    until("the stream stands still", || {
+        let before = std::mem::replace(&mut streamed, upstream.streamed());
+        streamed > 0 && streamed == before
+    })
+    .await;
+    for number in 0..20 {
+        assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
+    }
+    // What the sockets on the way hold.
+    assert!(upstream.streamed() < 32 << 20, "{} bytes were read ahead", upstream.streamed());
+    drop(slow);
+}
+
+/// An answer of the API server is passed on as it is, whatever it is; nothing is asked twice.
+#[tokio::test]
+async fn failures_of_the_api_server_pass_unchanged() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for code in [401, 403, 429, 500, 503, 504] {
+        let fault = upstream.server.inject(Fault::status(code).resource("configmaps"));
+        let answer = get(sidecar.addr, MAPS).await;
+        assert_eq!((answer.code, answer.json()["code"].as_u64()), (code, Some(code.into())));
+        assert_eq!(create(sidecar.addr, "x").await.code, code);
+        assert_eq!(fault.hits(), 2);
+    }
+    let _expired = upstream.server.inject(Fault::status(401).resource("configmaps"));
+    let direct = ask(upstream.addr, request("GET", MAPS, "")).await;
+    let through = get(sidecar.addr, MAPS).await;
+    assert_eq!((direct.code, direct.body), (through.code, through.body));
+}
+
+#[tokio::test]
+async fn an_api_server_that_cannot_be_reached_is_a_502() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let hung = upstream.server.inject(Fault::drop_before().resource("configmaps"));
+    let (code, reason, message) = create(sidecar.addr, "x").await.status();
+    assert_eq!((code, reason.as_str()), (502, "BadGateway"));
+    assert!(
+        message.contains("did not answer, and whether it has carried the request out is not known"),
+        "{message}"
+    );
+    assert_eq!(hung.hits(), 1, "it was not sent again");
+    // The server is gone.
+    let nowhere = Sidecar::start_with(crate::process::kubeconfig("http://127.0.0.1:1", "a"), "a", &[]).await;
+    let (code, _, message) = get(nowhere.addr, MAPS).await.status();
+    assert_eq!(code, 502);
+    assert!(message.contains("cannot be reached, nothing was sent"), "{message}");
+    assert!(message.contains("Connection refused"), "{message}");
+}
+
+#[tokio::test]
+async fn head_and_http_1_0_are_understood() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    let answer = Answer::read(caller.send(request("HEAD", "/version", "")).await.unwrap()).await;
+    assert_eq!((answer.code, answer.body.as_str()), (200, ""));
+    let answer = Answer::read(caller.send(request("GET", "/version", "")).await.unwrap()).await;
+    assert_eq!(answer.code, 200, "on the same connection");
+    let mut old = Raw::send(sidecar.addr, &format!("GET {MAPS} HTTP/1.0\r\nhost: localhost\r\n\r\n")).await;
+    let answer = old.rest().await;
+    assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("ConfigMapList"), "{answer}");
+}

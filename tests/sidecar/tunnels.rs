@@ -1,0 +1,90 @@
+//! What follows an upgrade: exec and its like.
+
+use crate::{
+    callers::{EXEC, Raw, ask, request},
+    process::{LEASE, Sidecar},
+    upstream::Upstream,
+};
+use rustix::process::Signal;
+
+/// Opens one by hand, and sees a byte come back.
+async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
+    let head = format!(
+        "{method} {EXEC} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: {protocol}\r\n\
+         sec-websocket-key: abc\r\ncontent-length: 0\r\n\r\n"
+    );
+    let mut raw = Raw::send(sidecar.addr, &head).await;
+    let answer = raw.read_until("\r\n\r\n").await.to_lowercase();
+    assert!(answer.starts_with("http/1.1 101"), "{answer}");
+    assert!(answer.contains("connection: upgrade\r\n"), "{answer}");
+    assert!(answer.contains(&format!("upgrade: {}\r\n", protocol.to_lowercase())), "{answer}");
+    raw.write("echo").await;
+    raw.read_until("echo").await;
+    raw
+}
+
+#[tokio::test]
+async fn a_leader_upgrades() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for (method, protocol) in [("GET", "websocket"), ("POST", "SPDY/3.1")] {
+        let raw = tunnel(&sidecar, method, protocol).await;
+        let seen = upstream.seen("/exec");
+        assert_eq!(seen.headers()["sec-websocket-key"], "abc");
+        assert_eq!(seen.headers()["authorization"], "Bearer a");
+        raw.0.set_zero_linger().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_follower_does_not_unless_it_is_allowed_to() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut request = request("GET", EXEC, "");
+    request.headers_mut().insert("connection", "Upgrade".parse().unwrap());
+    request.headers_mut().insert("upgrade", "websocket".parse().unwrap());
+    let (code, reason, message) = ask(sidecar.addr, request).await.status();
+    assert_eq!((code, reason.as_str()), (503, "NotLeader"));
+    assert!(message.contains("connect pods/exec \"web\""), "{message}");
+    let allowed = Sidecar::following(&upstream, "b", &["--allow", "exec"]).await;
+    tunnel(&allowed, "GET", "websocket").await;
+}
+
+#[tokio::test]
+async fn it_ends_with_the_term_that_it_was_opened_in() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut raw = tunnel(&sidecar, "GET", "websocket").await;
+    upstream
+        .server
+        .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
+        .unwrap();
+    assert_eq!(raw.rest().await, "");
+}
+
+#[tokio::test]
+async fn one_that_a_follower_may_have_outlives_the_term() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &["--allow", "exec"]).await;
+    sidecar.leads().await;
+    let mut raw = tunnel(&sidecar, "GET", "websocket").await;
+    upstream
+        .server
+        .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
+        .unwrap();
+    sidecar.sees("outsider").await;
+    raw.write("still there").await;
+    raw.read_until("still there").await;
+}
+
+#[tokio::test]
+async fn it_ends_before_the_lease_is_released() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut raw = tunnel(&sidecar, "GET", "websocket").await;
+    sidecar.process.signal(Signal::TERM);
+    assert_eq!(raw.rest().await, "");
+    let status = sidecar.process.ended(crate::wait::SOON).await.expect("it ends");
+    assert!(status.success());
+    assert_eq!(upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"], "");
+}

@@ -1,0 +1,174 @@
+//! What the sidecar stands before: the in-process API server, and beside it, below `/test/`, what it does not have.
+//!
+//! | | |
+//! | --- | --- |
+//! | `/test/echo` | streams the body back |
+//! | `/test/big` | 32 MiB |
+//! | `/test/endless` | streams for ever, and counts what it has sent |
+//! | `/test/trailers` | the body, then its trailers, as trailers |
+//! | anything else below `/test/` | tells what it has seen |
+//! | an upgrade of `.../exec` | the bytes back |
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use kube_leader_gate::testing::ApiServer;
+use serde_json::json;
+use std::{
+    convert::Infallible,
+    error::Error,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tokio::{net::TcpListener, task::JoinSet};
+use tower::ServiceExt;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// More than all sockets on the way hold.
+pub const BIG: usize = 32 << 20;
+
+pub struct Upstream {
+    pub server: ApiServer,
+    pub addr: SocketAddr,
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// The heads of the requests below `/test/` and of upgrades.
+    seen: Mutex<Vec<Request<()>>>,
+    /// Bytes of `/test/endless` that were taken off it.
+    streamed: AtomicU64,
+}
+
+impl Upstream {
+    pub async fn start() -> Self {
+        let (server, shared) = (ApiServer::new(), Arc::<Shared>::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mut tasks = JoinSet::new();
+        let (serving, state) = (server.clone(), shared.clone());
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
+                let (server, shared) = (serving.clone(), state.clone());
+                stream.set_nodelay(true).unwrap();
+                let service = service_fn(move |request| answer(server.clone(), shared.clone(), request));
+                let io = TokioIo::new(stream);
+                connections.spawn(async move {
+                    let _ = http1::Builder::new().serve_connection(io, service).with_upgrades().await;
+                });
+            }
+        });
+        Self { server, addr, shared, _tasks: tasks }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// The last head below `/test/` or for an upgrade whose path ends so.
+    pub fn seen(&self, path: &str) -> Request<()> {
+        let seen = self.shared.seen.lock().unwrap();
+        seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
+    }
+
+    pub fn streamed(&self) -> u64 {
+        self.shared.streamed.load(Ordering::Relaxed)
+    }
+
+    /// Writes `holder` into the lease, which need not be there.
+    pub fn held_by(&self, holder: &str) {
+        let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 7 });
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "app", "namespace": "default" }, "spec": spec,
+        });
+        self.server.put("outsider", crate::process::LEASE, lease).unwrap();
+    }
+}
+
+async fn answer(
+    server: ApiServer,
+    shared: Arc<Shared>,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, BoxError> {
+    let path = request.uri().path().to_owned();
+    let protocol = request.headers().get(header::UPGRADE).cloned();
+    if !path.starts_with("/test/") && protocol.is_none() {
+        let response = server.service().oneshot(request).await?;
+        return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
+    }
+    let mut head = Request::new(());
+    *head.method_mut() = request.method().clone();
+    *head.uri_mut() = request.uri().clone();
+    *head.headers_mut() = request.headers().clone();
+    shared.seen.lock().unwrap().push(head);
+    if let Some(protocol) = protocol {
+        tokio::spawn(echo(hyper::upgrade::on(&mut request)));
+        let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+        let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
+        return Ok(response.body(whole(""))?);
+    }
+    let body = request.into_body();
+    Ok(match path.as_str() {
+        "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
+        "/test/big" => Response::new(whole(vec![b'x'; BIG])),
+        "/test/endless" => Response::new(endless(shared)),
+        "/test/trailers" => {
+            let whole = body.collect().await?;
+            let trailers = whole.trailers().cloned().unwrap_or_default();
+            let frames = [Ok(Frame::data(whole.to_bytes())), Ok(Frame::trailers(trailers))];
+            let response = Response::builder().header(header::TRAILER, "x-sum");
+            response.body(StreamBody::new(stream::iter(frames)).boxed_unsync())?
+        }
+        _ => {
+            let length = body.collect().await?.to_bytes().len();
+            let mut response = Response::new(whole(format!("{length} bytes")));
+            *response.headers_mut() = HOP_BY_HOP
+                .iter()
+                .chain(&[("x-end-to-end", "yes"), ("x-own", "no")])
+                .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
+                .collect::<HeaderMap>();
+            response
+        }
+    })
+}
+
+const HOP_BY_HOP: [(&str, &str); 4] = [
+    ("connection", "x-own"),
+    ("keep-alive", "timeout=1"),
+    ("proxy-authenticate", "Basic"),
+    ("proxy-connection", "x"),
+];
+
+fn whole(text: impl Into<Bytes>) -> Body {
+    Full::from(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+fn endless(shared: Arc<Shared>) -> Body {
+    let piece = Bytes::from(vec![b'x'; 16 * 1024]);
+    let pieces = stream::repeat_with(move || {
+        shared.streamed.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        Ok(Frame::data(piece.clone()))
+    });
+    StreamBody::new(pieces.boxed()).boxed_unsync()
+}
+
+async fn echo(upgrade: hyper::upgrade::OnUpgrade) {
+    if let Ok(upgraded) = upgrade.await {
+        let (mut read, mut write) = tokio::io::split(TokioIo::new(upgraded));
+        let _ = tokio::io::copy(&mut read, &mut write).await;
+    }
+}
