@@ -17,7 +17,7 @@ pub trait World {
     async fn writes(&self) -> Vec<WriteRecord>;
 
     /// How often this user has read the leases of the namespace with this verb.
-    async fn reads(&self, user: &str, verb: &str) -> usize;
+    async fn reads(&self, user: &str, verb: &str) -> u64;
 
     /// The server answers nobody until [`Self::come_back`].
     async fn go_away(&self);
@@ -59,8 +59,8 @@ impl World for InProcess {
         self.server.write_log()
     }
 
-    async fn reads(&self, user: &str, verb: &str) -> usize {
-        self.server.reads(user, verb, "leases") as usize
+    async fn reads(&self, user: &str, verb: &str) -> u64 {
+        self.server.reads(user, verb, "leases")
     }
 
     async fn go_away(&self) {

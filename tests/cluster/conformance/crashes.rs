@@ -80,7 +80,7 @@ pub async fn s9_an_attempt_after_a_timeout_uses_a_fresh_connection(world: &impl 
         a.renews(2).await;
         a.line.forget();
         // A retry period and a call's timeout have passed at least.
-        let low = timing().renew_deadline() - timing().retry_period() - timing().call_timeout();
+        let low = timing().renew_deadline().saturating_sub(timing().retry_period() + timing().call_timeout());
         until("a renewal fails", async || a.leader().time_left() < Some(low)).await;
         a.renews(1).await;
         assert_eq!(a.leader().term(), Some(term.clone()), "and has led throughout");
