@@ -2,6 +2,9 @@
 # server.
 .PHONY: test assets check fmt clippy features docs package deny bench demo chaos
 
+# Most tests wait for time to pass.
+export RUST_TEST_THREADS ?= 8
+
 # The word's model check builds with other flags, so in a folder of its own.
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
 

@@ -86,6 +86,9 @@ impl LeaseTiming {
     /// [`InvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
     /// (`lease duration > renew deadline > retry period x 1.2`, all positive), whole seconds for the lease (the API has
     /// no fractions), and three attempts between a failed renewal and the deadline (rule S9).
+    ///
+    /// Beside client-go's candidates, do not renew more often than once a second: they tell renewals apart by their whole
+    /// second, miss the later ones, and take over up to a second early.
     pub fn new(
         lease_duration: Duration,
         renew_deadline: Duration,

@@ -35,8 +35,8 @@ pub struct Writer {
 
 /// Short enough for many scenarios, long enough for a busy machine.
 pub fn timing() -> LeaseTiming {
-    let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
-    LeaseTiming::new(lease, renew, Duration::from_millis(300)).expect("a valid timing")
+    let (lease, renew) = (Duration::from_secs(4), Duration::from_secs(3));
+    LeaseTiming::new(lease, renew, Duration::from_millis(400)).expect("a valid timing")
 }
 
 /// A candidate for the lease `operator`, with its user's name for an identity.
@@ -78,7 +78,7 @@ pub async fn following(world: &impl World, user: &str) -> Candidate {
 /// The way in, past any line.
 pub fn config(world: &impl World, user: &str) -> Config {
     let mut config = world.config(user);
-    config.default_namespace = world.namespace().to_owned();
+    config.default_namespace = world.namespace().into();
     config
 }
 
@@ -127,7 +127,7 @@ impl Candidate {
     }
 }
 
-/// Changes the ConfigMap `work`, which is there in each scenario.
+/// Changes the config map `work`, which is there in each scenario.
 pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
     let maps = Api::<ConfigMap>::default_namespaced(client.clone());
     let patch = json!({ "data": { "n": fastrand::u64(..).to_string() } });

@@ -86,7 +86,7 @@ impl<C: Borrow<Cluster>> World for Real<C> {
         self.requests().await.iter().filter_map(AuditEvent::write).collect()
     }
 
-    async fn reads(&self, user: &str, verb: &str) -> usize {
+    async fn reads(&self, user: &str, verb: &str) -> u64 {
         let counts = |event: &&AuditEvent| {
             // A watch that stands is logged when it begins.
             let stage = if verb == "watch" && event.response_status.code == 200 {
@@ -99,7 +99,7 @@ impl<C: Borrow<Cluster>> World for Real<C> {
                 && event.object_ref.resource == "leases"
                 && event.stage == stage
         };
-        self.requests().await.iter().filter(counts).count()
+        self.requests().await.iter().filter(counts).map(|_| 1).sum()
     }
 
     async fn go_away(&self) {
@@ -108,6 +108,10 @@ impl<C: Borrow<Cluster>> World for Real<C> {
 
     async fn come_back(&self) {
         self.cluster.borrow().thaw();
+    }
+
+    async fn restart(&self) {
+        self.cluster.borrow().restart().await;
     }
 }
 

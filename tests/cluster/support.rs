@@ -8,7 +8,10 @@ use kube_leader_gate::{
 use std::time::Duration;
 
 /// For what must come: far longer than it takes, so that a busy machine fails nothing.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a busy machine may add to milliseconds.
+pub const DELAY: Duration = Duration::from_secs(1);
 
 pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
@@ -59,6 +62,22 @@ pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
     let is_release =
         |write: &WriteRecord| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty());
     lease_writes(world, user).await.into_iter().find(is_release)
+}
+
+/// Sees that the lease of this user, who fell silent, was not taken before it had run out, and says how long after. It
+/// counts from when the last renewal arrived: the others may see it before it is answered.
+pub async fn taken_over(world: &impl World, user: &str) -> Duration {
+    let mut log = world.writes().await;
+    log.retain(|write| write.resource == "leases" && write.took_effect());
+    let first = log.iter().position(|write| write.user == user).expect("it led");
+    let next = log[first..].iter().position(|write| write.user != user).expect("a successor") + first;
+    let lease = log[next - 1].lease.as_ref().expect("a lease");
+    let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");
+    let end = log[next - 1].received.at + Duration::from_secs(seconds);
+    let taken = log[next].completed.expect("it took effect").at;
+    taken
+        .checked_duration_since(end)
+        .unwrap_or_else(|| panic!("taken {:?} before its end: {:?}", end - taken, &log[next - 1..=next]))
 }
 
 /// What the log says of `operator`; no candidate wrote after another had taken over.

@@ -17,12 +17,15 @@ pub trait World {
     async fn writes(&self) -> Vec<WriteRecord>;
 
     /// How often this user has read the leases of the namespace with this verb.
-    async fn reads(&self, user: &str, verb: &str) -> usize;
+    async fn reads(&self, user: &str, verb: &str) -> u64;
 
     /// The server answers nobody until [`Self::come_back`].
     async fn go_away(&self);
 
     async fn come_back(&self);
+
+    /// The server ends without a word, and another one takes its place over the same data.
+    async fn restart(&self);
 }
 
 /// The in-process API server, over real HTTP.
@@ -56,8 +59,8 @@ impl World for InProcess {
         self.server.write_log()
     }
 
-    async fn reads(&self, user: &str, verb: &str) -> usize {
-        self.server.reads(user, verb, "leases") as usize
+    async fn reads(&self, user: &str, verb: &str) -> u64 {
+        self.server.reads(user, verb, "leases")
     }
 
     async fn go_away(&self) {
@@ -65,6 +68,11 @@ impl World for InProcess {
     }
 
     async fn come_back(&self) {
+        self.endpoint.resume().await;
+    }
+
+    async fn restart(&self) {
+        self.endpoint.pause().await;
         self.endpoint.resume().await;
     }
 }

@@ -20,7 +20,7 @@ pub async fn the_first_candidate_creates_the_lease(world: &impl World) {
     assert_eq!(term.transitions(), 0);
     let spec = &lease["spec"];
     assert_eq!(spec["holderIdentity"], "candidate-0");
-    assert_eq!(spec["leaseDurationSeconds"], 3);
+    assert_eq!(spec["leaseDurationSeconds"], 4);
     assert_eq!(spec["leaseTransitions"], 0);
     for field in ["acquireTime", "renewTime"] {
         let time = spec[field].as_str().expect("a time");

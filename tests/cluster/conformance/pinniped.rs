@@ -11,7 +11,7 @@ use serde_json::json;
 
 pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl World) {
     let names = ["candidate-0", "candidate-1", "candidate-2"];
-    let mut all: Vec<Candidate> = join_all(names.map(|name| contending(world, name))).await.into();
+    let mut all: Vec<Candidate> = join_all(names.map(|name| contending(world, name))).await;
     let outsider = Outsider::of(world);
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;

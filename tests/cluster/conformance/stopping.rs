@@ -3,7 +3,9 @@
 use crate::{
     candidate::{builder, following, leading, start, timing, write},
     outsider::Outsider,
-    support::{PATIENCE, is_cut_off, is_not_leader, judged, lease_writes, release, until, within},
+    support::{
+        PATIENCE, is_cut_off, is_not_leader, judged, lease_writes, release, taken_over, until, within,
+    },
     world::World,
 };
 use kube_leader_gate::{election::Stopped, testing::SuccessionKind};
@@ -27,7 +29,7 @@ pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl
     let released = release(world, "candidate-0").await.expect("a release");
     let of_a = |write: &&_| is_work_of(write, "candidate-0");
     let log = world.writes().await;
-    assert!(log.iter().filter(of_a).count() > 10);
+    assert_ne!(log.iter().filter(of_a).count(), 0);
     for write in log.iter().filter(of_a) {
         assert!(write.received < released.received, "{write:?} after {released:?}");
     }
@@ -84,8 +86,8 @@ pub async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released(wor
     assert_eq!(Outsider::of(world).holder().await, "candidate-0");
     b.elected().await;
     assert!(release(world, "candidate-0").await.is_none());
-    let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
-    assert_eq!(verdict.successions()[0].kind, SuccessionKind::Takeover);
+    judged(world, &["candidate-0", "candidate-1"]).await;
+    taken_over(world, "candidate-0").await;
 }
 
 /// While it drains, a leader that loses the lease must neither take it back nor release what is another's.
