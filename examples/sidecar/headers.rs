@@ -23,11 +23,12 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// The protocol that a request asks for, or that an answer grants; a proxy must not pass on `h2c`.
+/// The protocol that a request asks for, or that an answer grants; a proxy must not pass on `h2c`,
+/// not among others either: the requests in such a tunnel would pass no gate.
 pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = words(headers, &CONNECTION).any(|word| word.eq_ignore_ascii_case("upgrade"));
-    let protocol = headers.get(UPGRADE).filter(|_| asked)?;
-    (!protocol.as_bytes().eq_ignore_ascii_case(b"h2c")).then(|| protocol.clone())
+    let h2c = words(headers, &UPGRADE).any(|word| word.eq_ignore_ascii_case("h2c"));
+    headers.get(UPGRADE).filter(|_| asked && !h2c).cloned()
 }
 
 /// Makes the headers of a request fit for the API server.

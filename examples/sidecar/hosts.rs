@@ -1,7 +1,12 @@
-//! Which `Host` a request may carry. A web page can give its own name the address 127.0.0.1 and then talk to this port
-//! as to itself (DNS rebinding); the browser sends that name.
+//! Which `Host` a request may carry, and which `Origin`. A web page can give its own name the address 127.0.0.1 and then
+//! talk to this port as to itself (DNS rebinding); the browser sends that name. Or it talks to `localhost` outright: it may
+//! not see the answer, but a write is done by then, and a WebSocket (`exec`) is open. Then the browser sends its origin.
 
-use http::{HeaderMap, Uri, header::HOST, uri::Authority};
+use http::{
+    HeaderMap, HeaderValue, Uri,
+    header::{HOST, ORIGIN},
+    uri::Authority,
+};
 
 const USUAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -25,19 +30,33 @@ impl Hosts {
             Authority::try_from(host.as_bytes()).map_err(|error| format!("the Host header: {error}"))?;
         // A request for `http://name/path` says it twice.
         for host in [Some(&host), uri.authority()].into_iter().flatten() {
-            // Neither `user@localhost` nor `localhost:port` is a name.
-            let name = host.host();
-            let accepted = self.0.iter().any(|accepted| accepted.eq_ignore_ascii_case(name));
-            if !accepted || host.as_str().contains('@') {
-                return Err(format!(
-                    "the Host {:?} is not accepted, allowed: {}; start the sidecar with --accept-host {name} to accept it",
-                    host.as_str(),
-                    self.0.join(", "),
-                ));
-            }
+            self.check_name("Host", host)?;
+        }
+        for origin in headers.get_all(ORIGIN) {
+            let host = authority(origin).ok_or("the Origin is that of no site")?;
+            self.check_name("Origin", &host)?;
         }
         Ok(())
     }
+
+    fn check_name(&self, header: &str, host: &Authority) -> Result<(), String> {
+        // Neither `user@localhost` nor `localhost:port` is a name.
+        let name = host.host();
+        let accepted = self.0.iter().any(|accepted| accepted.eq_ignore_ascii_case(name));
+        if accepted && !host.as_str().contains('@') {
+            return Ok(());
+        }
+        Err(format!(
+            "the {header} {:?} is not accepted, allowed: {}; start the sidecar with --accept-host {name} to accept it",
+            host.as_str(),
+            self.0.join(", "),
+        ))
+    }
+}
+
+/// Of `http://name:port`; none for `null`, which is a page that hides where it comes from.
+fn authority(origin: &HeaderValue) -> Option<Authority> {
+    origin.to_str().ok()?.split_once("://")?.1.parse().ok()
 }
 
 /// Reads a value of `--accept-host`.

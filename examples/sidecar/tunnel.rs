@@ -6,14 +6,21 @@ use futures_util::StreamExt;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use kube_leader_gate::{Leader, leadership::Term};
+use std::{
+    future::{pending, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 use tokio::io::copy_bidirectional;
 
 pub struct Tunnel {
     caller: OnUpgrade,
     server: OnUpgrade,
     /// Whose term it must not outlive; none where it does not take leadership.
-    bound: Option<(Leader, Option<Term>)>,
+    bound: Option<Bound>,
 }
+
+type Bound = (Leader, Option<Term>);
 
 impl Tunnel {
     /// Opened at this moment, under `leader` if it took leadership.
@@ -27,30 +34,41 @@ impl Tunnel {
 
     /// Carries until one side ends it, or the term ends. Dropping it closes both sides.
     pub async fn run(self) {
-        let carry = async {
-            let (caller, server) = tokio::try_join!(self.caller, self.server)?;
+        let Self { caller, server, bound } = self;
+        let mut carry = pin!(async {
+            let (caller, server) = tokio::try_join!(caller, server)?;
             // An error of either side closes both, as it would without a proxy.
             let _ = copy_bidirectional(&mut TokioIo::new(caller), &mut TokioIo::new(server)).await;
             Ok::<_, hyper::Error>(())
+        });
+        // Before each step, as with any write: on waking after the deadline nobody has told of it yet (rule S2).
+        let carry = poll_fn(|cx| {
+            if is_over(bound.as_ref()) { Poll::Ready(None) } else { carry.as_mut().poll(cx).map(Some) }
+        });
+        let carried = tokio::select! {
+            carried = carry => carried,
+            () = told(bound.as_ref()) => None,
         };
-        tokio::select! {
-            carried = carry => if let Err(error) = carried {
-                tracing::debug!("an upgrade failed: {}", crate::chain(&error));
-            },
-            () = over(self.bound) => tracing::warn!("a connection that only a leader may have is closed: the term is over"),
+        match carried {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::debug!("an upgrade failed: {}", crate::chain(&error)),
+            None => tracing::warn!("a connection that only a leader may have is closed: the term is over"),
         }
     }
 }
 
-/// Waits until the term is over; for ever where none is asked for.
-async fn over(bound: Option<(Leader, Option<Term>)>) {
-    let Some((leader, term)) = bound else { return std::future::pending().await };
-    if term.is_some() {
-        let mut changes = leader.changes();
-        while let Some(state) = changes.next().await {
-            if state.term != term {
-                return;
-            }
+/// Whether the term is over, noticed by anybody or not.
+fn is_over(bound: Option<&Bound>) -> bool {
+    bound.is_some_and(|(leader, term)| term.is_none() || leader.term() != *term)
+}
+
+/// Waits until somebody has noticed that the term is over; for ever where none is asked for.
+async fn told(bound: Option<&Bound>) {
+    let Some((leader, term)) = bound else { return pending().await };
+    let mut changes = leader.changes();
+    while let Some(state) = changes.next().await {
+        if state.term != *term {
+            return;
         }
     }
 }

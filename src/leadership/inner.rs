@@ -51,11 +51,18 @@ impl Inner {
         }
     }
 
-    /// The number of the last grant that has ended.
+    /// The number of the last grant that has ended; it never goes back.
     #[cfg(feature = "election")]
     pub(super) fn last_ended(&self) -> u64 {
-        let current = self.word.current_grant();
-        if self.word.is_valid(current, || self.now()) { current - 1 } else { current }
+        let last_ended = || {
+            let current = self.word.current_grant();
+            if self.word.is_valid(current, || self.now()) { Ok(current - 1) } else { Err(current) }
+        };
+        last_ended().unwrap_or_else(|_| {
+            // A grant or a renewal may be half written: it is whole under the lock.
+            let _whole = self.state.borrow();
+            last_ended().unwrap_or_else(|ended| ended)
+        })
     }
 
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.

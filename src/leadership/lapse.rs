@@ -33,3 +33,71 @@ impl Lapse {
         self.inner.ended.clone().notified_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leadership::{Clock, Moment, Term};
+    use std::{
+        sync::{
+            Barrier,
+            atomic::{AtomicBool, AtomicU64, Ordering},
+        },
+        thread,
+    };
+
+    /// A clock that, once armed, is asked one nanosecond before the deadline and answers only when somebody else has been
+    /// told that it has passed.
+    #[derive(Debug)]
+    struct Edge {
+        now: AtomicU64,
+        armed: AtomicBool,
+        reached: Barrier,
+        passed: Barrier,
+        seen: AtomicBool,
+    }
+
+    const DEADLINE: u64 = 1_000;
+
+    impl Clock for Edge {
+        fn now(&self) -> Moment {
+            if self.armed.swap(false, Ordering::SeqCst) {
+                self.reached.wait();
+                self.passed.wait();
+                return Moment::from_nanos(DEADLINE - 1);
+            }
+            let now = self.now.load(Ordering::SeqCst);
+            if now >= DEADLINE && self.seen.swap(false, Ordering::SeqCst) {
+                self.passed.wait();
+            }
+            Moment::from_nanos(now)
+        }
+    }
+
+    /// A renewal that was in time and is written down late: the deadline has passed for whoever looks in between.
+    #[test]
+    fn a_renewal_at_the_last_moment_is_no_lapse_and_hides_none() {
+        let clock = Arc::new(Edge {
+            now: 0.into(),
+            armed: false.into(),
+            reached: Barrier::new(2),
+            passed: Barrier::new(2),
+            seen: false.into(),
+        });
+        let leadership = Leadership::with_clock(clock.clone());
+        let grant = leadership.grant(Term::new("u", 1), Moment::from_nanos(DEADLINE)).unwrap();
+        clock.armed.store(true, Ordering::SeqCst);
+        let mut lapse = thread::scope(|scope| {
+            let renewing = scope.spawn(|| grant.extend(Moment::from_nanos(2 * DEADLINE)));
+            clock.reached.wait();
+            clock.now.store(DEADLINE, Ordering::SeqCst);
+            clock.seen.store(true, Ordering::SeqCst);
+            let lapse = Lapse::new(&leadership);
+            renewing.join().unwrap().unwrap();
+            lapse
+        });
+        assert!(!lapse.occurred(), "it was renewed");
+        clock.now.store(2 * DEADLINE, Ordering::SeqCst);
+        assert!(lapse.occurred(), "it has run out");
+    }
+}

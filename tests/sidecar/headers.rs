@@ -159,3 +159,27 @@ async fn only_names_of_this_machine_are_accepted_as_host() {
             .await;
     assert!(raw.rest().await.starts_with("HTTP/1.1 403"));
 }
+
+/// A page of another site can send to this port under its right name; what it then sends says where it comes from.
+#[tokio::test]
+async fn no_page_of_another_site_may_ask() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &["--accept-host", "app.test"]).await;
+    let code = async |origin: &'static str| {
+        let mut request = request("GET", "/version", "");
+        request.headers_mut().insert("origin", HeaderValue::from_static(origin));
+        ask(sidecar.addr, request).await.code
+    };
+    for origin in ["http://localhost:8001", "http://127.0.0.1", "https://[::1]:3000", "http://app.test"] {
+        assert_eq!(code(origin).await, 200, "{origin}");
+    }
+    for origin in
+        ["https://evil.example", "http://localhost.evil.example:8001", "null", "", "http://localhost@evil"]
+    {
+        assert_eq!(code(origin).await, 403, "{origin}");
+    }
+    let mut two = request("GET", "/version", "");
+    two.headers_mut().append("origin", HeaderValue::from_static("http://localhost"));
+    two.headers_mut().append("origin", HeaderValue::from_static("https://evil.example"));
+    assert_eq!(ask(sidecar.addr, two).await.code, 403);
+}

@@ -1,7 +1,7 @@
 //! What follows an upgrade: exec and its like.
 
 use crate::{
-    callers::{EXEC, Raw, ask, request},
+    callers::{EXEC, MAPS, Raw, ask, request},
     process::{LEASE, Sidecar},
     upstream::Upstream,
 };
@@ -60,6 +60,47 @@ async fn it_ends_with_the_term_that_it_was_opened_in() {
         .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
         .unwrap();
     assert_eq!(raw.rest().await, "");
+}
+
+/// What has come in while the process was frozen past its deadline: nobody has told the tunnel that the term is over.
+#[tokio::test]
+async fn it_carries_nothing_on_waking_after_the_deadline() {
+    const TUNNELS: usize = 8;
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &["--timing", "4/2.5/0.5"]).await;
+    sidecar.leads().await;
+    let mut tunnels = Vec::new();
+    for _ in 0..TUNNELS {
+        tunnels.push(tunnel(&sidecar, "GET", "websocket").await);
+    }
+    let mut sidecar = sidecar;
+    sidecar.process.signal(Signal::STOP);
+    for raw in &mut tunnels {
+        raw.write("late").await;
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(2600)).await;
+    sidecar.process.signal(Signal::CONT);
+    for raw in &mut tunnels {
+        assert_eq!(raw.rest().await, "");
+    }
+    let before = TUNNELS * "echo".len();
+    assert_eq!(upstream.tunnelled(), before as u64);
+}
+
+/// A caller that reads with the wish to go on in HTTP/2 would leave the gate behind.
+#[tokio::test]
+async fn nobody_gets_a_tunnel_of_http() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for lines in ["upgrade: h2c", "upgrade: websocket, H2C", "upgrade: websocket\r\nupgrade: h2c"] {
+        let head = format!(
+            "GET {MAPS} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade, HTTP2-Settings\r\n\
+             http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n{lines}\r\n\r\n"
+        );
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = raw.read_until("\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{lines}: {answer}");
+    }
 }
 
 #[tokio::test]

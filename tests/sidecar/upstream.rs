@@ -27,7 +27,11 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    task::JoinSet,
+};
 use tower::ServiceExt;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -49,6 +53,8 @@ struct Shared {
     seen: Mutex<Vec<Request<()>>>,
     /// Bytes of `/test/endless` that were taken off it.
     streamed: AtomicU64,
+    /// Bytes that came through tunnels.
+    tunnelled: AtomicU64,
 }
 
 impl Upstream {
@@ -88,6 +94,11 @@ impl Upstream {
         self.shared.streamed.load(Ordering::Relaxed)
     }
 
+    /// Bytes that came through tunnels.
+    pub fn tunnelled(&self) -> u64 {
+        self.shared.tunnelled.load(Ordering::Relaxed)
+    }
+
     /// Writes `holder` into the lease, which need not be there.
     pub fn held_by(&self, holder: &str) {
         let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 7 });
@@ -116,7 +127,7 @@ async fn answer(
     *head.headers_mut() = request.headers().clone();
     shared.seen.lock().unwrap().push(head);
     if let Some(protocol) = protocol {
-        tokio::spawn(echo(hyper::upgrade::on(&mut request)));
+        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared));
         let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
         let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
         return Ok(response.body(whole(""))?);
@@ -166,9 +177,14 @@ fn endless(shared: Arc<Shared>) -> Body {
     StreamBody::new(pieces.boxed()).boxed_unsync()
 }
 
-async fn echo(upgrade: hyper::upgrade::OnUpgrade) {
-    if let Ok(upgraded) = upgrade.await {
-        let (mut read, mut write) = tokio::io::split(TokioIo::new(upgraded));
-        let _ = tokio::io::copy(&mut read, &mut write).await;
+async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>) {
+    let Ok(upgraded) = upgrade.await else { return };
+    let mut io = TokioIo::new(upgraded);
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = io.read(&mut part).await {
+        shared.tunnelled.fetch_add(length as u64, Ordering::Relaxed);
+        if io.write_all(&part[..length]).await.is_err() {
+            return;
+        }
     }
 }
