@@ -133,7 +133,9 @@ impl WriteRecord {
 // === impl LeaseRecord ===
 
 impl LeaseRecord {
-    pub(super) fn of(object: &Value) -> Self {
+    /// What stands in a Lease in JSON; what is missing or of another type counts as absent.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
         let spec = &object["spec"];
         let text = |it: &Value| it.as_str().map(str::to_owned);
         Self {

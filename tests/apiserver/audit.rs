@@ -119,7 +119,7 @@ impl AuditEvent {
             received: moment(self.request_received_timestamp, 0),
             completed: Some(moment(self.stage_timestamp, 1)),
             status: self.response_status.code,
-            lease: (answer["kind"] == "Lease").then(|| lease(answer)),
+            lease: (answer["kind"] == "Lease").then(|| LeaseRecord::of(answer)),
         })
     }
 }
@@ -133,18 +133,6 @@ fn moment(at: Timestamp, tie: u64) -> Moment {
     Moment {
         at: if since.is_negative() { instant - length } else { instant + length },
         order: u64::try_from(at.as_microsecond()).expect("after 1970") * 2 + tie,
-    }
-}
-
-fn lease(object: &Value) -> LeaseRecord {
-    let spec = &object["spec"];
-    LeaseRecord {
-        uid: text(&object["metadata"]["uid"]).unwrap_or_default(),
-        holder_identity: text(&spec["holderIdentity"]).unwrap_or_default(),
-        lease_transitions: spec["leaseTransitions"].as_i64(),
-        lease_duration_seconds: spec["leaseDurationSeconds"].as_i64(),
-        acquire_time: text(&spec["acquireTime"]),
-        renew_time: text(&spec["renewTime"]),
     }
 }
 

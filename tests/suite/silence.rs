@@ -1,8 +1,11 @@
 //! A watch that stands and tells nothing, over a half-open connection, say.
 
 use crate::bent::{Bend, Bent, bent};
-use crate::support::{SOON, build, builder, leading, pass, until, within};
-use kube_leader_gate::{Election, LeaseTiming, testing::ApiServer};
+use crate::support::{SOON, build, builder, candidate, leading, pass, until, within};
+use kube_leader_gate::{
+    Election, LeaseTiming,
+    testing::{ApiServer, Fault},
+};
 use std::{
     sync::{
         Arc,
@@ -39,6 +42,21 @@ async fn a_leader_with_a_silent_watch_starts_it_afresh() {
     pass(Duration::from_secs(60)).await;
     assert!(a.leader().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);
+}
+
+/// While nothing works, the pauses between two attempts at a watch grow to a minute; they are not slept to their end.
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let outage = server.inject(Fault::status(503).user("b"));
+    let b = candidate(&server, "b").start();
+    pass(Duration::from_secs(300)).await;
+    drop(outage);
+    until(LeaseTiming::fast().retry_period() * 2, "b knows a", || b.leader().holder().is_some()).await;
+    pass(SOON).await;
+    a.stop().await;
+    within(SOON, "b leads", b.leader().elected()).await;
 }
 
 /// To a follower with a silent watch, a holder with a short lease seems to have run out each time.

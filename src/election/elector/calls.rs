@@ -69,6 +69,10 @@ impl<L: Lock> Elector<L> {
 
     /// What follows from a call that worked.
     pub(super) fn worked(&mut self) {
+        if self.failures > 0 {
+            // Trouble that has passed for calls has passed for the watch, whose pauses have grown meanwhile.
+            self.restart_a_missing_watch();
+        }
         self.failures = 0;
         self.not_before = self.leadership.now();
         self.calls.settle();

@@ -85,6 +85,13 @@ impl<L: Lock> Elector<L> {
         self.last_heard = self.leadership.now();
     }
 
+    /// A watch that does not stand is tried again at once.
+    pub(super) fn restart_a_missing_watch(&mut self) {
+        if !self.watching {
+            self.observer = observe(self.lock.clone(), self.timing);
+        }
+    }
+
     /// A watch that has not told of what is known by other ways hangs: start it afresh.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
