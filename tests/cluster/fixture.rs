@@ -121,6 +121,11 @@ fn victim() {
     }
     let child = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
     let frozen = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
+    // A shell that is frozen before it has started its watcher has none.
+    let comm = format!("/proc/{}/comm", frozen.pid().as_raw_nonzero());
+    while std::fs::read_to_string(&comm).unwrap() != "sleep\n" {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     rustix::process::kill_process(frozen.pid(), Signal::STOP).unwrap();
     println!("\nchildren {} {}", child.pid().as_raw_nonzero(), frozen.pid().as_raw_nonzero());
     loop {
