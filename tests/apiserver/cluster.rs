@@ -9,7 +9,6 @@ use super::{
 };
 use kube_client::{Client, Config};
 use kube_leader_gate::testing::WriteRecord;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
     fs, io,
@@ -134,11 +133,11 @@ impl Cluster {
 
     /// Stops the API server in its tracks, until [`thaw`](Self::thaw).
     pub fn freeze(&self) {
-        self.apiserver().signal(Signal::STOP);
+        self.apiserver().freeze();
     }
 
     pub fn thaw(&self) {
-        self.apiserver().signal(Signal::CONT);
+        self.apiserver().thaw();
     }
 
     /// Kills the API server.

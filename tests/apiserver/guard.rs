@@ -1,11 +1,12 @@
 //! A child process that ends when this process does, however that ends.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::{
     io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    thread,
     time::Duration,
 };
 
@@ -15,6 +16,9 @@ use std::{
 const GUARD: &str = r#"exec 3<&0
 { read -r _ <&3; kill -9 $$; } >/dev/null 2>&1 &
 exec "$@" <&3 3<&-"#;
+
+/// In milliseconds.
+const STOPPING: u32 = 5_000;
 
 /// By then the processes that use the folder have been killed.
 const JANITOR: &str = r#"read -r _; sleep 1; rm -rf "$1""#;
@@ -63,6 +67,24 @@ impl Guarded {
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(self.pid(), signal);
         }
+    }
+
+    /// Stops it in its tracks; when this returns, none of its threads runs. Nothing happens when it has ended already, or
+    /// is frozen.
+    pub fn freeze(&mut self) {
+        self.signal(Signal::STOP);
+        // The kernel says so when the last thread has stopped, once; that takes as long as it takes to be scheduled.
+        for _ in 0..STOPPING {
+            let stopped = waitid(WaitId::Pid(self.pid()), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+            if matches!(stopped, Ok(Some(_))) || !self.is_running() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn thaw(&mut self) {
+        self.signal(Signal::CONT);
     }
 
     pub fn is_running(&mut self) -> bool {

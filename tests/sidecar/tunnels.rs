@@ -74,12 +74,13 @@ async fn it_carries_nothing_on_waking_after_the_deadline() {
         tunnels.push(tunnel(&sidecar, "GET", "websocket").await);
     }
     let mut sidecar = sidecar;
-    sidecar.process.signal(Signal::STOP);
+    sidecar.process.freeze();
     for raw in &mut tunnels {
         raw.write("late").await;
     }
+    // Past its deadline, whenever it has renewed last.
     tokio::time::sleep(std::time::Duration::from_millis(2600)).await;
-    sidecar.process.signal(Signal::CONT);
+    sidecar.process.thaw();
     for raw in &mut tunnels {
         assert_eq!(raw.rest().await, "");
     }
