@@ -1,6 +1,6 @@
 //! The fixture itself.
 
-use crate::apiserver::{Cluster, Guarded, assets, shared};
+use crate::apiserver::{Audit, Cluster, Guarded, assets, shared};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube_client::{
     Api,
@@ -51,6 +51,29 @@ async fn the_audit_log_is_what_a_judge_reads() {
     assert!(
         cluster.requests().iter().any(|it| it.verb == "get" && it.object_ref.name.as_deref() == Some("it"))
     );
+}
+
+/// A server that was killed in the middle of an event, within a character too, and the one after it.
+#[test]
+fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
+    let event = |uri: &str| {
+        format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"{uri}","verb":"get","user":{{"username":"a"}},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}}"#
+        )
+    };
+    let torn = event("/\u{e4}");
+    let within = torn.find('\u{e4}').unwrap() + 1;
+    for length in [5, 60, within] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.log");
+        let mut log = (event("/1") + "\n").into_bytes();
+        log.extend(&torn.as_bytes()[..length]);
+        log.extend((event("/2") + "\n" + &event("/3") + "\n").as_bytes());
+        std::fs::write(&file, log).unwrap();
+        let events = Audit::open(&file).unwrap().read();
+        let seen: Vec<_> = events.iter().map(|it| &*it.request_uri).collect();
+        assert_eq!(seen, ["/1", "/2", "/3"], "{length}");
+    }
 }
 
 #[tokio::test]
