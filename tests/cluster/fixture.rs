@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 use std::{
     env,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     process::{Command, Stdio},
     time::Duration,
 };
@@ -143,7 +143,11 @@ fn victim() {
         return;
     }
     let child = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
-    let frozen = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
+    let mut frozen = Command::new("sh");
+    frozen.args(["-c", "echo; exec sleep 600"]);
+    let mut frozen = Guarded::spawn_with(&frozen, Stdio::piped(), Stdio::inherit()).unwrap();
+    // Its guard stands once the program runs: one that is frozen before that ends with nobody.
+    frozen.stdout().unwrap().read_exact(&mut [0]).unwrap();
     rustix::process::kill_process(frozen.pid(), Signal::STOP).unwrap();
     println!("\nchildren {} {}", child.pid().as_raw_nonzero(), frozen.pid().as_raw_nonzero());
     loop {
