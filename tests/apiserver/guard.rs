@@ -31,7 +31,8 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// The program's standard input stays open until this process ends or drops it.
+    /// The program's standard input stays open until this process ends or drops it. Freeze it only once it has shown that
+    /// it runs: the watcher is there by then.
     pub fn spawn(command: &Command) -> io::Result<Self> {
         Self::spawn_with(command, Stdio::null(), Stdio::inherit())
     }

@@ -1,17 +1,17 @@
 //! The fixture itself.
 
-use crate::apiserver::{Cluster, Guarded, assets, shared};
+use crate::apiserver::{Audit, Cluster, Guarded, assets, shared};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube_client::{
     Api,
     api::{ListParams, PostParams},
 };
 use kube_leader_gate::testing::Judge;
-use rustix::process::{Pid, Signal, test_kill_process};
+use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 use std::{
     env,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     process::{Command, Stdio},
     time::Duration,
 };
@@ -51,6 +51,29 @@ async fn the_audit_log_is_what_a_judge_reads() {
     assert!(
         cluster.requests().iter().any(|it| it.verb == "get" && it.object_ref.name.as_deref() == Some("it"))
     );
+}
+
+/// A server that was killed in the middle of an event, within a character too, and the one after it.
+#[test]
+fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
+    let event = |uri: &str| {
+        format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"{uri}","verb":"get","user":{{"username":"a"}},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}}"#
+        )
+    };
+    let torn = event("/\u{e4}");
+    let within = torn.find('\u{e4}').unwrap() + 1;
+    for length in [5, 60, within] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.log");
+        let mut log = (event("/1") + "\n").into_bytes();
+        log.extend(&torn.as_bytes()[..length]);
+        log.extend((event("/2") + "\n" + &event("/3") + "\n").as_bytes());
+        std::fs::write(&file, log).unwrap();
+        let events = Audit::open(&file).unwrap().read();
+        let seen: Vec<_> = events.iter().map(|it| &*it.request_uri).collect();
+        assert_eq!(seen, ["/1", "/2", "/3"], "{length}");
+    }
 }
 
 #[tokio::test]
@@ -120,13 +143,12 @@ fn victim() {
         return;
     }
     let child = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
-    let frozen = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
-    // A shell that is frozen before it has started its watcher has none.
-    let comm = format!("/proc/{}/comm", frozen.pid().as_raw_nonzero());
-    while std::fs::read_to_string(&comm).unwrap() != "sleep\n" {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    rustix::process::kill_process(frozen.pid(), Signal::STOP).unwrap();
+    let mut frozen = Command::new("sh");
+    frozen.args(["-c", "echo; exec sleep 600"]);
+    let mut frozen = Guarded::spawn_with(&frozen, Stdio::piped(), Stdio::inherit()).unwrap();
+    // Its guard stands once the program runs: one that is frozen before that ends with nobody.
+    frozen.stdout().unwrap().read_exact(&mut [0]).unwrap();
+    frozen.freeze();
     println!("\nchildren {} {}", child.pid().as_raw_nonzero(), frozen.pid().as_raw_nonzero());
     loop {
         std::thread::park();
