@@ -46,9 +46,9 @@ demo:
 	cargo run --release --example demo
 
 # Candidates under faults on a real API server; each of these may be left out:
-# make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"
+# Nothing is left out here. make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"
 chaos:
-	tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
+	CI=true tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
 		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
 

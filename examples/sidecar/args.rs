@@ -110,7 +110,8 @@ fn timing(given: &str) -> Result<LeaseTiming, Invalid> {
         _ => {}
     }
     let seconds = |text: &str| {
-        let seconds: f64 = text.parse().map_err(|error| format!("{text:?}: {error}; {allowed}"))?;
+        let seconds: f64 =
+            text.parse().map_err(|_| format!("{text:?} is no number of seconds; {allowed}"))?;
         Duration::try_from_secs_f64(seconds).map_err(|error| format!("{text:?}: {error}; {allowed}"))
     };
     let times = given.split('/').map(seconds).collect::<Result<Vec<_>, _>>()?;

@@ -17,7 +17,9 @@ pub enum LockErrorKind {
     Conflict,
     /// Not there: the lease on an update, the namespace on a create.
     NotFound,
-    /// The API server does not know this candidate, or does not let it.
+    /// The API server does not know this candidate: look at its token or certificate.
+    Unauthorized,
+    /// The API server does not let this candidate: look at its Role.
     Forbidden,
     /// A watch from a version that the API server no longer has.
     Gone,
@@ -57,6 +59,7 @@ impl LockErrorKind {
         match self {
             Self::Conflict => "conflict",
             Self::NotFound => "not found",
+            Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::Gone => "gone",
             Self::Timeout => "timeout",

@@ -220,7 +220,8 @@ fn kind(status: StatusCode) -> LockErrorKind {
     match status {
         StatusCode::CONFLICT => LockErrorKind::Conflict,
         StatusCode::NOT_FOUND => LockErrorKind::NotFound,
-        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => LockErrorKind::Forbidden,
+        StatusCode::UNAUTHORIZED => LockErrorKind::Unauthorized,
+        StatusCode::FORBIDDEN => LockErrorKind::Forbidden,
         StatusCode::GONE => LockErrorKind::Gone,
         _ => LockErrorKind::Refused,
     }

@@ -62,7 +62,12 @@ impl<L: Lock> Elector<L> {
 
     /// The same for a write, which may have been carried out without an answer.
     pub(super) fn failed_to_write(&mut self, call: &'static str, error: &LockError) {
-        let certain = [LockErrorKind::Conflict, LockErrorKind::Forbidden, LockErrorKind::NotFound];
+        let certain = [
+            LockErrorKind::Conflict,
+            LockErrorKind::Unauthorized,
+            LockErrorKind::Forbidden,
+            LockErrorKind::NotFound,
+        ];
         self.unanswered |= !certain.contains(&error.kind());
         self.failed(call, error);
     }

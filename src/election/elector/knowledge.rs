@@ -70,7 +70,9 @@ impl<L: Lock> Elector<L> {
         let record = self.candidacy.record();
         let holder = record.and_then(LeaseRecord::holder);
         if self.leadership.holder().as_deref() != holder {
-            tracing::info!(holder, "the lease has changed hands");
+            let news =
+                if holder.is_some() { "the lease has changed hands" } else { "nobody holds the lease" };
+            tracing::info!(holder, "{news}");
             self.leadership.note_holder(holder);
         }
         let double = "another process contends with this identity; give each its own";
