@@ -46,6 +46,8 @@ pub struct AuditEvent {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct User {
+    /// Empty for a request that was refused before anybody asked who sent it.
+    #[serde(default)]
     pub username: String,
 }
 
