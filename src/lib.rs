@@ -57,6 +57,8 @@ pub use crate::{
 };
 #[cfg(feature = "election")]
 pub use kube_client;
+#[cfg(feature = "election")]
+pub use tokio_util::sync::CancellationToken;
 
 /// The README's code compiles.
 #[cfg(all(doctest, feature = "election"))]

@@ -1,6 +1,7 @@
 //! What a program builds.
 
 use super::{
+    attendants::Attendants,
     connections::Connections,
     leader::{Candidate, Leader},
     pulse::{Alive, Pulse},
@@ -13,7 +14,8 @@ use crate::{
     policy::{InvalidRule, Policy},
 };
 use kube_client::{Client, Config, client::ClientBuilder};
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 
 /// How long admitted writes may take to finish when the election stops.
@@ -47,6 +49,7 @@ pub struct Election<L = KubeLock> {
     pub(super) candidate: Arc<Candidate>,
     pub(super) drain_timeout: Duration,
     pub(super) alive: Alive,
+    pub(super) attendants: Attendants,
     policy: Policy,
 }
 
@@ -60,6 +63,7 @@ pub struct ElectionBuilder {
     policy: Policy,
     drain_timeout: Duration,
     clock: Arc<dyn Clock>,
+    attendants: Attendants,
 }
 
 /// An election that cannot be: what was given, and what is allowed.
@@ -89,6 +93,7 @@ impl Election {
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             clock: Arc::new(BootClock::new()),
+            attendants: Attendants::default(),
         }
     }
 }
@@ -177,6 +182,39 @@ impl ElectionBuilder {
         Self { clock, ..self }
     }
 
+    /// Adds an observer that needs a task: `attend` is called when the election begins, with the handle to follow it by,
+    /// and its future runs beside the election. The token is cancelled once the election has stopped; what is left to tell
+    /// then must be told within the call timeout. An election that is dropped drops the future at once. An observer that
+    /// panics ends alone.
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    /// use kube_leader_gate::Election;
+    ///
+    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::BuildError> {
+    /// let election = Election::builder("my-namespace", "my-controller")
+    ///     .attend(|leader, stopped| async move {
+    ///         let mut changes = leader.changes();
+    ///         while let Some(Some(state)) = stopped.run_until_cancelled(changes.next()).await {
+    ///             println!("held by {:?}", state.holder);
+    ///         }
+    ///     })
+    ///     .build(config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn attend<F>(
+        mut self,
+        attend: impl FnOnce(Leader, CancellationToken) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.attendants.add(attend);
+        self
+    }
+
     /// Builds the election over a kube client of its own, made from `config`: ungated, without retries (rule S14).
     ///
     /// # Errors
@@ -209,6 +247,7 @@ impl ElectionBuilder {
             leadership: Leadership::with_clock(self.clock),
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
             drain_timeout: self.drain_timeout,
+            attendants: self.attendants,
             policy: self.policy,
         })
     }

@@ -4,6 +4,7 @@
 //! `candidacy` decides, purely, from what was seen and when; `observer` follows the lease by watch; `elector` is the loop
 //! between them, the lock and the leadership word.
 
+mod attendants;
 mod builder;
 mod candidacy;
 mod connections;

@@ -2,6 +2,7 @@
 
 use super::{
     Election, Leader,
+    attendants::Attending,
     elector::{Elector, Orders},
 };
 use crate::{
@@ -24,8 +25,9 @@ pub struct Running {
     orders: watch::Sender<Orders>,
     elector: Owned<bool>,
     _deadline: Owned<()>,
+    attending: Attending,
     drain_timeout: Duration,
-    stop_timeout: Duration,
+    call_timeout: Duration,
 }
 
 /// How an election stopped.
@@ -85,13 +87,14 @@ impl<L: Lock> Election<L> {
             leadership.watch_deadline().await;
         };
         Running {
+            attending: self.attendants.start(&leader, &span),
             leader,
             leadership: self.leadership,
             orders,
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(watch.instrument(span))),
             drain_timeout: self.drain_timeout,
-            stop_timeout: timing.call_timeout() * CALLS_TO_STOP,
+            call_timeout: timing.call_timeout(),
         }
     }
 }
@@ -113,12 +116,18 @@ impl Running {
     }
 
     /// Stops in the order of rule S4: close the gate, let the admitted writes finish while the lease is still renewed,
-    /// then give it up. Stop the workload before. Takes at most the drain timeout plus four call timeouts.
+    /// then give it up. Stop the workload before. Takes at most the drain timeout plus five call timeouts.
     ///
     /// If the writes do not finish in time they are cut off, and the lease is left to run out.
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
     pub async fn stop(mut self) -> Stopped {
+        let stopped = self.give_up().await;
+        self.attending.finish(self.call_timeout).await;
+        stopped
+    }
+
+    async fn give_up(&mut self) -> Stopped {
         self.orders.send_replace(Orders::Hold);
         // Also a grant that is being made at this moment opens nothing any more.
         self.leadership.seal();
@@ -131,7 +140,7 @@ impl Running {
             return Stopped::LeftToExpire;
         }
         self.orders.send_replace(Orders::Release);
-        match timeout(self.stop_timeout, &mut self.elector.0).await {
+        match timeout(self.call_timeout * CALLS_TO_STOP, &mut self.elector.0).await {
             Ok(Ok(true)) => Stopped::Released,
             Ok(Ok(false) | Err(_)) | Err(_) => Stopped::LeftToExpire,
         }

@@ -4,6 +4,7 @@
 
 mod adversity;
 mod ambiguity;
+mod attending;
 mod bad_input;
 mod bent;
 mod connections;

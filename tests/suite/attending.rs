@@ -1,0 +1,84 @@
+//! Observers with a task of their own, beside the election.
+
+use crate::support::{SOON, build, builder, until, within};
+use futures_util::StreamExt;
+use kube_leader_gate::{leadership::Loss, testing::ApiServer};
+use std::{
+    future,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_hears_of_the_release_before_the_stop_has_ended() {
+    let server = ApiServer::new();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let notes = heard.clone();
+    let builder = builder("a").attend(|leader, stopped| async move {
+        let mut changes = leader.changes();
+        while let Some(Some(state)) = stopped.run_until_cancelled(changes.next()).await {
+            notes.lock().unwrap().push(state.lost);
+        }
+        notes.lock().unwrap().push(leader.state().lost);
+    });
+    let running = build(&server, "a", builder).unwrap().start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    assert!(!heard.lock().unwrap().contains(&Some(Loss::Released)));
+    running.stop().await;
+    assert_eq!(heard.lock().unwrap().last(), Some(&Some(Loss::Released)));
+}
+
+/// Counts itself out when it is dropped.
+struct Present(Arc<AtomicUsize>);
+
+impl Present {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_never_ends_delays_a_stop_by_a_call_timeout_at_most_and_ends_with_a_drop() {
+    for stop in [true, false] {
+        let server = ApiServer::new();
+        let present = Arc::new(AtomicUsize::new(0));
+        let count = present.clone();
+        let builder = builder("a").attend(move |_, _| {
+            let present = Present::new(&count);
+            async move {
+                let _present = present;
+                future::pending::<()>().await;
+            }
+        });
+        let running = build(&server, "a", builder).unwrap().start();
+        let leader = running.leader().clone();
+        within(SOON, "it leads", leader.elected()).await;
+        assert_eq!(present.load(Ordering::SeqCst), 1);
+        if stop {
+            let bound = kube_leader_gate::LeaseTiming::fast().call_timeout();
+            within(bound + SOON, "the stop ends", running.stop()).await;
+            assert!(!leader.is_leader());
+        } else {
+            drop(running);
+        }
+        until(SOON, "the observer is dropped", || present.load(Ordering::SeqCst) == 0).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_panics_ends_alone() {
+    let server = ApiServer::new();
+    let builder = builder("a").attend(|_, _| async { panic!("an observer's own trouble") });
+    let running = build(&server, "a", builder).unwrap().start();
+    within(SOON, "it leads all the same", running.leader().elected()).await;
+    running.stop().await;
+}
