@@ -38,6 +38,8 @@ pub mod gate;
 pub mod leadership;
 #[cfg(feature = "election")]
 pub mod lease;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod policy;
 pub mod request;
 #[cfg(feature = "test-util")]

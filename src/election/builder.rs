@@ -3,6 +3,7 @@
 use super::{
     attendants::Attendants,
     connections::Connections,
+    hooks::Hooks,
     leader::{Candidate, Leader},
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
@@ -56,8 +57,9 @@ pub struct Election<L = KubeLock> {
 /// Gathers what an election needs; see [`Election::builder`].
 #[derive(Debug)]
 pub struct ElectionBuilder {
-    namespace: String,
-    name: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) hooks: Hooks,
     identity: Option<Identity>,
     timing: LeaseTiming,
     policy: Policy,
@@ -88,6 +90,7 @@ impl Election {
         ElectionBuilder {
             namespace: namespace.into(),
             name: name.into(),
+            hooks: Hooks::default(),
             identity: None,
             timing: LeaseTiming::default(),
             policy: Policy::default(),
@@ -124,7 +127,7 @@ impl<L> Election<L> {
     /// The gate, as a layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        WriteGateLayer::new(self.leadership.clone()).with_policy(self.policy.clone())
+        self.candidate.layer(&self.leadership, self.policy.clone())
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
@@ -245,7 +248,7 @@ impl ElectionBuilder {
             alive: Alive::new(pulse.clone()),
             lock: lock(lease.clone())?,
             leadership: Leadership::with_clock(self.clock),
-            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
+            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
             attendants: self.attendants,
             policy: self.policy,

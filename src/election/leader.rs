@@ -1,6 +1,6 @@
 //! The handle to ask who leads.
 
-use super::pulse::Pulse;
+use super::{hooks::Hooks, pulse::Pulse};
 use crate::{
     gate::WriteGateLayer,
     leadership::{Changes, Leadership, LeadershipState, Term},
@@ -24,7 +24,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 /// All answers are of this instant, judged by the deadline: a process that was frozen past it does not lead when it wakes.
 #[derive(Clone, Debug)]
 pub struct Leader {
-    leadership: Leadership,
+    pub(crate) leadership: Leadership,
     candidate: Arc<Candidate>,
 }
 
@@ -35,6 +35,7 @@ pub(super) struct Candidate {
     pub(super) identity: Identity,
     pub(super) timing: LeaseTiming,
     pub(super) pulse: Arc<Pulse>,
+    pub(super) hooks: Hooks,
 }
 
 /// Why an election is not healthy; see [`Leader::check`].
@@ -117,7 +118,7 @@ impl Leader {
     /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
     pub fn layer(&self, policy: Policy) -> WriteGateLayer {
-        WriteGateLayer::new(self.leadership.clone()).with_policy(policy)
+        self.candidate.layer(&self.leadership, policy)
     }
 
     /// Waits until this process may write, and returns the term. Waits for ever when the election has ended.
@@ -151,6 +152,19 @@ impl Leader {
             return Err(Unhealthy::NotRenewed { since, tolerated });
         }
         Ok(())
+    }
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    /// A gate of this election.
+    pub(super) fn layer(&self, leadership: &Leadership, policy: Policy) -> WriteGateLayer {
+        let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy);
+        match &self.hooks.writes {
+            Some(observer) => layer.with_observer(observer.clone()),
+            None => layer,
+        }
     }
 }
 

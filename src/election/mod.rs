@@ -9,12 +9,15 @@ mod builder;
 mod candidacy;
 mod connections;
 mod elector;
+mod hooks;
 mod leader;
 mod observer;
 mod pulse;
 mod running;
 mod wrapped;
 
+#[cfg(feature = "metrics")]
+pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
 pub use self::{
     builder::{BuildError, Election, ElectionBuilder},
     connections::Connections,

@@ -12,6 +12,7 @@ mod steps;
 use self::complaints::Complaint;
 use super::{
     candidacy::{Candidacy, Decision},
+    hooks::LeaseObserver,
     observer::{Observer, observe},
     pulse::Pulse,
 };
@@ -64,6 +65,7 @@ pub(super) struct Elector<L: Lock> {
     leadership: Leadership,
     timing: LeaseTiming,
     pulse: Arc<Pulse>,
+    hook: Option<Arc<dyn LeaseObserver>>,
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
@@ -96,6 +98,7 @@ impl<L: Lock> Elector<L> {
         identity: Identity,
         timing: LeaseTiming,
         pulse: Arc<Pulse>,
+        hook: Option<Arc<dyn LeaseObserver>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
@@ -106,6 +109,7 @@ impl<L: Lock> Elector<L> {
             candidacy: Candidacy::new(identity, timing),
             timing,
             pulse,
+            hook,
             orders,
             grant: None,
             watching: false,
@@ -131,6 +135,7 @@ impl<L: Lock> Elector<L> {
                 return self.release().await;
             }
             self.check_grant();
+            self.tell_vacancy();
             let (step, due) = self.plan(order);
             let leadership = self.leadership.clone();
             tokio::select! {
@@ -187,6 +192,14 @@ impl<L: Lock> Elector<L> {
     fn check_grant(&mut self) {
         if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
             self.lose(Loss::Expired);
+        }
+    }
+
+    fn tell_vacancy(&self) {
+        if let Some(hook) = &self.hook {
+            let now = self.leadership.now();
+            let decision = self.candidacy.decide(now, self.grant.is_some());
+            hook.vacant(matches!(decision, Decision::Create | Decision::Take), now);
         }
     }
 
