@@ -4,6 +4,7 @@
 //! - [`request`] and [`policy`]: what a request asks, and which mutations a follower may send nevertheless.
 //! - [`leadership`]: the one word that says who leads and until when, usable with any elector.
 //! - `lease` and `election` (feature `election`, on by default): the Lease, and the side task that contends for it.
+//! - `metrics` (feature `metrics`): what becomes of writes, lease calls and terms, for any exporter.
 //! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
 //!   drive.
 //!
@@ -66,3 +67,8 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(all(doctest, feature = "election"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So does that of the guide to metrics.
+#[cfg(all(doctest, feature = "metrics"))]
+#[doc = include_str!("../docs/METRICS.md")]
+struct Metrics;

@@ -1,4 +1,4 @@
-//! The names in a PromQL expression: enough of the language to find metrics, their matchers and grouping labels.
+//! The names in a `PromQL` expression: enough of the language to find metrics, their matchers and grouping labels.
 
 use std::collections::BTreeSet;
 

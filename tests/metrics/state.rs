@@ -1,6 +1,7 @@
 //! Who leads, since when, and how it was lost.
 
 use crate::{
+    bent::{Bend, bent_from},
     scrape::{Exporter, PUBLISHED, measured},
     support::{LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within},
 };
@@ -11,7 +12,13 @@ use kube_leader_gate::{
     },
     testing::{ApiServer, Fault},
 };
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 fn losses(exporter: &Exporter) -> [f64; 5] {
     ["released", "expired", "taken", "deleted", "abandoned"]
@@ -128,6 +135,20 @@ async fn an_election_that_is_dropped_does_not_lead_any_more() {
     drop(a);
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_that_dies_does_not_lead_any_more() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let breaks = Arc::new(AtomicBool::new(false));
+    let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    breaks.store(true, Ordering::SeqCst);
+    within(Duration::from_secs(3), "the election ends", a.ended()).await;
+    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
