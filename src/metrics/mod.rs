@@ -1,4 +1,4 @@
-//! Metrics of an election and of its gates, through the [`metrics`](::metrics) facade: the program chooses the exporter.
+//! Metrics of an election and of its gates, through the `metrics` facade: the program chooses the exporter.
 //!
 //! [`ElectionBuilder::metrics`] switches them on, for one election and for every gate that comes from it. The constants
 //! here are their names; `docs/METRICS.md` says what each means, and which alerts and which dashboard go with them.
