@@ -8,3 +8,6 @@ struct Stacking;
 
 #[doc = include_str!("../docs/TIMING.md")]
 struct Timing;
+
+#[doc = include_str!("../docs/MIGRATING.md")]
+struct Migrating;
