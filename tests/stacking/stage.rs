@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
 /// Plenty for what needs no clock to run out.
-pub const SOON: Duration = Duration::from_secs(5);
+pub const SOON: Duration = Duration::from_secs(30);
 
 /// What became of a write, as its caller sees it.
 #[derive(Debug, PartialEq, Eq)]
