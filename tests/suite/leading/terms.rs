@@ -4,7 +4,10 @@ use super::support::{Journal, lead, lead_with};
 use crate::support::{
     LEASE, SOON, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
 };
-use kube_leader_gate::{election::Stopped, testing::ApiServer};
+use kube_leader_gate::{
+    election::Stopped,
+    testing::{ApiServer, Fault},
+};
 use std::{
     cell::Cell,
     future::{Future, poll_fn},
@@ -79,6 +82,35 @@ async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
     until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
     assert_eq!(journal.most(), 1);
     assert!(journal.begun()[1].1 >= journal.ended()[0]);
+}
+
+/// A swap was under way when the loss was noticed: the old work is still busy, so the lease is given up again at once.
+#[tokio::test(start_paused = true)]
+async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_up() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let election = candidate(&server, "a");
+    let (leader, starved) = (election.leader(), Cell::new(false));
+    let mut run =
+        pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
+    let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
+    let script = async {
+        until(SOON, "it works", || journal.present() == 1).await;
+        let slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").times(1));
+        starved.set(true);
+        server.delete("outsider", LEASE).unwrap();
+        until(SOON, "it acquires", || slow.hits() == 1).await;
+        starved.set(false);
+        until(Duration::from_millis(1100), "it is given up", || spec(&server)["holderIdentity"] == "").await;
+        pass(Duration::from_secs(2)).await;
+        assert!(!leader.is_leader() && spec(&server)["holderIdentity"] == "", "for others to take");
+        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        assert_eq!(journal.most(), 1);
+    };
+    tokio::select! {
+        _ = run => panic!("it goes on"),
+        () = script => {}
+    }
 }
 
 /// Two terms go by while the future is not polled: another task of its thread is busy, say.
