@@ -59,8 +59,8 @@ async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
         if step % 30 == 29 {
             outage = None;
             let settled = || {
-                let seen = view.seen();
-                seen.complete && a.leader().can_write() && seen.model == truth(server)
+                let told = view.seen();
+                told.complete && a.leader().can_write() && told.model == truth(server)
             };
             let settle = async {
                 while !settled() {

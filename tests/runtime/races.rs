@@ -33,7 +33,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
         }
     });
     until(SOON, "b follows", || b.running.leader().holder().is_some()).await;
-    a.crash();
+    drop(a);
     want(&server, "x", "1");
     until_seen(&b, "x", 1).await;
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
@@ -110,7 +110,7 @@ async fn refusals_are_found_through_the_finalizer_helper() {
     until(SOON, "x is reconciled", || is_done(&server, "x")).await;
     let refused = || logs.containing("left to the leader").len();
     assert!(refused() > 0, "b tried to add the finalizer");
-    a.crash();
+    drop(a);
     pass(Duration::from_secs(1)).await;
 
     let before = refused();
@@ -119,7 +119,7 @@ async fn refusals_are_found_through_the_finalizer_helper() {
     let before = refused();
     server
         .edit("outsider", &path("x"), |it| {
-            it["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()
+            it["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         })
         .expect("marked");
     until(SOON, "b tries to remove the finalizer", || refused() > before).await;

@@ -115,9 +115,6 @@ impl Replica {
     pub fn errors(&self) -> Vec<String> {
         self.context.errors.lock().unwrap().clone()
     }
-
-    /// The process is gone: its lease runs out by itself.
-    pub fn crash(self) {}
 }
 
 impl Drop for Replica {

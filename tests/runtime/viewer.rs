@@ -135,9 +135,7 @@ impl Seen {
     pub fn take(&mut self, event: Event<Arc<ConfigMap>>) {
         let version = |object: &ConfigMap| object.resource_version().expect("a version");
         match event {
-            Event::Init => {
-                assert!(self.model.is_empty() && !self.complete, "all objects are told of once a term")
-            }
+            Event::Init => assert!(!self.complete && self.model.is_empty(), "once a term"),
             Event::InitApply(object) => {
                 assert!(!self.complete);
                 assert_eq!(self.model.insert(object.name_any(), version(&object)), None, "told twice");
