@@ -76,7 +76,7 @@ async fn each_gain_brings_all_objects_back_once() {
 #[tokio::test(start_paused = true)]
 async fn a_follower_makes_no_noise_and_no_retry_storm() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("debug");
+    let (logs, _guard) = Logs::capture();
     let (a, b) = settled(&server).await;
     let before = NAMES.map(|name| b.context.begun(name));
     // Time enough for the follower to see what is still to be done.

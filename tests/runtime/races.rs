@@ -51,7 +51,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("info");
+    let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", reconcile);
     until(SOON, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
@@ -102,7 +102,7 @@ async fn with_finalizer(
 #[tokio::test(start_paused = true)]
 async fn refusals_are_found_through_the_finalizer_helper() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("warn,kube_leader_gate::runtime=debug");
+    let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", with_finalizer);
     until(SOON, "a leads", || a.leads()).await;
     let b = start(&server, "b", with_finalizer);
