@@ -87,7 +87,8 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     ///    when the election stops. It is empty when the term is over already. It also ends when the [`Watched`] stream does
     ///    or is dropped, since the cache is dead then.
     ///
-    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. `next` is cancel-safe.
+    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. Each stream keeps an
+    /// index of what it has told, which shares the objects with the cache. `next` is cancel-safe.
     ///
     /// A kube-runtime reconciler for the leader alone, fed by it:
     ///
