@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-const ROUNDS: usize = 2_000;
+const ROUNDS: usize = 500;
 
 fn version(number: u64) -> Event<ConfigMap> {
     let metadata = ObjectMeta {
