@@ -33,6 +33,8 @@
 
 mod admission;
 mod clock;
+#[cfg(feature = "election")]
+mod gains;
 mod grant;
 mod inner;
 #[cfg(feature = "election")]
@@ -51,7 +53,7 @@ pub use self::{
 };
 
 #[cfg(feature = "election")]
-pub(crate) use self::{lapse::Lapse, tenure::Tenure};
+pub(crate) use self::{gains::Gains, lapse::Lapse, tenure::Tenure};
 
 use self::inner::Inner;
 use std::{
