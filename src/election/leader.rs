@@ -77,6 +77,15 @@ impl Leader {
         self.leadership.holder()
     }
 
+    /// What keeps the election from making progress, in words for a person: lease calls that fail, and what to do
+    /// about it, or a lease that makes no sense. None as soon as it has passed. The log says the same.
+    ///
+    /// A watch that is refused is no trouble: the lease is polled then.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.leadership.trouble()
+    }
+
     /// The term in which this process leads.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
@@ -93,6 +102,12 @@ impl Leader {
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
         &self.candidate.lease
+    }
+
+    /// The election's times.
+    #[must_use]
+    pub fn timing(&self) -> LeaseTiming {
+        self.candidate.timing
     }
 
     /// What observers see now.
@@ -126,7 +141,7 @@ impl Leader {
         self.leadership.elected().await
     }
 
-    /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
+    /// The present state, then each change of it: gains, losses, new holders, trouble. A slow reader sees the newest state, not
     /// each one. Renewals are no changes. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };

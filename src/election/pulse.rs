@@ -1,6 +1,7 @@
 //! The election's signs of life: what health is judged by.
 
-use crate::leadership::Moment;
+use super::Unhealthy;
+use crate::leadership::{Leadership, Moment};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -15,7 +16,10 @@ pub(super) struct Pulse {
 
 /// Marks the election as ended when it is dropped, however that comes about (rule S10).
 #[derive(Debug)]
-pub(super) struct Alive(Arc<Pulse>);
+pub(super) struct Alive {
+    pulse: Arc<Pulse>,
+    leadership: Leadership,
+}
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -45,13 +49,14 @@ impl Pulse {
 }
 
 impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
-        Self(pulse)
+    pub(super) fn new(pulse: Arc<Pulse>, leadership: Leadership) -> Self {
+        Self { pulse, leadership }
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Release);
+        self.pulse.ended.store(true, Ordering::Release);
+        self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
     }
 }

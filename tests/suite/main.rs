@@ -10,6 +10,9 @@ mod bent;
 mod connections;
 mod dead;
 mod election;
+#[cfg(feature = "events")]
+mod events;
+mod health;
 mod http;
 mod loss;
 mod pinniped;
@@ -18,3 +21,4 @@ mod stopping;
 mod support;
 mod suspend;
 mod taking;
+mod trouble;
