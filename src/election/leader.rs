@@ -141,7 +141,7 @@ impl Leader {
         self.leadership.elected().await
     }
 
-    /// The present state, then each change of it: gains, losses, new holders, trouble. A slow reader sees the newest state, not
+    /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
     /// each one. Renewals are no changes. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };

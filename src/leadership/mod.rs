@@ -175,14 +175,12 @@ impl Leadership {
         self.inner.state.borrow().trouble.clone()
     }
 
-    /// Notes what keeps the election from making progress, for messages and observers; it opens and closes nothing.
+    /// Notes what keeps the election from making progress, for messages; it opens and closes nothing, and
+    /// [`changes`](Self::changes) do not tell of it.
     pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
         self.inner.state.send_if_modified(|state| {
-            let changed = state.trouble != trouble;
-            if changed {
-                state.trouble = trouble;
-            }
-            changed
+            state.trouble = trouble;
+            false
         });
     }
 

@@ -36,8 +36,7 @@ pub enum Loss {
 #[derive(Debug, Default)]
 pub(super) struct LastLoss(AtomicU8);
 
-/// What observers see of leadership; it changes when leadership, the known holder or the election's trouble does, not
-/// with each renewal.
+/// What observers see of leadership; it changes when leadership or the known holder does, not with each renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeadershipState {
@@ -53,8 +52,8 @@ pub struct LeadershipState {
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,
-    /// What keeps the election from making progress, in words for a person, if something does.
-    pub trouble: Option<Arc<str>>,
+    /// What keeps the election from making progress; observers are not woken by it.
+    pub(super) trouble: Option<Arc<str>>,
     /// No grant is made any more.
     pub(super) sealed: bool,
 }

@@ -4,19 +4,22 @@ use serde_json::Value;
 
 use super::cause::Cause;
 use super::names::qualified;
+use super::object::text;
 use super::path::Collection;
+use super::status::Refusal;
 
 /// Kubernetes' limit on reporting instance, action and reason.
 const WORD_LIMIT: usize = 128;
 const NOTE_LIMIT: usize = 1024;
 
-pub(super) fn created(collection: &Collection, event: &Value) -> Vec<Cause> {
+/// The real server refuses it after its own check of the metadata, and takes it for one of no group.
+pub(super) fn created(collection: &Collection, event: &Value) -> Result<(), Refusal> {
     let Collection { group, version, resource } = collection;
     if (group.as_str(), version.as_str(), resource.as_str()) != ("events.k8s.io", "v1", "events") {
-        return Vec::new();
+        return Ok(());
     }
     let timed = !event["eventTime"].is_null();
-    let mut causes = placed(event, timed);
+    let mut causes = Vec::from_iter(placed(event, timed));
     if timed {
         causes.extend(reported(event));
     } else {
@@ -26,7 +29,11 @@ pub(super) fn created(collection: &Collection, event: &Value) -> Vec<Cause> {
     if !["Normal", "Warning"].contains(&kind) {
         causes.push(Cause::invalid("type", &"".into(), &format!("has invalid value: {kind}")));
     }
-    causes
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let internal = Collection { group: String::new(), ..collection.clone() };
+    Err(Refusal::invalid("Event", &internal, text(event, "name"), &causes))
 }
 
 /// Regarding what: an object of its own namespace, or one without.

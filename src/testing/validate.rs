@@ -32,8 +32,8 @@ pub(super) fn created(collection: &Collection, object: &Value) -> Result<(), Ref
     }
     causes.extend(metadata(object));
     causes.extend(spec(collection, object));
-    causes.extend(event::created(collection, object));
-    refuse(collection, object, &causes)
+    refuse(collection, object, &causes)?;
+    event::created(collection, object)
 }
 
 /// The next state of an object. The real server checks the metadata in three places, and says so three times.
