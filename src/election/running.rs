@@ -11,7 +11,7 @@ use crate::{
 };
 use std::{error::Error, fmt, time::Duration};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// Lease calls that a stop may take at the longest: one that is under way, then reads and writes to give the lease up.
 const CALLS_TO_STOP: u32 = 4;
@@ -28,6 +28,8 @@ pub struct Running {
     attending: Attending,
     drain_timeout: Duration,
     call_timeout: Duration,
+    /// What a stop says stands in it too.
+    span: Span,
 }
 
 /// How an election stopped.
@@ -92,9 +94,10 @@ impl<L: Lock> Election<L> {
             leadership: self.leadership,
             orders,
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span))),
+            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
             call_timeout: timing.call_timeout(),
+            span,
         }
     }
 }
@@ -122,7 +125,8 @@ impl Running {
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
     pub async fn stop(mut self) -> Stopped {
-        let stopped = self.give_up().await;
+        let span = self.span.clone();
+        let stopped = self.give_up().instrument(span).await;
         self.attending.finish(self.call_timeout).await;
         stopped
     }
@@ -133,10 +137,8 @@ impl Running {
         self.leadership.seal();
         if let Err(late) = self.leadership.drain(self.drain_timeout).await {
             self.leadership.revoke(Loss::Abandoned);
-            tracing::warn!(
-                writes = late.writes,
-                "{late}; they are cut off, and the lease is left to run out"
-            );
+            let writes = late.writes;
+            tracing::warn!(writes, "admitted writes are cut off, and the lease is left to run out: {late}");
             return Stopped::LeftToExpire;
         }
         self.orders.send_replace(Orders::Release);
@@ -149,8 +151,10 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.leadership.seal();
-        self.leadership.revoke(Loss::Abandoned);
+        self.span.in_scope(|| {
+            self.leadership.seal();
+            self.leadership.revoke(Loss::Abandoned);
+        });
     }
 }
 

@@ -48,7 +48,7 @@ impl<L: Lock> Elector<L> {
         let kind = error.kind();
         let pause = if kind == LockErrorKind::Conflict {
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
-            tracing::debug!(call, "{error}");
+            tracing::debug!(call, "somebody else was faster: {error}");
             self.doubt = Doubt::IsOld;
             if self.failures == 0 { Duration::ZERO } else { self.pause() }
         } else {
