@@ -82,7 +82,7 @@ async fn nonsense_in_the_lease() {
     until(SOON, "a knows x", || a.leader().holder().is_some()).await;
     for second in 0..2 {
         let edit = |lease: &mut Value| {
-            lease["spec"]["renewTime"] = format!("2026-01-01T00:00:0{second}.000000Z").into()
+            lease["spec"]["renewTime"] = format!("2026-01-01T00:00:0{second}.000000Z").into();
         };
         server.edit("x", LEASE, edit).unwrap();
         pass(SOON).await;

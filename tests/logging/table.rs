@@ -15,9 +15,8 @@ pub struct Row {
 /// The rows of the tables that begin with a message.
 pub fn rows(document: &str) -> Vec<Row> {
     let lines: Vec<Vec<&str>> = document.lines().map(cells).collect();
-    let tables = lines
-        .split(|cells| cells.is_empty())
-        .filter(|table| table.first().is_some_and(|it| it[0] == "message"));
+    let tables =
+        lines.split(Vec::is_empty).filter(|table| table.first().is_some_and(|it| it[0] == "message"));
     let rows: Vec<Row> = tables.flat_map(|table| &table[2..]).map(|cells| Row::of(cells)).collect();
     assert!(rows.len() > 15, "the tables are there");
     rows
