@@ -121,6 +121,23 @@ async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_
     }
 }
 
+/// The gate closes and the stop ends in one go: writes did not finish in time.
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
+    let server = ApiServer::new();
+    let client = Client::new(server.service().user("a"), "default");
+    let election = build(&server, "a", builder("a").events(client)).unwrap();
+    let work = gated(&server, &election, "a");
+    let a = election.start();
+    leads(&a).await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let cut_off = tokio::spawn(async move { write(&work).await });
+    until(SOON, "a write is under way", || hang.hits() > 0).await;
+    assert_eq!(a.stop().await, Stopped::LeftToExpire);
+    cut_off.await.unwrap().unwrap_err();
+    assert_eq!(notes(&server), ["a became leader", "a stopped leading"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_event_that_meets_an_outage_comes_later_and_once() {
     for outage in [

@@ -99,6 +99,17 @@ async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn it_has_passed_with_the_next_renewal() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
+    until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
+    in_trouble(a.leader(), SOON).await;
+    until(Duration::from_secs(1), "it has passed", || a.leader().trouble().is_none()).await;
+    assert!(a.leader().can_write());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_follower_that_may_not_watch_is_in_no_trouble() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
