@@ -101,6 +101,8 @@ async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
 #[tokio::test(start_paused = true)]
 async fn it_has_passed_with_the_next_renewal() {
     let server = ApiServer::new();
+    // Whose news would tell of it too.
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
     until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
