@@ -264,10 +264,11 @@ impl ElectionBuilder {
             None => Identity::infer().map_err(BuildError::Identity)?,
         };
         let pulse = Arc::new(Pulse::default());
+        let leadership = Leadership::with_clock(self.clock);
         Ok(Election {
-            alive: Alive::new(pulse.clone()),
+            alive: Alive::new(pulse.clone(), leadership.clone()),
             lock: lock(lease.clone())?,
-            leadership: Leadership::with_clock(self.clock),
+            leadership,
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,

@@ -80,6 +80,15 @@ impl Leader {
         self.leadership.holder()
     }
 
+    /// What keeps the election from making progress, in words for a person: lease calls that fail, and what to do
+    /// about it, or a lease that makes no sense. None as soon as it has passed. The log says the same.
+    ///
+    /// A watch that is refused is no trouble: the lease is polled then.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.leadership.trouble()
+    }
+
     /// The term in which this process leads.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
@@ -96,6 +105,12 @@ impl Leader {
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
         &self.candidate.lease
+    }
+
+    /// The election's times.
+    #[must_use]
+    pub fn timing(&self) -> LeaseTiming {
+        self.candidate.timing
     }
 
     /// What observers see now.

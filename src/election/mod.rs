@@ -7,6 +7,7 @@
 mod attendants;
 mod builder;
 mod candidacy;
+pub(crate) mod complaint;
 mod connections;
 mod elector;
 mod ended;

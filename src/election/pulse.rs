@@ -1,7 +1,10 @@
 //! The election's signs of life: what health is judged by.
 
-use super::ended::{ElectionEnded, Stopped};
-use crate::leadership::Moment;
+use super::{
+    Unhealthy,
+    ended::{ElectionEnded, Stopped},
+};
+use crate::leadership::{Leadership, Moment};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -19,7 +22,10 @@ pub(super) struct Pulse {
 /// Marks the election as ended when it is dropped, however that comes about (rule S10): unasked, unless an orderly end
 /// has been noted.
 #[derive(Debug)]
-pub(super) struct Alive(Arc<Pulse>);
+pub(super) struct Alive {
+    pulse: Arc<Pulse>,
+    leadership: Leadership,
+}
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -68,13 +74,14 @@ impl Pulse {
 }
 
 impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
-        Self(pulse)
+    pub(super) fn new(pulse: Arc<Pulse>, leadership: Leadership) -> Self {
+        Self { pulse, leadership }
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.end(Err(ElectionEnded(())));
+        self.pulse.end(Err(ElectionEnded(())));
+        self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
     }
 }

@@ -22,7 +22,7 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// Lease calls that a stop may take at the longest: one that is under way, then reads and writes to give the lease up.
 const CALLS_TO_STOP: u32 = 4;
@@ -40,6 +40,8 @@ pub struct Running {
     attending: Attending,
     drain_timeout: Duration,
     call_timeout: Duration,
+    /// What a stop says stands in it too.
+    span: Span,
 }
 
 /// A task that ends with its owner.
@@ -91,9 +93,10 @@ impl<L: Lock> Election<L> {
             orders,
             pulse: self.candidate.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span))),
+            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
             call_timeout: timing.call_timeout(),
+            span,
         }
     }
 }
@@ -126,7 +129,8 @@ impl Running {
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
     pub(crate) async fn stop_with(mut self, work: impl Future) -> Stopped {
-        let stopped = self.give_up(work).await;
+        let span = self.span.clone();
+        let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
         self.attending.finish(self.call_timeout).await;
         stopped
@@ -155,7 +159,7 @@ impl Running {
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> Stopped {
-        let stopped = self.stand_down().await;
+        let stopped = self.stand_down().instrument(self.span.clone()).await;
         let over = self.leadership.now().saturating_add(pause);
         tokio::select! {
             _ = self.ended() => {}
@@ -213,18 +217,18 @@ impl Running {
         };
         outcome.inspect_err(|late| {
             self.leadership.revoke(Loss::Abandoned);
-            tracing::warn!(
-                writes = late.writes,
-                "{late}; they are cut off, and the lease is left to run out"
-            );
+            let writes = late.writes;
+            tracing::warn!(writes, "admitted writes are cut off, and the lease is left to run out: {late}");
         })
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.leadership.seal();
-        self.leadership.revoke(Loss::Abandoned);
+        self.span.in_scope(|| {
+            self.leadership.seal();
+            self.leadership.revoke(Loss::Abandoned);
+        });
     }
 }
 

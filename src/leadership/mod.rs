@@ -88,6 +88,7 @@ pub struct StillWriting {
 /// What a follower knows.
 pub(crate) struct Bystander {
     pub(crate) holder: Option<Arc<str>>,
+    pub(crate) trouble: Option<Arc<str>>,
     /// No grant is made any more.
     pub(crate) over: bool,
 }
@@ -166,7 +167,7 @@ impl Leadership {
     /// What a write is told that is not let in.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
-        Bystander { holder: state.holder.clone(), over: state.sealed }
+        Bystander { holder: state.holder.clone(), trouble: state.trouble.clone(), over: state.sealed }
     }
 
     /// Notes who holds the lease, for messages and observers; it opens and closes nothing.
@@ -177,6 +178,21 @@ impl Leadership {
                 state.holder = holder.map(Arc::from);
             }
             changed
+        });
+    }
+
+    /// What keeps the election from making progress, in words for a person, if something does.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.inner.state.borrow().trouble.clone()
+    }
+
+    /// Notes what keeps the election from making progress, for messages; it opens and closes nothing, and
+    /// [`changes`](Self::changes) do not tell of it.
+    pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
+        self.inner.state.send_if_modified(|state| {
+            state.trouble = trouble;
+            false
         });
     }
 

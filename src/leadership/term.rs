@@ -55,6 +55,8 @@ pub struct LeadershipState {
     pub lost: Option<Loss>,
     /// No grant is made for now.
     pub(super) suspended: bool,
+    /// What keeps the election from making progress; observers are not woken by it.
+    pub(super) trouble: Option<Arc<str>>,
     /// No grant is made any more.
     pub(super) sealed: bool,
 }

@@ -4,6 +4,7 @@
 //! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), [`ReleaseLock`] wraps any
 //! lock and lowers the flag before the lease is given up (rule S3).
 
+pub(crate) mod call;
 mod error;
 mod identity;
 mod kube_lock;

@@ -7,6 +7,8 @@ mod apiserver;
 mod candidate;
 mod conformance;
 mod differential;
+#[cfg(feature = "events")]
+mod events;
 mod fixture;
 mod guides;
 mod interop;

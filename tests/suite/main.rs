@@ -10,6 +10,9 @@ mod bent;
 mod connections;
 mod dead;
 mod election;
+#[cfg(feature = "events")]
+mod events;
+mod health;
 mod http;
 mod leading;
 mod loss;
@@ -19,3 +22,4 @@ mod stopping;
 mod support;
 mod suspend;
 mod taking;
+mod trouble;

@@ -80,6 +80,7 @@ impl<L: Lock> Elector<L> {
             Some(oddity) => self.oddity.raise(oddity, &oddity),
             None => self.oddity.settle(),
         }
+        self.note_trouble();
     }
 
     fn heard(&mut self, record: &LeaseRecord) {

@@ -2,16 +2,15 @@
 //! whatever way, closes the gate (rule S10).
 //!
 //! This file decides what is next; `calls` makes one lease call, `steps` the three things that a candidate does,
-//! `knowledge` what follows from news of the lease, `complaints` what is said of trouble.
+//! `knowledge` what follows from news of the lease.
 
 mod calls;
-mod complaints;
 mod knowledge;
 mod steps;
 
-use self::complaints::Complaint;
 use super::{
     candidacy::{Candidacy, Decision},
+    complaint::Complaint,
     ended::Stopped,
     observer::{Observer, observe},
     pulse::Pulse,
@@ -202,6 +201,11 @@ impl<L: Lock> Elector<L> {
         if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
             self.lose(Loss::Expired);
         }
+    }
+
+    /// Tells whoever asks what is in the way; a watch that does not stand is not.
+    fn note_trouble(&self) {
+        self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
     }
 
     fn lose(&mut self, loss: Loss) {
