@@ -1,0 +1,199 @@
+//! A small operator as kube's users write them, of which only the leader writes: the file to copy.
+//!
+//! Each `Greeting` gets a `ConfigMap` of its own name, which holds its text, and a status. Everything is in the operator's
+//! own namespace, and level-based: to reconcile an object twice does no harm, so that a new leader may look at all of them
+//! again. The finalizer is for what the garbage collector does not promise: the text goes before its greeting does.
+
+use futures_util::StreamExt;
+use k8s_openapi::{
+    api::core::v1::ConfigMap, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Config, CustomResource, CustomResourceExt, Resource, ResourceExt,
+    api::{DeleteParams, ObjectMeta, Patch, PatchParams},
+    runtime::{
+        Controller, conditions,
+        controller::{self, Action},
+        finalizer::{self, Event, finalizer},
+        reflector::ObjectRef,
+        wait::await_condition,
+        watcher,
+    },
+};
+use kube_leader_gate::{CancellationToken, Leader, election::ElectionBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::{error::Error, sync::Arc, time::Duration};
+
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// The owner of what it applies, also the name of its lease.
+pub const NAME: &str = "greeting-operator";
+const FINALIZER: &str = "example.com/greeting-operator";
+
+/// Who is to be greeted.
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Greeting", namespaced, status = "GreetingStatus")]
+pub struct GreetingSpec {
+    pub name: String,
+}
+
+/// What the text is.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct GreetingStatus {
+    pub text: String,
+}
+
+/// How replicas share the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Every replica runs the whole controller with warm caches; only the leader's writes pass
+    Gated,
+    /// The leader alone runs the controller, which is built anew for each term
+    LeadingOnly,
+}
+
+/// One replica, until `shutdown`. When this returns, its reconciliations have ended and its lease has been released.
+pub async fn run(
+    builder: ElectionBuilder,
+    config: Config,
+    mode: Mode,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let election = builder.build(&config)?;
+    let client = election.client(config)?;
+    match mode {
+        Mode::Gated => {
+            let leader = election.leader();
+            election.run(gated(client, leader, shutdown)).await?
+        }
+        Mode::LeadingOnly => {
+            let work = move |lost, _| leading_only(client.clone(), lost);
+            crate::placeholder::run_while_leading(election, shutdown, work).await
+        }
+    }
+}
+
+/// Runs on every replica. On each gain of leadership everything is looked at again: what was rejected while this replica
+/// followed, and what changed while nobody led.
+pub async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> Result<(), Failure> {
+    let installer = client.clone();
+    let mut gains = Box::pin(crate::placeholder::gains(&leader).then(move |()| install(installer.clone())));
+    // Watches need the kind: this replica brings it when it leads, or else another one has.
+    tokio::select! {
+        _ = gains.next() => {}
+        there = installed(&client) => there?,
+        () = shutdown.cancelled() => return Ok(()),
+    }
+    controller(&client, shutdown)
+        .reconcile_all_on(gains)
+        .run(crate::placeholder::gated(reconcile), retry, Arc::new(client))
+        .for_each(complain)
+        .await;
+    Ok(())
+}
+
+/// Runs for one term. Its caches are filled at its beginning, so it needs no other reason to look at everything.
+pub async fn leading_only(client: Client, lost: CancellationToken) -> Result<(), Failure> {
+    tokio::select! {
+        () = install(client.clone()) => {}
+        () = lost.cancelled() => return Ok(()),
+    }
+    controller(&client, lost).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
+    Ok(())
+}
+
+/// The same controller in both modes. It lets the reconciliations that are under way finish before it ends.
+fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeting> {
+    let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
+    let texts: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    Controller::new(greetings, watcher::Config::default())
+        .owns(texts, watcher::Config::default())
+        .graceful_shutdown_on(shutdown.cancelled_owned())
+}
+
+/// Applies the kind, so that a new version of this program brings its own. Where it may not, somebody else has to.
+async fn install(client: Client) {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let crd = Patch::Apply(Greeting::crd());
+    let applied = crds.patch(Greeting::crd_name(), &PatchParams::apply(NAME).force(), &crd).await;
+    let installed = match applied {
+        Ok(_) => installed(&client).await,
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = installed {
+        tracing::warn!(%error, "the kind Greeting could not be applied");
+    }
+}
+
+/// Waits until the kind is served.
+async fn installed(client: &Client) -> Result<(), Failure> {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    await_condition(crds, Greeting::crd_name(), conditions::is_crd_established()).await?;
+    Ok(())
+}
+
+async fn reconcile(
+    greeting: Arc<Greeting>,
+    client: Arc<Client>,
+) -> Result<Action, finalizer::Error<kube::Error>> {
+    let greetings: Api<Greeting> = Api::default_namespaced((*client).clone());
+    finalizer(&greetings, FINALIZER, greeting, async |event| {
+        let texts: Api<ConfigMap> = Api::default_namespaced((*client).clone());
+        match event {
+            Event::Apply(greeting) => apply(&greeting, &greetings, &texts).await,
+            Event::Cleanup(greeting) => clean_up(&greeting, &texts).await,
+        }
+    })
+    .await
+}
+
+async fn apply(
+    greeting: &Greeting,
+    greetings: &Api<Greeting>,
+    texts: &Api<ConfigMap>,
+) -> Result<Action, kube::Error> {
+    let name = greeting.name_any();
+    let text = format!("Hello, {}!", greeting.spec.name);
+    let map = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            owner_references: Some(greeting.controller_owner_ref(&()).into_iter().collect()),
+            ..ObjectMeta::default()
+        },
+        data: Some([("text".to_owned(), text.clone())].into()),
+        ..ConfigMap::default()
+    };
+    texts.patch(&name, &PatchParams::apply(NAME).force(), &Patch::Apply(map)).await?;
+    let status = Patch::Merge(json!({ "status": GreetingStatus { text } }));
+    greetings.patch_status(&name, &PatchParams::default(), &status).await?;
+    tracing::info!(greeting = name, "reconciled");
+    Ok(Action::await_change())
+}
+
+async fn clean_up(greeting: &Greeting, texts: &Api<ConfigMap>) -> Result<Action, kube::Error> {
+    let name = greeting.name_any();
+    match texts.delete(&name, &DeleteParams::default()).await {
+        Err(error) if !matches!(&error, kube::Error::Api(status) if status.is_not_found()) => {
+            return Err(error);
+        }
+        _ => tracing::info!(greeting = name, "cleaned up"),
+    }
+    Ok(Action::await_change())
+}
+
+fn retry(_: Arc<Greeting>, _: &finalizer::Error<kube::Error>, _: Arc<Client>) -> Action {
+    Action::requeue(Duration::from_secs(5))
+}
+
+type Outcome =
+    Result<(ObjectRef<Greeting>, Action), controller::Error<finalizer::Error<kube::Error>, watcher::Error>>;
+
+async fn complain(outcome: Outcome) {
+    match outcome {
+        // A greeting that is gone: its text went before it, and wanted it to be looked at again.
+        Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "not reconciled"),
+    }
+}
