@@ -59,9 +59,10 @@ async fn replica(args: &Args) -> Result<(), Failure> {
     let told = signals::first()?;
     let config = Config::infer().await?;
     let timing = if args.fast { LeaseTiming::fast() } else { LeaseTiming::default() };
-    let election = Election::builder(&config.default_namespace, NAME).timing(timing);
+    let election = Election::builder(&config.default_namespace, NAME).timing(timing).build(&config)?;
+    let client = election.client(config)?;
     let shutdown = CancellationToken::new();
-    let replica = operator::run(election, config, args.mode, shutdown.clone());
+    let replica = operator::run(election, client, args.mode, shutdown.clone());
     let never = async {
         told.await;
         tracing::info!("stopping");

@@ -1,15 +1,19 @@
 //! A small operator as kube's users write them, of which only the leader writes: the file to copy.
 //!
-//! Each `Greeting` gets a `ConfigMap` of its own name, which holds its text, and a status. Everything is in the operator's
-//! own namespace, and level-based: to reconcile an object twice does no harm, so that a new leader may look at all of them
-//! again. The finalizer is for what the garbage collector does not promise: the text goes before its greeting does.
+//! Each `Greeting` gets a `ConfigMap` of its own name, which holds its text, and a status. All is in one namespace, that of
+//! the operator and its lease. What a replica writes must be right when
+//! - it has been written before: a new leader looks at everything again. Hence server-side apply, and a cleanup that takes
+//!   "not found" for success;
+//! - the cache is behind what the last leader wrote, by some milliseconds. Hence the owner reference beside the finalizer:
+//!   should the text of a greeting that is gone be written once more, the garbage collector takes it away. The finalizer is
+//!   for what that one does not promise, that the text goes before its greeting does.
 
 use futures_util::StreamExt;
 use k8s_openapi::{
     api::core::v1::ConfigMap, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Api, Client, Config, CustomResource, CustomResourceExt, Resource, ResourceExt,
+    Api, Client, CustomResource, CustomResourceExt, Resource, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams},
     runtime::{
         Controller, conditions,
@@ -20,7 +24,7 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Leader, election::ElectionBuilder};
+use kube_leader_gate::{CancellationToken, Election, Leader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -55,14 +59,13 @@ pub enum Mode {
 }
 
 /// One replica, until `shutdown`. When this returns, its reconciliations have ended and its lease has been released.
+/// `client` is behind the election's gate in both modes: it cuts off what a leader has sent when it leads no more.
 pub async fn run(
-    builder: ElectionBuilder,
-    config: Config,
+    election: Election,
+    client: Client,
     mode: Mode,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let election = builder.build(&config)?;
-    let client = election.client(config)?;
     match mode {
         Mode::Gated => {
             let leader = election.leader();
@@ -77,7 +80,7 @@ pub async fn run(
 
 /// Runs on every replica. On each gain of leadership everything is looked at again: what was rejected while this replica
 /// followed, and what changed while nobody led.
-pub async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> Result<(), Failure> {
+async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> Result<(), Failure> {
     let installer = client.clone();
     let mut gains = Box::pin(crate::placeholder::gains(&leader).then(move |()| install(installer.clone())));
     // Watches need the kind: this replica brings it when it leads, or else another one has.
@@ -95,7 +98,7 @@ pub async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) 
 }
 
 /// Runs for one term. Its caches are filled at its beginning, so it needs no other reason to look at everything.
-pub async fn leading_only(client: Client, lost: CancellationToken) -> Result<(), Failure> {
+async fn leading_only(client: Client, lost: CancellationToken) -> Result<(), Failure> {
     tokio::select! {
         () = install(client.clone()) => {}
         () = lost.cancelled() => return Ok(()),
@@ -194,6 +197,6 @@ async fn complain(outcome: Outcome) {
     match outcome {
         // A greeting that is gone: its text went before it, and wanted it to be looked at again.
         Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "not reconciled"),
+        Err(error) => tracing::warn!(%error, "not reconciled, will be tried again"),
     }
 }

@@ -89,12 +89,15 @@ impl Replicas {
 
     fn start(&mut self) -> Result<(), Failure> {
         let name = format!("replica-{}", self.names.len() + 1);
+        let config = self.endpoint.config(&name);
         let election = Election::builder("default", NAME)
             .identity(Identity::new(name.clone())?)
-            .timing(LeaseTiming::fast());
+            .timing(LeaseTiming::fast())
+            .build(&config)?;
+        let client = election.client(config)?;
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
-        task.spawn(operator::run(election, self.endpoint.config(&name), self.mode, shutdown.clone()));
+        task.spawn(operator::run(election, client, self.mode, shutdown.clone()));
         self.names.push(name.clone());
         self.running.push(Replica { name, shutdown, task });
         Ok(())

@@ -8,10 +8,8 @@ use kube::{
 };
 use kube_leader_gate::CancellationToken;
 use serde_json::json;
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::Instant;
 
 pub struct User {
     greetings: Api<Greeting>,
@@ -95,27 +93,25 @@ impl User {
         }
     }
 
+    /// Nobody collects garbage here: a map whose owner is gone counts as none.
     async fn wrong(&self) -> Result<Vec<String>, Failure> {
         let greetings = self.greetings.list(&ListParams::default()).await?;
-        let texts = self.texts.list(&ListParams::default()).await?;
-        let mut said: BTreeMap<_, _> =
-            greetings.into_iter().map(|it| (it.name_any(), it.status.map(|status| status.text))).collect();
-        let mut written: BTreeMap<_, _> = texts
-            .into_iter()
-            .map(|it| (it.name_any(), it.data.and_then(|mut data| data.remove("text"))))
-            .collect();
-        let mut wrong = Vec::new();
-        for (name, wanted) in &self.wanted {
-            let there = (said.remove(name), written.remove(name));
-            let right = match wanted {
-                Some(_) => there == (Some(wanted.clone()), Some(wanted.clone())),
-                None => there == (None, None),
-            };
-            if !right {
-                wrong.push(format!("{name} is to be {wanted:?}, status and map: {there:?}"));
-            }
+        let mut maps = BTreeMap::new();
+        for map in self.texts.list(&ListParams::default()).await? {
+            let owner = map.owner_references().first().map(|owner| owner.uid.clone());
+            maps.insert(owner, map.data.and_then(|mut data| data.remove("text")));
         }
-        Ok(wrong)
+        let mut there = BTreeMap::new();
+        for greeting in greetings {
+            let map = maps.remove(&greeting.uid()).flatten();
+            there.insert(greeting.name_any(), (greeting.status.map(|status| status.text), map));
+        }
+        let is_wrong = |(name, wanted): (&String, &Option<String>)| {
+            let found = there.get(name);
+            let right = found == wanted.clone().map(|text| (Some(text.clone()), Some(text))).as_ref();
+            (!right).then(|| format!("{name} is to be {wanted:?}, status and map: {found:?}"))
+        };
+        Ok(self.wanted.iter().filter_map(is_wrong).collect())
     }
 
     /// The names of those that have not been deleted.

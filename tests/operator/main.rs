@@ -1,1 +1,20 @@
-fn main() {}
+//! The operator of the examples: as processes before a real API server, and in paused time over the in-process one.
+#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+
+#[path = "../apiserver/mod.rs"]
+mod apiserver;
+mod changes;
+mod crash;
+#[path = "../../examples/operator/operator.rs"]
+mod operator;
+#[path = "../../examples/operator/placeholder.rs"]
+mod placeholder;
+mod process;
+mod rbac;
+#[path = "../../examples/operator/report.rs"]
+mod report;
+mod rollouts;
+mod show;
+#[path = "../../examples/operator/user.rs"]
+mod user;
+mod world;
