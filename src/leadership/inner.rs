@@ -54,15 +54,20 @@ impl Inner {
     /// The number of the last grant that has ended; it never goes back.
     #[cfg(feature = "election")]
     pub(super) fn last_ended(&self) -> u64 {
-        let last_ended = || {
-            let current = self.word.current_grant();
-            if self.word.is_valid(current, || self.now()) { Ok(current - 1) } else { Err(current) }
-        };
-        last_ended().unwrap_or_else(|_| {
-            // A grant or a renewal may be half written: it is whole under the lock.
-            let _whole = self.state.borrow();
-            last_ended().unwrap_or_else(|ended| ended)
-        })
+        if let (current, true) = self.current() {
+            return current - 1;
+        }
+        // A grant or a renewal may be half written: it is whole under the lock.
+        let _whole = self.state.borrow();
+        let (current, valid) = self.current();
+        if valid { current - 1 } else { current }
+    }
+
+    /// The number of the newest grant, and whether it is valid.
+    #[cfg(feature = "election")]
+    fn current(&self) -> (u64, bool) {
+        let current = self.word.current_grant();
+        (current, self.word.is_valid(current, || self.now()))
     }
 
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.

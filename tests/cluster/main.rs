@@ -8,6 +8,7 @@ mod candidate;
 mod conformance;
 mod differential;
 mod fixture;
+mod guides;
 mod interop;
 mod line;
 mod outsider;
