@@ -4,6 +4,7 @@
 //! - [`request`] and [`policy`]: what a request asks, and which mutations a follower may send nevertheless.
 //! - [`leadership`]: the one word that says who leads and until when, usable with any elector.
 //! - `lease` and `election` (feature `election`, on by default): the Lease, and the side task that contends for it.
+//! - `runtime` (feature `runtime`): what a kube-runtime controller wants, gated or leading only.
 //! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
 //!   drive.
 //!
@@ -40,6 +41,8 @@ pub mod leadership;
 pub mod lease;
 pub mod policy;
 pub mod request;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 #[cfg(feature = "test-util")]
 pub mod testing;
 #[cfg(feature = "election")]

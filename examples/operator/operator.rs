@@ -24,7 +24,7 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Election, Leader};
+use kube_leader_gate::{CancellationToken, Election, Leader, runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -82,7 +82,7 @@ pub async fn run(
 /// followed, and what changed while nobody led.
 async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> Result<(), Failure> {
     let installer = client.clone();
-    let mut gains = Box::pin(crate::placeholder::gains(&leader).then(move |()| install(installer.clone())));
+    let mut gains = Box::pin(leader.gains().then(move |()| install(installer.clone())));
     // Watches need the kind: this replica brings it when it leads, or else another one has.
     tokio::select! {
         _ = gains.next() => {}
@@ -91,7 +91,7 @@ async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> R
     }
     controller(&client, shutdown)
         .reconcile_all_on(gains)
-        .run(crate::placeholder::gated(reconcile), retry, Arc::new(client))
+        .run(runtime::gated(reconcile), retry, Arc::new(client))
         .for_each(complain)
         .await;
     Ok(())

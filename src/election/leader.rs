@@ -3,7 +3,7 @@
 use super::pulse::Pulse;
 use crate::{
     gate::WriteGateLayer,
-    leadership::{Changes, Leadership, LeadershipState, Term},
+    leadership::{Changes, Gains, Leadership, LeadershipState, Term},
     lease::{Identity, LeaseName, LeaseTiming},
     policy::Policy,
 };
@@ -131,6 +131,28 @@ impl Leader {
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
         stream::unfold(self.leadership.changes(), next).fuse().boxed()
+    }
+
+    /// One item for each gain of leadership: at once if this process may write already, then for each later term in which
+    /// it may. A slow reader gets one item for several gains; none is given that was lost again before it could be. When
+    /// an item comes the gate has opened, so nothing that was rejected before a gain is missed if it is done again at it.
+    ///
+    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, since then
+    /// no gain comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example(leader: kube_leader_gate::Leader) {
+    /// let mut gains = leader.gains();
+    /// while gains.next().await.is_some() {
+    ///     println!("everything that was left alone is due now");
+    /// }
+    /// # }
+    /// ```
+    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
+        let next = |mut gains: Gains| async move { Some((gains.next().await?, gains)) };
+        stream::unfold(Gains::new(self.leadership.clone()), next).fuse().boxed()
     }
 
     /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was

@@ -33,6 +33,8 @@
 
 mod admission;
 mod clock;
+#[cfg(feature = "election")]
+mod gains;
 mod grant;
 mod inner;
 #[cfg(feature = "election")]
@@ -49,7 +51,7 @@ pub use self::{
 };
 
 #[cfg(feature = "election")]
-pub(crate) use self::lapse::Lapse;
+pub(crate) use self::{gains::Gains, lapse::Lapse};
 
 use self::inner::Inner;
 use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
