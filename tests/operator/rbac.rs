@@ -1,1 +1,92 @@
+//! `examples/operator/rbac.yaml` suffices, and grants nothing that is not needed, on a real API server of its own: one
+//! that has never seen the operator's kind.
 
+use crate::{
+    apiserver::{AuditEvent, Cluster, assets},
+    operator::NAME,
+    process::{Replica, kubeconfig},
+    user::User,
+    world::{PATIENCE, kind_is_served},
+};
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
+use kube::{Api, Client};
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+const MANIFEST: &str = include_str!("../../examples/operator/rbac.yaml");
+
+/// Group, resource and verb.
+type Right = (String, String, String);
+
+#[tokio::test]
+async fn the_manifest_grants_what_is_needed_and_no_more() {
+    let Some(assets) = assets() else { return };
+    let cluster = Cluster::start(assets).await;
+    let namespace = cluster.namespace().await;
+    kubectl(&cluster, &["apply", "-f", "-"], &MANIFEST.replace("my-namespace", &namespace));
+    let token = kubectl(&cluster, &["create", "token", NAME, "-n", &namespace], "");
+    let kubeconfig = kubeconfig(&cluster.url(), &cluster.ca(), token.trim(), &namespace);
+    let start = |name, mode| Replica::start(name, &kubeconfig, &["--cluster", "--fast", "--mode", mode]);
+
+    let mut config = cluster.config("admin");
+    config.default_namespace.clone_from(&namespace);
+    let client = Client::try_from(config).unwrap();
+    let mut user = User::new(client.clone());
+    for mode in ["gated", "leading-only"] {
+        let replicas = [start("pod-a", mode), start("pod-b", mode)];
+        kind_is_served(&client).await;
+        let name = user.create().await.unwrap();
+        user.satisfied(PATIENCE).await.unwrap();
+        user.change(&name, "somebody else").await.unwrap();
+        user.satisfied(PATIENCE).await.unwrap();
+        user.delete(&name).await.unwrap();
+        user.satisfied(PATIENCE).await.unwrap();
+        for replica in replicas {
+            replica.terminate().await;
+        }
+    }
+
+    let account = format!("system:serviceaccount:{namespace}:{NAME}");
+    let mut asked = cluster.requests();
+    asked.retain(|event| event.user.username == account);
+    let refused: Vec<_> = asked.iter().filter(|event| event.response_status.code == 403).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    let used: BTreeSet<_> = asked.iter().flat_map(rights).collect();
+    let roles: Api<Role> = Api::namespaced(client.clone(), &namespace);
+    let cluster_roles: Api<ClusterRole> = Api::all(client);
+    let mut granted = roles.get(NAME).await.unwrap().rules.unwrap();
+    granted.extend(cluster_roles.get(NAME).await.unwrap().rules.unwrap());
+    assert_eq!(used, granted.iter().flat_map(granted_by).collect());
+}
+
+/// What the request took.
+fn rights(event: &AuditEvent) -> Vec<Right> {
+    let object = &event.object_ref;
+    let resource = match &object.subresource {
+        Some(subresource) => format!("{}/{subresource}", object.resource),
+        None => object.resource.clone(),
+    };
+    // To apply what is not there yet takes both.
+    let made = event.verb == "patch" && event.response_status.code == 201;
+    let verbs = std::iter::once(event.verb.as_str()).chain(made.then_some("create"));
+    verbs.map(|verb| (object.api_group.clone(), resource.clone(), verb.to_owned())).collect()
+}
+
+fn granted_by(rule: &PolicyRule) -> Vec<Right> {
+    let (groups, resources) = (rule.api_groups.as_ref().unwrap(), rule.resources.as_ref().unwrap());
+    let right = |verb: &String| (groups[0].clone(), resources[0].clone(), verb.clone());
+    assert_eq!((groups.len(), resources.len()), (1, 1));
+    rule.verbs.iter().map(right).collect()
+}
+
+fn kubectl(cluster: &Cluster, args: &[&str], input: &str) -> String {
+    let mut kubectl: Command = cluster.kubectl("admin");
+    let mut child = kubectl.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}

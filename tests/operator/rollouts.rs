@@ -37,6 +37,7 @@ async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
     };
     let (busy, ()) = tokio::join!(user.keep_busy(BUSY, &over), rollouts);
     busy.unwrap();
+    user.delete_half().await.unwrap();
     if let Err(missed) = user.satisfied(PATIENCE).await {
         panic!("{missed}\n{}", world.logs());
     }

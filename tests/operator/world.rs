@@ -44,25 +44,18 @@ impl World {
             world.start_new();
         }
         world.leader().await;
-        world.served().await;
+        kind_is_served(&world.client()).await;
         Some(world)
     }
 
-    /// Waits until there is the kind.
-    async fn served(&self) {
-        let greetings: Api<Greeting> = Api::namespaced(self.cluster.client("admin"), &self.namespace);
-        let served = async {
-            while greetings.list(&ListParams::default()).await.is_err() {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(PATIENCE, served).await.unwrap_or_else(|_| panic!("no such kind: {}", self.logs()));
+    pub fn user(&self) -> User {
+        User::new(self.client())
     }
 
-    pub fn user(&self) -> User {
+    fn client(&self) -> Client {
         let mut config = self.cluster.config("admin");
         config.default_namespace.clone_from(&self.namespace);
-        User::new(Client::try_from(config).expect("a client"))
+        Client::try_from(config).expect("a client")
     }
 
     /// One that has never been there.
@@ -118,4 +111,15 @@ impl World {
         assert!(report.strays.is_empty(), "written without leading: {:#?}", report.strays);
         report
     }
+}
+
+/// Waits until the operator has brought its kind.
+pub async fn kind_is_served(client: &Client) {
+    let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
+    let served = async {
+        while greetings.list(&ListParams::default()).await.is_err() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("the kind");
 }
