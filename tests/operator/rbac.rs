@@ -6,10 +6,17 @@ use crate::{
     operator::NAME,
     process::{Replica, kubeconfig},
     user::User,
-    world::{PATIENCE, kind_is_served},
+    world::{PATIENCE, kind_is_served, until},
 };
-use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
-use kube::{Api, Client};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    rbac::v1::{ClusterRole, PolicyRule, Role},
+};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use serde_json::json;
 use std::{
     collections::BTreeSet,
     io::Write,
@@ -35,19 +42,24 @@ async fn the_manifest_grants_what_is_needed_and_no_more() {
     config.default_namespace.clone_from(&namespace);
     let client = Client::try_from(config).unwrap();
     let mut user = User::new(client.clone());
-    for mode in ["gated", "leading-only"] {
-        let replicas = [start("pod-a", mode), start("pod-b", mode)];
-        kind_is_served(&client).await;
-        let name = user.create().await.unwrap();
-        user.satisfied(PATIENCE).await.unwrap();
-        user.change(&name, "somebody else").await.unwrap();
-        user.satisfied(PATIENCE).await.unwrap();
-        user.delete(&name).await.unwrap();
-        user.satisfied(PATIENCE).await.unwrap();
-        for replica in replicas {
-            replica.terminate().await;
-        }
-    }
+    let leases: Api<Lease> = Api::default_namespaced(client.clone());
+
+    // Both wait for somebody else to bring the kind, then for the release.
+    let held = json!({ "metadata": { "name": NAME }, "spec": { "holderIdentity": "somebody", "leaseDurationSeconds": 600 } });
+    leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
+    let replicas = [start("pod-a", "gated"), start("pod-b", "gated")];
+    until("they wait for the kind", || cluster.requests().iter().any(waits_for_kind)).await;
+    let released = Patch::Merge(json!({ "spec": { "holderIdentity": "" } }));
+    leases.patch(NAME, &PatchParams::default(), &released).await.unwrap();
+    kind_is_served(&client).await;
+    work(&mut user).await;
+    end(replicas).await;
+
+    // These make the lease.
+    leases.delete(NAME, &DeleteParams::default()).await.unwrap();
+    let replicas = [start("pod-a", "leading-only"), start("pod-b", "leading-only")];
+    work(&mut user).await;
+    end(replicas).await;
 
     let account = format!("system:serviceaccount:{namespace}:{NAME}");
     let mut asked = cluster.requests();
@@ -60,6 +72,27 @@ async fn the_manifest_grants_what_is_needed_and_no_more() {
     let mut granted = roles.get(NAME).await.unwrap().rules.unwrap();
     granted.extend(cluster_roles.get(NAME).await.unwrap().rules.unwrap());
     assert_eq!(used, granted.iter().flat_map(granted_by).collect());
+}
+
+fn waits_for_kind(event: &AuditEvent) -> bool {
+    event.verb == "watch"
+        && event.object_ref.resource == "customresourcedefinitions"
+        && event.user.username.ends_with(NAME)
+}
+
+async fn work(user: &mut User) {
+    let name = user.create().await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    user.change(&name, "somebody else").await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    user.delete(&name).await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+}
+
+async fn end(replicas: [Replica; 2]) {
+    for replica in replicas {
+        replica.terminate().await;
+    }
 }
 
 /// What the request took.

@@ -123,3 +123,13 @@ pub async fn kind_is_served(client: &Client) {
     };
     timeout(PATIENCE, served).await.expect("the kind");
 }
+
+/// Waits until `condition` holds.
+pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let holds = async {
+        while !condition() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, holds).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"));
+}
