@@ -11,7 +11,10 @@ mod show;
 mod signals;
 mod user;
 
-use crate::operator::{Failure, Mode, NAME};
+use crate::{
+    operator::{Mode, NAME},
+    user::Failure,
+};
 use clap::Parser;
 use kube::Config;
 use kube_leader_gate::{CancellationToken, Election, LeaseTiming};
@@ -70,7 +73,7 @@ async fn replica(args: &Args) -> Result<(), Failure> {
         std::future::pending().await
     };
     tokio::select! {
-        outcome = replica => outcome,
+        outcome = replica => Ok(outcome?),
         never = never => never,
     }
 }

@@ -24,13 +24,11 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Election, Leader, runtime};
+use kube_leader_gate::{CancellationToken, Election, Leader, election::ElectionEnded, runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::{error::Error, sync::Arc, time::Duration};
-
-pub type Failure = Box<dyn Error + Send + Sync>;
+use std::{sync::Arc, time::Duration};
 
 /// The owner of what it applies, also the name of its lease.
 pub const NAME: &str = "greeting-operator";
@@ -58,53 +56,49 @@ pub enum Mode {
     LeadingOnly,
 }
 
-/// One replica, until `shutdown`. When this returns, its reconciliations have ended and its lease has been released.
-/// `client` is behind the election's gate in both modes: it cuts off what a leader has sent when it leads no more.
+/// One replica, until `shutdown`. When this returns, its reconciliations have ended and it holds no lease any more.
+/// `client` is behind the election's gate, in both modes: what a leader has sent is cut off when it leads no more.
 pub async fn run(
     election: Election,
     client: Client,
     mode: Mode,
     shutdown: CancellationToken,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionEnded> {
     match mode {
         Mode::Gated => {
             let leader = election.leader();
-            election.run(gated(client, leader, shutdown)).await?
+            election.run(gated(client, leader, shutdown)).await
         }
         Mode::LeadingOnly => {
-            let work = move |lost, _| leading_only(client.clone(), lost);
-            crate::placeholder::run_while_leading(election, shutdown, work).await
+            let work = |over, _term| leading_only(client.clone(), over);
+            crate::placeholder::run_while_leading(election, shutdown.cancelled(), work).await
         }
     }
 }
 
 /// Runs on every replica. On each gain of leadership everything is looked at again: what was rejected while this replica
 /// followed, and what changed while nobody led.
-async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) -> Result<(), Failure> {
+async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) {
     let installer = client.clone();
     let mut gains = Box::pin(leader.gains().then(move |()| install(installer.clone())));
-    // Watches need the kind: this replica brings it when it leads, or else another one has.
+    // The watch needs the kind: this replica brings it when it leads, or else another one has.
     tokio::select! {
         _ = gains.next() => {}
-        there = installed(&client) => there?,
-        () = shutdown.cancelled() => return Ok(()),
+        () = installed(&client) => {}
+        () = shutdown.cancelled() => return,
     }
     controller(&client, shutdown)
         .reconcile_all_on(gains)
         .run(runtime::gated(reconcile), retry, Arc::new(client))
         .for_each(complain)
         .await;
-    Ok(())
 }
 
-/// Runs for one term. Its caches are filled at its beginning, so it needs no other reason to look at everything.
-async fn leading_only(client: Client, lost: CancellationToken) -> Result<(), Failure> {
-    tokio::select! {
-        () = install(client.clone()) => {}
-        () = lost.cancelled() => return Ok(()),
+/// Runs on the leader, anew in each term. It begins with a list of everything, so it misses nothing.
+async fn leading_only(client: Client, over: CancellationToken) {
+    if over.run_until_cancelled(install(client.clone())).await.is_some() {
+        controller(&client, over).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
     }
-    controller(&client, lost).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
-    Ok(())
 }
 
 /// The same controller in both modes. It lets the reconciliations that are under way finish before it ends.
@@ -118,23 +112,21 @@ fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeti
 
 /// Applies the kind, so that a new version of this program brings its own. Where it may not, somebody else has to.
 async fn install(client: Client) {
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let crd = Patch::Apply(Greeting::crd());
-    let applied = crds.patch(Greeting::crd_name(), &PatchParams::apply(NAME).force(), &crd).await;
-    let installed = match applied {
+    let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let kind = Patch::Apply(Greeting::crd());
+    match kinds.patch(Greeting::crd_name(), &PatchParams::apply(NAME).force(), &kind).await {
         Ok(_) => installed(&client).await,
-        Err(error) => Err(error.into()),
-    };
-    if let Err(error) = installed {
-        tracing::warn!(%error, "the kind Greeting could not be applied");
+        Err(error) => tracing::warn!(%error, "could not apply the kind Greeting"),
     }
 }
 
-/// Waits until the kind is served.
-async fn installed(client: &Client) -> Result<(), Failure> {
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    await_condition(crds, Greeting::crd_name(), conditions::is_crd_established()).await?;
-    Ok(())
+/// Waits until the kind is served. When that cannot be seen, the controller's own watch will tell.
+async fn installed(client: &Client) {
+    let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let established = conditions::is_crd_established();
+    if let Err(error) = await_condition(kinds, Greeting::crd_name(), established).await {
+        tracing::warn!(%error, "could not see whether there is the kind Greeting");
+    }
 }
 
 async fn reconcile(

@@ -1,42 +1,44 @@
-//! To be replaced by `kube_leader_gate::runtime` and `Election::run_while_leading`.
+//! To be replaced by `Election::run_while_leading`.
 
-use crate::operator::Failure;
 use futures_util::StreamExt;
-use kube_leader_gate::{CancellationToken, Election, leadership::Term};
+use kube_leader_gate::{CancellationToken, Election, election::ElectionEnded, leadership::Term};
+use std::pin::pin;
 
 pub async fn run_while_leading<F>(
     election: Election,
-    shutdown: CancellationToken,
+    shutdown: impl Future<Output = ()>,
     work: impl Fn(CancellationToken, Term) -> F,
-) -> Result<(), Failure>
+) -> Result<(), ElectionEnded>
 where
-    F: Future<Output = Result<(), Failure>>,
+    F: Future<Output = ()>,
 {
     let leader = election.leader();
     let terms = async {
+        let mut shutdown = pin!(shutdown);
         loop {
             let term = tokio::select! {
                 term = leader.elected() => term,
-                () = shutdown.cancelled() => return Ok::<_, Failure>(()),
+                () = &mut shutdown => return,
             };
             let over = CancellationToken::new();
-            let lost = async {
-                let mut changes = leader.changes();
-                while let Some(state) = changes.next().await {
-                    if state.term.as_ref() != Some(&term) {
-                        break;
+            let mut changes = leader.changes();
+            let mut work = pin!(work(over.clone(), term.clone()));
+            loop {
+                tokio::select! {
+                    Some(state) = changes.next() => {
+                        if state.term.as_ref() != Some(&term) {
+                            over.cancel();
+                        }
+                    }
+                    () = &mut work => break,
+                    () = &mut shutdown => {
+                        over.cancel();
+                        work.await;
+                        return;
                     }
                 }
-            };
-            let ends = async {
-                tokio::select! {
-                    () = lost => {}
-                    () = shutdown.cancelled() => {}
-                }
-                over.cancel();
-            };
-            tokio::join!(work(over.clone(), term.clone()), ends).0?;
+            }
         }
     };
-    election.run(terms).await?
+    election.run(terms).await
 }

@@ -1,13 +1,14 @@
 //! The operator without a cluster: three replicas as tasks, over the in-process API server, which judges them.
 
 use crate::{
-    operator::{self, Failure, Greeting, Mode, NAME},
+    operator::{self, Greeting, Mode, NAME},
     report::Report,
-    user::User,
+    user::{Failure, User},
 };
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, LeaseTiming,
+    election::ElectionEnded,
     testing::{ApiServer, Endpoint},
 };
 use serde_json::json;
@@ -34,7 +35,7 @@ struct Replicas {
 struct Replica {
     name: String,
     shutdown: CancellationToken,
-    task: JoinSet<Result<(), Failure>>,
+    task: JoinSet<Result<(), ElectionEnded>>,
 }
 
 /// Plays, tells, and judges: an error when an object was missed, or when two replicas wrote at once.

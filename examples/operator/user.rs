@@ -1,6 +1,6 @@
 //! Whoever uses the operator: makes, changes and deletes greetings, and knows what must come of each.
 
-use crate::operator::{Failure, Greeting, GreetingSpec};
+use crate::operator::{Greeting, GreetingSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt,
@@ -8,8 +8,11 @@ use kube::{
 };
 use kube_leader_gate::CancellationToken;
 use serde_json::json;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, error::Error, time::Duration};
 use tokio::time::Instant;
+
+/// Whatever went wrong, for a person.
+pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub struct User {
     greetings: Api<Greeting>,

@@ -1,13 +1,13 @@
 //! What changes while this replica follows, in paused time over the in-process API server.
 
 use crate::{
-    operator::{self, Failure, Greeting, Mode, NAME},
+    operator::{self, Greeting, Mode, NAME},
     user::User,
 };
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, Leader, LeaseTiming,
-    election::BuildError,
+    election::{BuildError, ElectionEnded},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Replica {
     leader: Leader,
     shutdown: CancellationToken,
-    task: JoinSet<Result<(), Failure>>,
+    task: JoinSet<Result<(), ElectionEnded>>,
 }
 
 /// A server that has the kind.
