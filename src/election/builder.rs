@@ -20,6 +20,9 @@ use tower_layer::Layer;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+/// How long the work of a term may take to end. It fits before the end of the lease with both preset timings, and
+/// leaves room for the drain and the release in the 30 s that a pod has to terminate.
+const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// An election that has not begun.
 ///
@@ -40,7 +43,8 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 /// # }
 /// ```
 ///
-/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it.
+/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it, or
+/// [`run_while_leading`](Self::run_while_leading).
 /// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
@@ -48,6 +52,7 @@ pub struct Election<L = KubeLock> {
     pub(super) leadership: Leadership,
     pub(super) candidate: Arc<Candidate>,
     pub(super) drain_timeout: Duration,
+    pub(crate) grace: Duration,
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
     policy: Policy,
@@ -62,6 +67,7 @@ pub struct ElectionBuilder {
     timing: LeaseTiming,
     policy: Policy,
     drain_timeout: Duration,
+    grace: Duration,
     clock: Arc<dyn Clock>,
     attendants: Attendants,
 }
@@ -92,6 +98,7 @@ impl Election {
             timing: LeaseTiming::default(),
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
+            grace: DEFAULT_GRACE,
             clock: Arc::new(BootClock::new()),
             attendants: Attendants::default(),
         }
@@ -141,6 +148,10 @@ impl<L> Election<L> {
         Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
     }
 
+    pub(crate) fn timing(&self) -> LeaseTiming {
+        self.candidate.timing
+    }
+
     /// The handle to ask who leads.
     #[must_use]
     pub fn leader(&self) -> Leader {
@@ -174,6 +185,18 @@ impl ElectionBuilder {
     #[must_use]
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
         Self { drain_timeout, ..self }
+    }
+
+    /// How long the work of [`run_while_leading`](Election::run_while_leading) may take to end once its token is
+    /// cancelled; 5 s if nothing is given. It is dropped then.
+    ///
+    /// On shutdown it has all of this: the lease is still renewed. After a loss it has no more of it than
+    /// [`tolerated_skew`](LeaseTiming::tolerated_skew), the lease duration less the renew deadline: another replica may
+    /// lead after that. The default fits both presets (30 s and 5 s), and a stop with it, the drain timeout and the lease
+    /// calls takes less than the 30 s that Kubernetes gives a pod by default.
+    #[must_use]
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
     }
 
     /// The clock that deadlines are kept on; the machine's if none is given.
@@ -247,6 +270,7 @@ impl ElectionBuilder {
             leadership: Leadership::with_clock(self.clock),
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
             drain_timeout: self.drain_timeout,
+            grace: self.grace,
             attendants: self.attendants,
             policy: self.policy,
         })

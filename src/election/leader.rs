@@ -1,6 +1,9 @@
 //! The handle to ask who leads.
 
-use super::pulse::Pulse;
+use super::{
+    ended::{ElectionEnded, Stopped},
+    pulse::Pulse,
+};
 use crate::{
     gate::WriteGateLayer,
     leadership::{Changes, Gains, Leadership, LeadershipState, Term},
@@ -120,10 +123,31 @@ impl Leader {
         WriteGateLayer::new(self.leadership.clone()).with_policy(policy)
     }
 
-    /// Waits until this process may write, and returns the term. Waits for ever when the election has ended.
-    /// Cancel-safe.
+    /// Waits until this process may write, and returns the term. Cancel-safe.
+    ///
+    /// It waits on while the election stands down, and for ever once it has [`ended`](Self::ended): a process that may
+    /// write no more has nothing to go on with. What [`Election::run`](super::Election::run) runs is dropped then;
+    /// a task of your own waits for both:
+    ///
+    /// ```no_run
+    /// # async fn example(leader: kube_leader_gate::Leader) {
+    /// tokio::select! {
+    ///     term = leader.elected() => println!("leads in term {term}"),
+    ///     _ = leader.ended() => println!("will not lead any more"),
+    /// }
+    /// # }
+    /// ```
     pub async fn elected(&self) -> Term {
         self.leadership.elected().await
+    }
+
+    /// Waits until the election has ended, and says how: stopped in order, by [`Election::run`](super::Election::run)
+    /// say, and what has become of the lease. Answers at once ever after. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
+    pub async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+        self.candidate.pulse.ended().await
     }
 
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not

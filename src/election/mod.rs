@@ -9,6 +9,7 @@ mod builder;
 mod candidacy;
 mod connections;
 mod elector;
+mod ended;
 mod leader;
 mod observer;
 mod pulse;
@@ -18,6 +19,9 @@ mod wrapped;
 pub use self::{
     builder::{BuildError, Election, ElectionBuilder},
     connections::Connections,
+    ended::{ElectionEnded, Stopped},
     leader::{Leader, Unhealthy},
-    running::{ElectionEnded, Running, Stopped},
+    running::Running,
 };
+
+pub(crate) use self::observer::backoff;

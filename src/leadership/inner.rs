@@ -5,7 +5,10 @@ use super::{
     term::{LastLoss, LeadershipState, Loss},
     word::Word,
 };
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 use tokio::sync::{Notify, watch};
 
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// Why the word fell last.
     pub(super) falling: LastLoss,
+    /// When it fell last: at its deadline if that had passed by then.
+    fallen_at: AtomicU64,
     /// What observers see; its lock is the one under which the word changes.
     pub(super) state: watch::Sender<LeadershipState>,
     /// Woken whenever a grant ends.
@@ -28,6 +33,7 @@ impl Inner {
             word: Word::new(),
             clock,
             falling: LastLoss::default(),
+            fallen_at: AtomicU64::new(0),
             state: watch::Sender::new(LeadershipState::default()),
             ended: Arc::default(),
             idle: Notify::new(),
@@ -36,6 +42,21 @@ impl Inner {
 
     pub(super) fn now(&self) -> u64 {
         self.clock.now().as_nanos()
+    }
+
+    /// Lets the word fall, and notes when.
+    pub(super) fn lower(&self) {
+        if let Some(deadline) = self.word.deadline() {
+            // Before it falls, so that whoever finds it fallen finds the moment. Never back: several may do this at once.
+            self.fallen_at.fetch_max(deadline.min(self.now()), Ordering::AcqRel);
+        }
+        self.word.revoke();
+    }
+
+    /// When the word fell last.
+    #[cfg(feature = "election")]
+    pub(super) fn fallen_at(&self) -> u64 {
+        self.fallen_at.load(Ordering::Acquire)
     }
 
     /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.

@@ -40,6 +40,8 @@ mod inner;
 #[cfg(feature = "election")]
 mod lapse;
 mod sync;
+#[cfg(feature = "election")]
+mod tenure;
 mod term;
 mod word;
 
@@ -51,10 +53,18 @@ pub use self::{
 };
 
 #[cfg(feature = "election")]
-pub(crate) use self::{gains::Gains, lapse::Lapse};
+pub(crate) use self::{gains::Gains, lapse::Lapse, tenure::Tenure};
 
 use self::inner::Inner;
-use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::time::timeout;
 
 /// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
@@ -188,7 +198,7 @@ impl Leadership {
         Changes::new(self.inner.state.subscribe())
     }
 
-    /// Waits until writes are admitted, and returns the term. Cancel-safe.
+    /// Waits until writes are admitted, and returns the term; for as long as nobody grants leadership. Cancel-safe.
     pub async fn elected(&self) -> Term {
         let mut state = self.inner.state.subscribe();
         loop {
@@ -241,7 +251,7 @@ impl Leadership {
         }
     }
 
-    /// Sleeps until `moment` on this leadership's clock, suspend included. Cancel-safe.
+    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
     #[cfg(feature = "election")]
     pub(crate) async fn sleep_until(&self, moment: Moment) {
         loop {
@@ -249,7 +259,12 @@ impl Leadership {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+            let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
+            let awake = |cx: &mut Context<'_>| match self.now() < moment {
+                true => nap.as_mut().poll(cx),
+                false => Poll::Ready(()),
+            };
+            poll_fn(awake).await;
         }
     }
 }

@@ -52,6 +52,8 @@ pub struct LeadershipState {
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,
+    /// No grant is made for now.
+    pub(super) suspended: bool,
     /// No grant is made any more.
     pub(super) sealed: bool,
 }

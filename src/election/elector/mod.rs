@@ -12,6 +12,7 @@ mod steps;
 use self::complaints::Complaint;
 use super::{
     candidacy::{Candidacy, Decision},
+    ended::Stopped,
     observer::{Observer, observe},
     pulse::Pulse,
 };
@@ -21,15 +22,17 @@ use crate::{
 };
 use futures_util::StreamExt;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// What the election is told to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Orders {
     /// Contend, lead, contend again.
     Contend,
     /// Renew what is held, acquire nothing more: writes are being drained.
     Hold,
+    /// Give the lease up, say what has become of it, and acquire nothing more.
+    StandDown(mpsc::Sender<Stopped>),
     /// Give the lease up and end.
     Release,
 }
@@ -123,19 +126,26 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Runs until it is ordered to release. True when the lease was given up, or was not this candidate's.
-    pub(super) async fn run(mut self) -> bool {
+    /// Runs until it is ordered to release.
+    pub(super) async fn run(mut self) -> Stopped {
         loop {
-            let order = *self.orders.borrow_and_update();
-            if order == Orders::Release {
-                return self.release().await;
-            }
+            let order = self.orders.borrow_and_update().clone();
             self.check_grant();
-            let (step, due) = self.plan(order);
+            let contends = matches!(order, Orders::Contend);
+            match order {
+                Orders::Contend | Orders::Hold => {}
+                Orders::StandDown(done) => self.stand_down(done).await,
+                Orders::Release => {
+                    let stopped = self.release().await;
+                    self.pulse.end(Ok(stopped));
+                    return stopped;
+                }
+            }
+            let (step, due) = self.plan(contends);
             let leadership = self.leadership.clone();
             tokio::select! {
                 biased;
-                changed = self.orders.changed() => if changed.is_err() { return false },
+                changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
                 () = leadership.sleep_until(due) => match step {
                     Step::Decide => {}
                     Step::Read => { self.read().await; }
@@ -149,10 +159,10 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What is due next, and when.
-    fn plan(&self, order: Orders) -> (Step, Moment) {
+    fn plan(&self, contends: bool) -> (Step, Moment) {
         let now = self.leadership.now();
         let leading = self.grant.is_some();
-        if order == Orders::Hold && !leading {
+        if !contends && !leading {
             return (Step::Decide, now.saturating_add(self.timing.retry_period()));
         }
         let read = (Step::Read, self.not_before);

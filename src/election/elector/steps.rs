@@ -2,10 +2,12 @@
 
 use super::{Doubt, Elector};
 use crate::{
-    election::candidacy::Decision,
+    election::{candidacy::Decision, ended::Stopped},
+    leadership::Loss,
     lease::{Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Candidates that see a lease released spread over this time, and look again, so that a crowd does not write at once.
 const SPREAD: Duration = Duration::from_millis(4);
@@ -113,11 +115,24 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Gives the lease up if it is this candidate's (rule S5). True unless it may still stand in the lease.
-    pub(super) async fn release(&mut self) -> bool {
+    /// Gives the lease up for now, and says what has become of it, once.
+    pub(super) async fn stand_down(&mut self, done: mpsc::Sender<Stopped>) {
+        if done.is_closed() {
+            return;
+        }
+        let stopped = self.release().await;
+        // What could not be given up is not led in any more, and on purpose not renewed.
+        self.lose(Loss::Abandoned);
+        self.pulse.rest();
+        // No error: the one answer that is waited for fits.
+        let _ = done.try_send(stopped);
+    }
+
+    /// Gives the lease up if it is this candidate's (rule S5).
+    pub(super) async fn release(&mut self) -> Stopped {
         // Nothing to give up, whatever the API server has to say.
         if !self.candidacy.is_mine() && !self.unanswered {
-            return true;
+            return Stopped::Released;
         }
         for attempt in 0..RELEASE_ATTEMPTS {
             if attempt > 0 {
@@ -128,18 +143,26 @@ impl<L: Lock> Elector<L> {
             }
             // Holder *and* term: a late release must not erase a successor.
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
-                return true;
+                return Stopped::Released;
             };
             let claim = self.candidacy.release(wall_clock());
             let lock = self.lock.clone();
             match self.call(async move { lock.update(&seen, &claim).await }).await {
-                Ok(_) => return true,
-                Err(error) if error.kind() == LockErrorKind::NotFound => return true,
+                Ok(record) => {
+                    self.lose(Loss::Released);
+                    self.know(record);
+                    self.worked();
+                    return Stopped::Released;
+                }
+                Err(error) if error.kind() == LockErrorKind::NotFound => {
+                    self.know_gone();
+                    return Stopped::Released;
+                }
                 Err(error) => self.failed_to_write("release", &error),
             }
         }
         tracing::warn!("the lease was not released; it runs out by itself");
-        false
+        Stopped::LeftToExpire
     }
 }
 
