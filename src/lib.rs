@@ -48,6 +48,9 @@ pub mod testing;
 #[cfg(feature = "election")]
 mod work;
 
+#[cfg(all(doctest, feature = "election"))]
+mod guides;
+
 #[cfg(feature = "election")]
 pub use crate::{
     election::{Election, Leader},
