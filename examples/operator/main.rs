@@ -5,7 +5,6 @@
 #![expect(unreachable_pub, reason = "the modules of an example are nobody's library")]
 
 mod operator;
-mod placeholder;
 mod report;
 mod show;
 mod signals;

@@ -71,7 +71,7 @@ pub async fn run(
         }
         Mode::LeadingOnly => {
             let work = |over, _term| leading_only(client.clone(), over);
-            crate::placeholder::run_while_leading(election, shutdown.cancelled(), work).await
+            election.run_while_leading(shutdown.cancelled(), work).await.map(drop)
         }
     }
 }

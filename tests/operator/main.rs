@@ -7,8 +7,6 @@ mod changes;
 mod crash;
 #[path = "../../examples/operator/operator.rs"]
 mod operator;
-#[path = "../../examples/operator/placeholder.rs"]
-mod placeholder;
 mod process;
 mod rbac;
 #[path = "../../examples/operator/report.rs"]
