@@ -1,4 +1,5 @@
-//! A small operator, run by three replicas of which one writes: see `--help`.
+//! A small operator, run by three replicas of which one writes: `cargo run --features runtime --example operator`, and see
+//! `--help`.
 //!
 //! `operator` is the operator, the file to copy. Everything else shows it: `show` without a cluster, `user` is whom it
 //! works for, `report` what the server saw; `signals` ends it.
@@ -20,7 +21,7 @@ use kube_leader_gate::{CancellationToken, Election, LeaseTiming};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// A small operator that greets: each Greeting gets a ConfigMap with its text, and a status.
+/// A small operator that greets: each greeting gets its text, in an object that it owns, and a status.
 ///
 /// Without options: three replicas over an in-process API server are replaced one after the other while objects are made,
 /// changed and deleted; then the server says who wrote what.

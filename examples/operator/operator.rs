@@ -96,7 +96,7 @@ async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) {
 
 /// Runs on the leader, anew in each term. It begins with a list of everything, so it misses nothing.
 async fn leading_only(client: Client, over: CancellationToken) {
-    if over.run_until_cancelled(install(client.clone())).await.is_some() {
+    if over.run_until_cancelled(Box::pin(install(client.clone()))).await.is_some() {
         controller(&client, over).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
     }
 }

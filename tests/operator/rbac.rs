@@ -3,7 +3,7 @@
 
 use crate::{
     apiserver::{AuditEvent, Cluster, assets},
-    operator::NAME,
+    operator::{Greeting, NAME},
     process::{Replica, kubeconfig},
     user::User,
     world::{PATIENCE, kind_is_served, until},
@@ -13,7 +13,7 @@ use k8s_openapi::api::{
     rbac::v1::{ClusterRole, PolicyRule, Role},
 };
 use kube::{
-    Api, Client,
+    Api, Client, CustomResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
@@ -34,6 +34,16 @@ async fn the_manifest_grants_what_is_needed_and_no_more() {
     let cluster = Cluster::start(assets).await;
     let namespace = cluster.namespace().await;
     kubectl(&cluster, &["apply", "-f", "-"], &MANIFEST.replace("my-namespace", &namespace));
+    let account = format!("system:serviceaccount:{namespace}:{NAME}");
+    until("it is in force", || {
+        may(&cluster, &account, &["create", "leases", "-n", &namespace])
+            && may(
+                &cluster,
+                &account,
+                &["patch", &format!("customresourcedefinitions/{}", Greeting::crd_name())],
+            )
+    })
+    .await;
     let token = kubectl(&cluster, &["create", "token", NAME, "-n", &namespace], "");
     let kubeconfig = kubeconfig(&cluster.url(), &cluster.ca(), token.trim(), &namespace);
     let start = |name, mode| Replica::start(name, &kubeconfig, &["--cluster", "--fast", "--mode", mode]);
@@ -61,17 +71,22 @@ async fn the_manifest_grants_what_is_needed_and_no_more() {
     work(&mut user).await;
     end(replicas).await;
 
-    let account = format!("system:serviceaccount:{namespace}:{NAME}");
     let mut asked = cluster.requests();
     asked.retain(|event| event.user.username == account);
     let refused: Vec<_> = asked.iter().filter(|event| event.response_status.code == 403).collect();
     assert!(refused.is_empty(), "{refused:#?}");
-    let used: BTreeSet<_> = asked.iter().flat_map(rights).collect();
+    let needed: BTreeSet<_> = asked.iter().flat_map(rights).collect();
     let roles: Api<Role> = Api::namespaced(client.clone(), &namespace);
     let cluster_roles: Api<ClusterRole> = Api::all(client);
     let mut granted = roles.get(NAME).await.unwrap().rules.unwrap();
     granted.extend(cluster_roles.get(NAME).await.unwrap().rules.unwrap());
-    assert_eq!(used, granted.iter().flat_map(granted_by).collect());
+    assert_eq!(needed, granted.iter().flat_map(granted_by).collect());
+}
+
+fn may(cluster: &Cluster, account: &str, what: &[&str]) -> bool {
+    let mut kubectl = cluster.kubectl("admin");
+    kubectl.args(["auth", "can-i", "--quiet", "--as", account]).args(what);
+    kubectl.stderr(Stdio::null()).status().unwrap().success()
 }
 
 fn waits_for_kind(event: &AuditEvent) -> bool {

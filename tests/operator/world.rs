@@ -94,7 +94,8 @@ impl World {
     }
 
     pub fn logs(&self) -> String {
-        self.replicas.iter().map(|it| format!("{}:\n{}", it.name, it.log())).collect()
+        let logs = self.replicas.iter().map(|it| format!("{}:\n{}", it.name, it.log()));
+        logs.collect::<Vec<_>>().join("\n")
     }
 
     /// The writes in this namespace.
