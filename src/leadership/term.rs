@@ -28,7 +28,8 @@ pub enum Loss {
     Taken,
     /// The lease was deleted (rule S8).
     Deleted,
-    /// Whoever held the grant ended without giving it up: a panic, a dropped task (rule S10).
+    /// Whoever held the grant ended without giving it up (a panic, a dropped task: rule S10), or could not give it up in
+    /// good order.
     Abandoned,
 }
 
@@ -150,7 +151,7 @@ impl fmt::Display for Loss {
             Self::Expired => "it was not renewed before the deadline",
             Self::Taken => "another candidate holds the lease",
             Self::Deleted => "the lease was deleted",
-            Self::Abandoned => "the election ended",
+            Self::Abandoned => "the election ended, or stood down before the writes had finished",
         })
     }
 }

@@ -11,6 +11,7 @@ mod connections;
 mod dead;
 mod election;
 mod http;
+mod leading;
 mod loss;
 mod pinniped;
 mod silence;

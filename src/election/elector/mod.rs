@@ -131,7 +131,6 @@ impl<L: Lock> Elector<L> {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.check_grant();
-            let contends = matches!(order, Orders::Contend);
             match order {
                 Orders::Contend | Orders::Hold => {}
                 Orders::StandDown(done) => self.stand_down(done).await,
@@ -141,7 +140,7 @@ impl<L: Lock> Elector<L> {
                     return stopped;
                 }
             }
-            let (step, due) = self.plan(contends);
+            let (step, due) = self.plan();
             let leadership = self.leadership.clone();
             tokio::select! {
                 biased;
@@ -159,10 +158,10 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What is due next, and when.
-    fn plan(&self, contends: bool) -> (Step, Moment) {
+    fn plan(&self) -> (Step, Moment) {
         let now = self.leadership.now();
         let leading = self.grant.is_some();
-        if !contends && !leading {
+        if !leading && !self.contends() {
             return (Step::Decide, now.saturating_add(self.timing.retry_period()));
         }
         let read = (Step::Read, self.not_before);
@@ -191,6 +190,11 @@ impl<L: Lock> Elector<L> {
                 if until < poll { (Step::Decide, until) } else { (Step::Read, poll.max(self.not_before)) }
             }
         }
+    }
+
+    /// Whether it is told to contend at this moment.
+    fn contends(&self) -> bool {
+        matches!(*self.orders.borrow(), Orders::Contend)
     }
 
     /// Lets go of a grant whose deadline has passed.

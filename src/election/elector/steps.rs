@@ -51,6 +51,8 @@ impl<L: Lock> Elector<L> {
             return;
         }
         match self.candidacy.decide(self.leadership.now(), false) {
+            // Told otherwise meanwhile.
+            _ if !self.contends() => return,
             Decision::Create | Decision::Take => {}
             // The watch had not told of what the read has shown.
             Decision::Read | Decision::Renew | Decision::WaitUntil(_) => {
@@ -83,8 +85,12 @@ impl<L: Lock> Elector<L> {
                 self.worked();
                 self.pulse.beat(sent);
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
-                // Too late means that the answer came after the deadline, or that this election is stopping.
+                // Too late means that the answer came after the deadline, or that this election stops or stands down.
                 self.grant = self.leadership.grant(term, deadline).ok();
+                if self.grant.is_none() && !self.contends() {
+                    // Acquired for nobody.
+                    self.release().await;
+                }
             }
             Err(error) => self.failed_to_write("acquire", &error),
         }

@@ -118,22 +118,22 @@ impl<L: Lock> Election<L> {
             };
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
-            match end(&tenure, shutdown.as_mut(), &mut shift).await {
+            let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
                 // It has done nothing yet, and must not begin now.
-                End::Lost if !shift.has_begun() => {}
+                End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
                     return Ok(running.stop().await);
                 }
                 End::Lost => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
-                    drop(shift);
-                    if leadership.is_leader() {
-                        // Another term was gained before the loss of this one was noticed, and its gate has been closed.
-                        running.step_down(Duration::ZERO).await;
-                    } else {
+                    if !leadership.is_leader() {
+                        drop(shift);
                         running.contend();
+                        continue;
                     }
+                    // Another term was gained before the loss of this one was noticed, and its gate has been closed.
+                    Duration::ZERO
                 }
                 End::Shutdown => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
@@ -141,16 +141,16 @@ impl<L: Lock> Election<L> {
                 }
                 End::Early => {
                     let pause = backoff.after(leadership.now().saturating_since(begun));
-                    shift
-                        .span()
-                        .in_scope(|| tracing::warn!(?pause, "the work has ended by itself: standing down"));
-                    drop(shift);
-                    select! {
-                        biased;
-                        () = &mut shutdown => return Ok(running.stop().await),
-                        _ = running.step_down(pause) => {}
-                    }
+                    let ended = || tracing::warn!(?pause, "the work has ended by itself: standing down");
+                    shift.span().in_scope(ended);
+                    pause
                 }
+            };
+            drop(shift);
+            select! {
+                biased;
+                () = &mut shutdown => return Ok(running.stop().await),
+                _ = running.step_down(pause) => {}
             }
         }
     }
