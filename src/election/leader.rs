@@ -158,8 +158,8 @@ impl Leader {
     }
 
     /// One item for each gain of leadership: at once if this process may write already, then for each later term in which
-    /// it may. A slow reader gets one item for several gains; none is given that was lost again before it could be. When
-    /// an item comes the gate has opened, so nothing that was rejected before a gain is missed if it is done again at it.
+    /// it may. A slow reader gets one item for several gains, and none for a term that is over when it looks. The gate has
+    /// opened when an item comes, so whatever was refused before can be done again then.
     ///
     /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, since then
     /// no gain comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.

@@ -92,13 +92,12 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
             return Some(());
         };
         let now: Objects<K> = objects.into_iter().map(|object| (self.key(&object), object)).collect();
-        match &self.told {
-            Some(told) => self.due.extend(difference(told, &now)),
-            None => {
-                self.due.push_back(Event::Init);
-                self.due.extend(now.values().cloned().map(Event::InitApply));
-                self.due.push_back(Event::InitDone);
-            }
+        if let Some(told) = &self.told {
+            self.due.extend(difference(told, &now));
+        } else {
+            self.due.push_back(Event::Init);
+            self.due.extend(now.values().cloned().map(Event::InitApply));
+            self.due.push_back(Event::InitDone);
         }
         self.told = Some(now);
         Some(())

@@ -87,7 +87,34 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     ///    when the election stops. It is empty when the term is over already. It also ends when the [`Watched`] stream does
     ///    or is dropped, since the cache is dead then.
     ///
-    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. `next` is cancel-safe.
+    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. Each stream keeps an
+    /// index of what it has told, which shares the objects with the cache. `next` is cancel-safe.
+    ///
+    /// A kube-runtime reconciler for the leader alone, fed by it:
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::runtime::{applier, controller, controller::Action, reflector::ObjectRef, watcher::Event};
+    /// use kube_leader_gate::{Leader, leadership::Term, runtime::{Replay, gated}};
+    /// use std::{convert::Infallible, future, sync::Arc, time::Duration};
+    ///
+    /// # async fn reconcile(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> { Ok(Action::await_change()) }
+    /// async fn lead(replay: &Replay<ConfigMap>, leader: &Leader, term: &Term) {
+    ///     let queue = replay.during(leader, term).filter_map(|event| {
+    ///         future::ready(match event {
+    ///             Event::InitApply(it) | Event::Apply(it) => Some(Ok::<_, Infallible>(ObjectRef::from_obj(&*it))),
+    ///             Event::Init | Event::InitDone | Event::Delete(_) => None,
+    ///         })
+    ///     });
+    ///     let mut reconcile = gated(reconcile); // a write that a loss cuts off is no error
+    ///     let reconcile = move |map, context| Box::pin(reconcile(map, context));
+    ///     let retry = |_: Arc<_>, _: &_, _: Arc<()>| Action::requeue(Duration::from_secs(5));
+    ///     applier(reconcile, retry, Arc::new(()), replay.store(), queue, controller::Config::default())
+    ///         .for_each(|_| future::ready(()))
+    ///         .await; // until the term is over, and what it began has ended
+    /// }
+    /// ```
     pub fn during(
         &self,
         leader: &Leader,

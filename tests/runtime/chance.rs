@@ -1,7 +1,7 @@
 //! Changes, deletions, breaks, gains and losses at random: the view of the leader becomes the server's state.
 
 use crate::{
-    support::{LEASE, pass, steal, until},
+    support::{LEASE, pass, steal, within},
     things::{depose, path, want},
     viewer::{View, Viewer, truth, viewer},
 };
@@ -9,7 +9,7 @@ use fastrand::Rng;
 use kube_leader_gate::testing::{ApiServer, Break, Fault};
 use std::time::Duration;
 
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 30;
 const STEPS: usize = 120;
 
 #[tokio::test(start_paused = true)]
@@ -29,7 +29,7 @@ async fn nothing_is_missed_under_any_seed() {
         deleted += seen.deleted;
     }
     println!("{SEEDS} seeds: {terms} terms, {applied} changes and {deleted} deletions told live");
-    assert!(terms > 100 && applied > 1_000 && deleted > 100, "the seeds do too little");
+    assert!(terms > 60 && applied > 1_000 && deleted > 100, "the seeds do too little");
 }
 
 async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
@@ -59,10 +59,15 @@ async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
         if step % 30 == 29 {
             outage = None;
             let settled = || {
-                let seen = view.seen();
-                seen.complete && a.leader().can_write() && seen.model == truth(server)
+                let told = view.seen();
+                told.complete && a.leader().can_write() && told.model == truth(server)
             };
-            until(Duration::from_secs(90), &format!("seed {seed}, step {step}: the view is right"), settled)
+            let settle = async {
+                while !settled() {
+                    pass(Duration::from_millis(100)).await;
+                }
+            };
+            within(Duration::from_secs(90), &format!("seed {seed}, step {step}: the view is right"), settle)
                 .await;
         }
     }

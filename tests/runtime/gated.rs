@@ -3,9 +3,9 @@
 use crate::{
     logs::Logs,
     support::{SOON, pass, until},
-    things::{Replica, is_done, looks, reconcile, start, until_seen, want},
+    things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
 };
-use kube_leader_gate::testing::{ApiServer, Fault};
+use kube_leader_gate::testing::{ApiServer, Break, Fault};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ async fn settled(server: &ApiServer) -> (Replica, Replica) {
 async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of_its_gain() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
-    a.crash();
+    drop(a);
     let looked = looks(&server, "b");
     let before = b.context.begun("x");
     want(&server, "x", "2");
@@ -60,7 +60,7 @@ async fn each_gain_brings_all_objects_back_once() {
     let (a, b) = settled(&server).await;
     for round in 1..=3 {
         let before = NAMES.map(|name| (a.context.begun(name), b.context.begun(name)));
-        crate::things::depose(&server);
+        depose(&server);
         until(SOON, "a is deposed", || !a.leads()).await;
         until(Duration::from_secs(40), "somebody leads", || a.leads() || b.leads()).await;
         pass(Duration::from_secs(1)).await;
@@ -76,7 +76,7 @@ async fn each_gain_brings_all_objects_back_once() {
 #[tokio::test(start_paused = true)]
 async fn a_follower_makes_no_noise_and_no_retry_storm() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("debug");
+    let (logs, _guard) = Logs::capture();
     let (a, b) = settled(&server).await;
     let before = NAMES.map(|name| b.context.begun(name));
     // Time enough for the follower to see what is still to be done.
@@ -117,9 +117,9 @@ async fn a_gain_during_a_watch_outage_is_not_lost() {
     want(&server, "x", "2");
     let _no_writes = server.inject(Fault::status(503).user("a").resource("configmaps"));
     let outage = server.inject(Fault::status(503).user("b").resource("configmaps").verb("watch"));
-    server.break_watches(|user| user == "b", kube_leader_gate::testing::Break::End);
+    server.break_watches(|user| user == "b", Break::End);
     until(Duration::from_secs(10), "the watch fails", || outage.hits() > 1).await;
-    a.crash();
+    drop(a);
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
     drop(outage);
     until(Duration::from_secs(60), "x is reconciled", || is_done(&server, "x")).await;

@@ -5,10 +5,12 @@ mod chance;
 mod gains;
 mod gated;
 mod logs;
+mod per_term;
 mod races;
 mod replay;
 #[path = "../suite/support.rs"]
 #[expect(dead_code, reason = "made for another test, which needs all of it")]
 mod support;
 mod things;
+mod threads;
 mod viewer;

@@ -33,7 +33,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
         }
     });
     until(SOON, "b follows", || b.running.leader().holder().is_some()).await;
-    a.crash();
+    drop(a);
     want(&server, "x", "1");
     until_seen(&b, "x", 1).await;
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
@@ -51,7 +51,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("info");
+    let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", reconcile);
     until(SOON, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
@@ -102,7 +102,7 @@ async fn with_finalizer(
 #[tokio::test(start_paused = true)]
 async fn refusals_are_found_through_the_finalizer_helper() {
     let server = ApiServer::new();
-    let (logs, _guard) = Logs::capture("warn,kube_leader_gate::runtime=debug");
+    let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", with_finalizer);
     until(SOON, "a leads", || a.leads()).await;
     let b = start(&server, "b", with_finalizer);
@@ -110,7 +110,7 @@ async fn refusals_are_found_through_the_finalizer_helper() {
     until(SOON, "x is reconciled", || is_done(&server, "x")).await;
     let refused = || logs.containing("left to the leader").len();
     assert!(refused() > 0, "b tried to add the finalizer");
-    a.crash();
+    drop(a);
     pass(Duration::from_secs(1)).await;
 
     let before = refused();
@@ -119,7 +119,7 @@ async fn refusals_are_found_through_the_finalizer_helper() {
     let before = refused();
     server
         .edit("outsider", &path("x"), |it| {
-            it["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()
+            it["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         })
         .expect("marked");
     until(SOON, "b tries to remove the finalizer", || refused() > before).await;

@@ -3,13 +3,23 @@
 use crate::{
     support::{SOON, pass, steal, until, within},
     things::{depose, looks, path, want},
-    viewer::{Model, Seen, View, Viewer, truth, unlisted, viewer},
+    viewer::{Model, Seen, View, Viewer, Watching, truth, unlisted, viewer},
 };
 use futures_util::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{ResourceExt, runtime::watcher::Event};
-use kube_leader_gate::testing::{ApiServer, Break, Fault};
-use std::{sync::Arc, time::Duration};
+use kube::{
+    Api, ResourceExt,
+    api::{ApiResource, DynamicObject},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use kube_leader_gate::{
+    runtime::replay_with,
+    testing::{ApiServer, Break, Fault},
+};
+use std::{future, sync::Arc, time::Duration};
 
 type Told = Event<Arc<ConfigMap>>;
 
@@ -283,4 +293,25 @@ async fn a_consumer_that_sleeps_holds_up_nobody() {
     };
     tokio::select! { () = follow => {}, () = script => {} }
     assert_eq!(told_now(&mut asleep), ["apply x"], "the last state alone");
+}
+
+/// Of kinds that are known at run time only.
+#[tokio::test(start_paused = true)]
+async fn dynamic_objects_are_told_of_as_well() {
+    let server = ApiServer::new();
+    want(&server, "x", "1");
+    let a = viewer(&server, "a").await;
+    let kind = ApiResource::erase::<ConfigMap>(&());
+    let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
+    let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
+    let _watching = Watching(tokio::spawn(watched.for_each(|_| future::ready(()))));
+    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let mut events = replay.during(a.leader(), &term);
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        told.push(within(SOON, "the snapshot", events.next()).await.expect("the term goes on"));
+    }
+    assert!(
+        matches!(&told[..], [Event::Init, Event::InitApply(x), Event::InitDone] if x.data["data"]["want"] == "1")
+    );
 }

@@ -4,7 +4,7 @@ use crate::support::{LEASE, SOON, candidate, gated as gated_client, until};
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, ResourceExt,
     api::{Patch, PatchParams},
     runtime::{
         Controller,
@@ -83,8 +83,7 @@ where
     let client = gated_client(server, &election, identity);
     let running = election.start();
     let things = Api::namespaced(client, "default");
-    let context =
-        Arc::new(Context { things: things.clone(), begun: Mutex::default(), errors: Mutex::default() });
+    let context = Arc::new(Context::new(things.clone()));
     let policy = |_: Arc<ConfigMap>, error: &E, context: Arc<Context>| {
         context.errors.lock().unwrap().push(error.to_string());
         Action::requeue(Duration::from_secs(1))
@@ -116,9 +115,6 @@ impl Replica {
     pub fn errors(&self) -> Vec<String> {
         self.context.errors.lock().unwrap().clone()
     }
-
-    /// The process is gone: its lease runs out by itself.
-    pub fn crash(self) {}
 }
 
 impl Drop for Replica {
@@ -130,6 +126,10 @@ impl Drop for Replica {
 // === impl Context ===
 
 impl Context {
+    pub fn new(things: Api<ConfigMap>) -> Self {
+        Self { things, begun: Mutex::default(), errors: Mutex::default() }
+    }
+
     pub fn begin(&self, thing: &ConfigMap) {
         *self.begun.lock().unwrap().entry(thing.name_any()).or_default() += 1;
     }
@@ -142,9 +142,4 @@ impl Context {
 /// Takes the lease away from whoever leads, who may take it again at once.
 pub fn depose(server: &ApiServer) {
     server.delete("outsider", LEASE).expect("the lease is there");
-}
-
-/// A client that asks the server as `user`, ungated.
-pub fn ungated(server: &ApiServer, user: &str) -> Client {
-    Client::new(server.service().user(user), "default")
 }

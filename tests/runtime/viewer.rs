@@ -1,9 +1,6 @@
 //! A leading-only consumer that keeps a model of what it is told.
 
-use crate::{
-    support::{SOON, candidate, until},
-    things::ungated,
-};
+use crate::support::{SOON, candidate, gated, until};
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -32,12 +29,13 @@ pub type Model = BTreeMap<String, String>;
 /// A candidate with a watched cache, driven in a task.
 pub struct Viewer {
     pub running: Running,
+    pub things: Api<ConfigMap>,
     pub replay: Replay<ConfigMap>,
     pub watching: Watching,
 }
 
 /// Ends with its owner.
-pub struct Watching(JoinHandle<()>);
+pub struct Watching(pub JoinHandle<()>);
 
 /// What a consumer was told, term by term.
 #[derive(Clone, Default)]
@@ -63,10 +61,11 @@ pub async fn viewer(server: &ApiServer, identity: &str) -> Viewer {
 
 /// The same, before its first list.
 pub fn unlisted(server: &ApiServer, identity: &str) -> Viewer {
-    let things: Api<ConfigMap> = Api::namespaced(ungated(server, identity), "default");
-    let (replay, watched) = replay(watcher(things, watcher::Config::default()).default_backoff());
+    let election = candidate(server, identity);
+    let things: Api<ConfigMap> = Api::namespaced(gated(server, &election, identity), "default");
+    let (replay, watched) = replay(watcher(things.clone(), watcher::Config::default()).default_backoff());
     let watching = tokio::spawn(watched.for_each(|_| future::ready(())));
-    Viewer { running: candidate(server, identity).start(), replay, watching: Watching(watching) }
+    Viewer { running: election.start(), things, replay, watching: Watching(watching) }
 }
 
 /// What the server holds.
@@ -136,9 +135,7 @@ impl Seen {
     pub fn take(&mut self, event: Event<Arc<ConfigMap>>) {
         let version = |object: &ConfigMap| object.resource_version().expect("a version");
         match event {
-            Event::Init => {
-                assert!(self.model.is_empty() && !self.complete, "all objects are told of once a term")
-            }
+            Event::Init => assert!(!self.complete && self.model.is_empty(), "once a term"),
             Event::InitApply(object) => {
                 assert!(!self.complete);
                 assert_eq!(self.model.insert(object.name_any(), version(&object)), None, "told twice");
