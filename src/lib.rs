@@ -7,6 +7,7 @@
 //! - `runtime` (feature `runtime`): what a kube-runtime controller wants, gated or leading only.
 //! - `health` (feature `election`): a liveness probe for any HTTP server, and a page that says who leads.
 //! - `events` (feature `events`): Kubernetes Events about gains and losses.
+//! - `metrics` (feature `metrics`): what becomes of writes, lease calls and terms, for any exporter.
 //! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
 //!   drive.
 //!
@@ -45,6 +46,8 @@ pub mod health;
 pub mod leadership;
 #[cfg(feature = "election")]
 pub mod lease;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod policy;
 pub mod request;
 #[cfg(feature = "runtime")]
@@ -76,3 +79,8 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(all(doctest, feature = "election"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So does that of the guide to metrics.
+#[cfg(all(doctest, feature = "metrics"))]
+#[doc = include_str!("../docs/METRICS.md")]
+struct Metrics;

@@ -3,6 +3,7 @@
 use super::{
     attendants::Attendants,
     connections::Connections,
+    hooks::Hooks,
     leader::{Candidate, Leader},
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
@@ -61,8 +62,9 @@ pub struct Election<L = KubeLock> {
 /// Gathers what an election needs; see [`Election::builder`].
 #[derive(Debug)]
 pub struct ElectionBuilder {
-    namespace: String,
-    name: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) hooks: Hooks,
     identity: Option<Identity>,
     timing: LeaseTiming,
     policy: Policy,
@@ -94,6 +96,7 @@ impl Election {
         ElectionBuilder {
             namespace: namespace.into(),
             name: name.into(),
+            hooks: Hooks::default(),
             identity: None,
             timing: LeaseTiming::default(),
             policy: Policy::default(),
@@ -131,7 +134,7 @@ impl<L> Election<L> {
     /// The gate, as a layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        WriteGateLayer::new(self.leadership.clone()).with_policy(self.policy.clone())
+        self.candidate.layer(&self.leadership, self.policy.clone())
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
@@ -269,7 +272,7 @@ impl ElectionBuilder {
             alive: Alive::new(pulse.clone(), leadership.clone()),
             lock: lock(lease.clone())?,
             leadership,
-            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
+            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             attendants: self.attendants,

@@ -2,6 +2,7 @@
 
 use super::{
     ended::{ElectionEnded, Stopped},
+    hooks::Hooks,
     pulse::Pulse,
 };
 use crate::{
@@ -27,7 +28,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 /// All answers are of this instant, judged by the deadline: a process that was frozen past it does not lead when it wakes.
 #[derive(Clone, Debug)]
 pub struct Leader {
-    leadership: Leadership,
+    pub(crate) leadership: Leadership,
     candidate: Arc<Candidate>,
 }
 
@@ -38,6 +39,7 @@ pub(super) struct Candidate {
     pub(super) identity: Identity,
     pub(super) timing: LeaseTiming,
     pub(super) pulse: Arc<Pulse>,
+    pub(super) hooks: Hooks,
 }
 
 /// Why an election is not healthy; see [`Leader::check`].
@@ -135,7 +137,7 @@ impl Leader {
     /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
     pub fn layer(&self, policy: Policy) -> WriteGateLayer {
-        WriteGateLayer::new(self.leadership.clone()).with_policy(policy)
+        self.candidate.layer(&self.leadership, policy)
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
@@ -212,6 +214,19 @@ impl Leader {
             return Err(Unhealthy::NotRenewed { since, tolerated });
         }
         Ok(())
+    }
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    /// A gate of this election.
+    pub(super) fn layer(&self, leadership: &Leadership, policy: Policy) -> WriteGateLayer {
+        let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy);
+        match &self.hooks.writes {
+            Some(observer) => layer.with_observer(observer.clone()),
+            None => layer,
+        }
     }
 }
 

@@ -11,12 +11,15 @@ pub(crate) mod complaint;
 mod connections;
 mod elector;
 mod ended;
+mod hooks;
 mod leader;
 mod observer;
 mod pulse;
 mod running;
 mod wrapped;
 
+#[cfg(feature = "metrics")]
+pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
 pub use self::{
     builder::{BuildError, Election, ElectionBuilder},
     connections::Connections,

@@ -76,6 +76,7 @@ impl<L: Lock> Election<L> {
             self.candidate.identity.clone(),
             timing,
             self.candidate.pulse.clone(),
+            self.candidate.hooks.lease.clone(),
             received,
         );
         let elect = async move {

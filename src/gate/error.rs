@@ -27,6 +27,7 @@ pub struct ErrNotLeader {
 /// Not retryable by itself: whoever leads next must look at what is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrLeadershipLost {
+    verb: Verb,
     loss: Loss,
 }
 
@@ -109,8 +110,14 @@ impl Error for ErrNotLeader {}
 // === impl ErrLeadershipLost ===
 
 impl ErrLeadershipLost {
-    pub(super) const fn new(loss: Loss) -> Self {
-        Self { loss }
+    pub(super) const fn new(verb: Verb, loss: Loss) -> Self {
+        Self { verb, loss }
+    }
+
+    /// The verb of the write that was cut off.
+    #[must_use]
+    pub const fn verb(&self) -> Verb {
+        self.verb
     }
 
     /// What ended leadership.

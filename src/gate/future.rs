@@ -1,12 +1,13 @@
 //! The response of a request that went to the gate.
 
-use super::{ErrLeadershipLost, ErrNotLeader, GateError};
-use crate::leadership::Admission;
+use super::{ErrLeadershipLost, ErrNotLeader, GateError, WriteObserver};
+use crate::{leadership::Admission, request::Verb};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 use tokio::sync::futures::OwnedNotified;
@@ -29,7 +30,15 @@ pin_project! {
         // A read, or what the policy exempts.
         Passed { #[pin] inner: F },
         // Fields drop in this order: the write is counted until it is gone.
-        Admitted { #[pin] inner: F, #[pin] ended: OwnedNotified, admission: Admission },
+        Admitted {
+            #[pin]
+            inner: F,
+            #[pin]
+            ended: OwnedNotified,
+            admission: Admission,
+            verb: Verb,
+            observer: Option<Arc<dyn WriteObserver>>,
+        },
         Rejected { error: Option<ErrNotLeader> },
         Done,
     }
@@ -40,9 +49,14 @@ impl<F> ResponseFuture<F> {
         Self { state: State::Passed { inner } }
     }
 
-    pub(super) fn admitted(inner: F, admission: Admission) -> Self {
+    pub(super) fn admitted(
+        inner: F,
+        admission: Admission,
+        verb: Verb,
+        observer: Option<Arc<dyn WriteObserver>>,
+    ) -> Self {
         // A term that ended before this is seen by the first poll, one that ends later wakes it.
-        Self { state: State::Admitted { inner, ended: admission.ended(), admission } }
+        Self { state: State::Admitted { inner, ended: admission.ended(), admission, verb, observer } }
     }
 
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
@@ -61,11 +75,14 @@ where
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
             StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
-            StateProj::Admitted { mut inner, mut ended, admission } => loop {
+            StateProj::Admitted { mut inner, mut ended, admission, verb, observer } => loop {
                 // Before each poll, since each poll may send (rule S2).
                 if !admission.is_valid() {
-                    let error = ErrLeadershipLost::new(admission.loss());
-                    tracing::warn!(loss = error.loss().as_str(), "{error}");
+                    let error = ErrLeadershipLost::new(*verb, admission.loss());
+                    tracing::warn!(verb = %verb, loss = error.loss().as_str(), "{error}");
+                    if let Some(observer) = observer {
+                        observer.cut_off(&error);
+                    }
                     break Err(GateError::from(error).into());
                 }
                 if let Poll::Ready(response) = inner.as_mut().poll(cx) {

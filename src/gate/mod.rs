@@ -55,11 +55,13 @@
 mod error;
 mod future;
 mod layer;
+mod observer;
 mod service;
 
 pub use self::{
     error::{ErrLeadershipLost, ErrNotLeader, GateError},
     future::ResponseFuture,
     layer::WriteGateLayer,
+    observer::WriteObserver,
     service::WriteGate,
 };

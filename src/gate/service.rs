@@ -1,6 +1,6 @@
 //! The service.
 
-use super::{ErrNotLeader, ResponseFuture};
+use super::{ErrNotLeader, ResponseFuture, WriteObserver};
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
@@ -16,11 +16,17 @@ pub struct WriteGate<S> {
     inner: S,
     leadership: Leadership,
     policy: Arc<Policy>,
+    observer: Option<Arc<dyn WriteObserver>>,
 }
 
 impl<S> WriteGate<S> {
-    pub(super) fn new(inner: S, leadership: Leadership, policy: Arc<Policy>) -> Self {
-        Self { inner, leadership, policy }
+    pub(super) fn new(
+        inner: S,
+        leadership: Leadership,
+        policy: Arc<Policy>,
+        observer: Option<Arc<dyn WriteObserver>>,
+    ) -> Self {
+        Self { inner, leadership, policy, observer }
     }
 
     /// The service behind the gate.
@@ -55,17 +61,31 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
-        if asked.is_read() || self.policy.permits(&asked) {
+        if asked.is_read() {
+            return ResponseFuture::passed(self.inner.call(request));
+        }
+        if self.policy.permits(&asked) {
+            if let Some(observer) = &self.observer {
+                observer.exempted(&asked);
+            }
             return ResponseFuture::passed(self.inner.call(request));
         }
         if let Some(admission) = self.leadership.admit() {
-            return ResponseFuture::admitted(self.inner.call(request), admission);
+            if let Some(observer) = &self.observer {
+                observer.admitted(&asked);
+            }
+            let verb = asked.verb();
+            let inner = self.inner.call(request);
+            return ResponseFuture::admitted(inner, admission, verb, self.observer.clone());
         }
         // What `poll_ready` has reserved of the inner service stays reserved for the next call.
         let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
         let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, self.leadership.bystander());
         tracing::debug!(verb = %error.verb(), resource = %error.resource(), holder = error.holder(), "{error}");
+        if let Some(observer) = &self.observer {
+            observer.rejected(&error);
+        }
         ResponseFuture::rejected(error)
     }
 }

@@ -97,7 +97,7 @@ fn not_leader_keeps_the_verb_of_an_upgrade() {
 #[test]
 fn a_lost_write_says_that_its_outcome_is_unknown() {
     let (lost, error) = lost();
-    assert_eq!(lost.loss(), Loss::Taken);
+    assert_eq!((lost.verb(), lost.loss()), (Verb::Create, Loss::Taken));
     assert_eq!(
         error.to_string(),
         "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: whoever \

@@ -9,6 +9,7 @@ mod errors;
 mod layers;
 mod limits;
 mod model;
+mod observed;
 mod polls;
 mod readiness;
 mod support;

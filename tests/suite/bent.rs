@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::BuildError,
+    election::{BuildError, ElectionBuilder},
     lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
     testing::ApiServer,
 };
@@ -33,8 +33,12 @@ pub struct Bent {
 
 /// A candidate over such a lock.
 pub fn bent(server: &ApiServer, identity: &str, bend: Bend) -> Election<Bent> {
-    let service = server.service().user(identity);
-    let election = builder(identity).build_with(|lease| {
+    bent_from(server, identity, builder(identity), bend)
+}
+
+pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend: Bend) -> Election<Bent> {
+    let service = server.service().user(user);
+    let election = builder.build_with(|lease| {
         let connect = move || Ok(Client::new(service.clone(), "default"));
         Ok(Bent { inner: KubeLock::over(lease, connect).map_err(BuildError::Client)?, bend })
     });

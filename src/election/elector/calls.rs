@@ -2,7 +2,7 @@
 
 use super::{Doubt, Elector};
 use crate::{
-    election::observer::backoff,
+    election::{hooks::LeaseCall, observer::backoff},
     lease::{Lock, LockError, LockErrorKind},
 };
 use futures_util::StreamExt;
@@ -13,17 +13,22 @@ impl<L: Lock> Elector<L> {
     /// Makes one call within its own time, and sees to a fresh connection after one that took longer (rule S9).
     pub(super) async fn call<T>(
         &mut self,
+        what: LeaseCall,
         call: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
         let patience = self.timing.call_timeout();
         self.last_call = self.leadership.now();
         // What happens from here on may be newer than the answer.
         self.doubt = Doubt::None;
-        if let Ok(answer) = self.hearing(timeout(patience, call)).await {
-            return answer;
+        let outcome = self.hearing(timeout(patience, call)).await.unwrap_or_else(|_| {
+            self.lock.reconnect();
+            Err(LockError::timeout(patience))
+        });
+        if let Some(hook) = &self.hook {
+            let took = self.leadership.now().saturating_since(self.last_call);
+            hook.called(what, took, outcome.as_ref().map(drop).map_err(LockError::kind));
         }
-        self.lock.reconnect();
-        Err(LockError::timeout(patience))
+        outcome
     }
 
     pub(super) async fn observe_for(&mut self, time: Duration) {
@@ -44,14 +49,15 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What follows from a call that failed.
-    pub(super) fn failed(&mut self, call: &'static str, error: &LockError) {
+    pub(super) fn failed(&mut self, call: LeaseCall, error: &LockError) {
         let kind = error.kind();
         let pause = if kind == LockErrorKind::Conflict {
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
-            tracing::debug!(call, "somebody else was faster: {error}");
+            tracing::debug!(call = call.as_str(), "somebody else was faster: {error}");
             self.doubt = Doubt::IsOld;
             if self.failures == 0 { Duration::ZERO } else { self.pause() }
         } else {
+            let call = call.as_str();
             let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
             self.calls.raise(kind.as_str(), &format_args!("{call}: {error}{pause}{advice}"));
             self.note_trouble();
@@ -63,7 +69,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// The same for a write, which may have been carried out without an answer.
-    pub(super) fn failed_to_write(&mut self, call: &'static str, error: &LockError) {
+    pub(super) fn failed_to_write(&mut self, call: LeaseCall, error: &LockError) {
         let certain = [
             LockErrorKind::Conflict,
             LockErrorKind::Unauthorized,

@@ -12,6 +12,7 @@ use super::{
     candidacy::{Candidacy, Decision},
     complaint::Complaint,
     ended::Stopped,
+    hooks::LeaseObserver,
     observer::{Observer, observe},
     pulse::Pulse,
 };
@@ -66,6 +67,7 @@ pub(super) struct Elector<L: Lock> {
     leadership: Leadership,
     timing: LeaseTiming,
     pulse: Arc<Pulse>,
+    hook: Option<Arc<dyn LeaseObserver>>,
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
@@ -98,6 +100,7 @@ impl<L: Lock> Elector<L> {
         identity: Identity,
         timing: LeaseTiming,
         pulse: Arc<Pulse>,
+        hook: Option<Arc<dyn LeaseObserver>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
@@ -108,6 +111,7 @@ impl<L: Lock> Elector<L> {
             candidacy: Candidacy::new(identity, timing),
             timing,
             pulse,
+            hook,
             orders,
             grant: None,
             watching: false,
@@ -139,6 +143,7 @@ impl<L: Lock> Elector<L> {
                     return stopped;
                 }
             }
+            self.tell_vacancy();
             let (step, due) = self.plan();
             let leadership = self.leadership.clone();
             tokio::select! {
@@ -206,6 +211,14 @@ impl<L: Lock> Elector<L> {
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
     fn note_trouble(&self) {
         self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
+    }
+
+    fn tell_vacancy(&self) {
+        if let Some(hook) = &self.hook {
+            let now = self.leadership.now();
+            let decision = self.candidacy.decide(now, self.grant.is_some());
+            hook.vacant(matches!(decision, Decision::Create | Decision::Take), now);
+        }
     }
 
     fn lose(&mut self, loss: Loss) {

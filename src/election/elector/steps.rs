@@ -2,7 +2,7 @@
 
 use super::{Doubt, Elector};
 use crate::{
-    election::{candidacy::Decision, ended::Stopped},
+    election::{candidacy::Decision, ended::Stopped, hooks::LeaseCall},
     leadership::Loss,
     lease::{Lock, LockError, LockErrorKind},
 };
@@ -19,7 +19,7 @@ impl<L: Lock> Elector<L> {
     pub(super) async fn read(&mut self) -> bool {
         let before = self.candidacy.version().map(str::to_owned);
         let lock = self.lock.clone();
-        match self.call(async move { lock.get().await }).await {
+        match self.call(LeaseCall::Read, async move { lock.get().await }).await {
             Ok(record) => {
                 self.unanswered = false;
                 self.know_read(record, before.as_deref());
@@ -31,7 +31,7 @@ impl<L: Lock> Elector<L> {
                 true
             }
             Err(error) => {
-                self.failed("read", &error);
+                self.failed(LeaseCall::Read, &error);
                 false
             }
         }
@@ -70,7 +70,7 @@ impl<L: Lock> Elector<L> {
                 None => lock.create(&claim).await,
             }
         };
-        match self.call(write).await {
+        match self.call(LeaseCall::Acquire, write).await {
             Ok(record) => {
                 let term = record.term();
                 self.know(record);
@@ -80,7 +80,7 @@ impl<L: Lock> Elector<L> {
                         LockErrorKind::Refused,
                         "what was claimed is not what stands in the lease",
                     );
-                    return self.failed_to_write("acquire", &error);
+                    return self.failed_to_write(LeaseCall::Acquire, &error);
                 }
                 self.worked();
                 self.pulse.beat(sent);
@@ -92,7 +92,7 @@ impl<L: Lock> Elector<L> {
                     self.release().await;
                 }
             }
-            Err(error) => self.failed_to_write("acquire", &error),
+            Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
         }
     }
 
@@ -105,7 +105,7 @@ impl<L: Lock> Elector<L> {
         let claim = self.candidacy.renewal(wall_clock());
         let sent = self.leadership.now();
         let lock = self.lock.clone();
-        match self.call(async move { lock.update(&seen, &claim).await }).await {
+        match self.call(LeaseCall::Renew, async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
                 self.know(record);
                 self.worked();
@@ -117,7 +117,7 @@ impl<L: Lock> Elector<L> {
             }
             // Nothing there to renew: it was deleted (rule S8).
             Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
-            Err(error) => self.failed_to_write("renew", &error),
+            Err(error) => self.failed_to_write(LeaseCall::Renew, &error),
         }
     }
 
@@ -153,7 +153,7 @@ impl<L: Lock> Elector<L> {
             };
             let claim = self.candidacy.release(wall_clock());
             let lock = self.lock.clone();
-            match self.call(async move { lock.update(&seen, &claim).await }).await {
+            match self.call(LeaseCall::Release, async move { lock.update(&seen, &claim).await }).await {
                 Ok(record) => {
                     self.lose(Loss::Released);
                     self.know(record);
@@ -164,7 +164,7 @@ impl<L: Lock> Elector<L> {
                     self.know_gone();
                     return Stopped::Released;
                 }
-                Err(error) => self.failed_to_write("release", &error),
+                Err(error) => self.failed_to_write(LeaseCall::Release, &error),
             }
         }
         tracing::warn!("the lease was not released; it runs out by itself");

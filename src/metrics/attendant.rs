@@ -1,0 +1,110 @@
+//! The task that carries everything over to the recorder.
+
+use super::{
+    calls::Calls,
+    labels::Labels,
+    names::{
+        LEADERLESS_SECONDS, LOSSES_TOTAL, MASTER_STATUS, TIME_TO_DEADLINE_SECONDS, TRANSITIONS_TOTAL,
+        WRITES_UNDER_WAY, describe,
+    },
+    tally::Tally,
+};
+use crate::{
+    election::Leader,
+    leadership::{LeadershipState, Loss, Term},
+};
+use futures_util::StreamExt;
+use metrics::{Counter, Label};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How old a gauge may be.
+const PERIOD: Duration = Duration::from_secs(1);
+
+struct Attendant {
+    labels: Labels,
+    tally: Arc<Tally>,
+    calls: Arc<Calls>,
+    leader: Leader,
+    holder: Option<Arc<str>>,
+    term: Option<Term>,
+}
+
+pub(super) async fn attend(
+    labels: Labels,
+    tally: Arc<Tally>,
+    calls: Arc<Calls>,
+    leader: Leader,
+    stopped: CancellationToken,
+) {
+    let mut changes = leader.changes();
+    let mut attendant = Attendant { labels, tally, calls, leader, holder: None, term: None };
+    attendant.begin();
+    let mut period = interval(PERIOD);
+    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped.cancelled() => break,
+            Some(state) = changes.next() => attendant.follow(state),
+            _ = period.tick() => {}
+        }
+        attendant.publish();
+    }
+}
+
+impl Attendant {
+    /// Gives the recorder zeros to begin with.
+    fn begin(&self) {
+        describe();
+        Tally::begin(&self.labels);
+        self.calls.begin();
+        self.labels.counter(TRANSITIONS_TOTAL, []).increment(0);
+        for loss in [Loss::Released, Loss::Expired, Loss::Taken, Loss::Deleted, Loss::Abandoned] {
+            self.losses(loss).increment(0);
+        }
+    }
+
+    fn follow(&mut self, state: LeadershipState) {
+        if state.holder.is_some() && state.holder != self.holder {
+            if self.holder.is_some() {
+                self.labels.counter(TRANSITIONS_TOTAL, []).increment(1);
+            }
+            self.holder = state.holder;
+        }
+        if self.term.is_some()
+            && self.term != state.term
+            && let Some(loss) = state.lost
+        {
+            self.losses(loss).increment(1);
+        }
+        self.term = state.term;
+    }
+
+    fn publish(&self) {
+        let Self { labels, leader, .. } = self;
+        labels.gauge(MASTER_STATUS).set(u8::from(leader.is_leader()));
+        labels.gauge(TIME_TO_DEADLINE_SECONDS).set(leader.time_left().unwrap_or_default());
+        labels.gauge(LEADERLESS_SECONDS).set(self.calls.leaderless(leader.leadership.now()));
+        let writes = u32::try_from(leader.writes_under_way()).unwrap_or(u32::MAX);
+        labels.gauge(WRITES_UNDER_WAY).set(writes);
+        self.tally.publish(labels);
+    }
+
+    fn losses(&self, loss: Loss) -> Counter {
+        self.labels.counter(LOSSES_TOTAL, [Label::from_static_parts("loss", loss.as_str())])
+    }
+}
+
+/// However it ends: told to, or dropped with its election.
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        self.follow(self.leader.state());
+        self.calls.end();
+        self.publish();
+        // Whoever drops an election closes its gate, perhaps a moment later.
+        self.labels.gauge(MASTER_STATUS).set(0);
+        self.labels.gauge(TIME_TO_DEADLINE_SECONDS).set(0);
+    }
+}

@@ -1,0 +1,107 @@
+//! Lease calls, and the time in which nobody leads.
+
+use super::{
+    labels::Labels,
+    names::{LEADERLESS_GAP_SECONDS, LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
+};
+use crate::{
+    election::{LeaseCall, LeaseObserver},
+    leadership::Moment,
+    lease::LockErrorKind,
+};
+use metrics::Label;
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// What one elector does.
+#[derive(Debug)]
+pub(super) struct Calls {
+    labels: Labels,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    renewing: Renewing,
+    vacant_since: Option<Moment>,
+}
+
+/// How the next renewal is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Renewing {
+    /// On what is known.
+    #[default]
+    Fast,
+    /// The last one has failed.
+    Failed,
+    /// The last one has failed, and the lease has been read since.
+    Slow,
+}
+
+impl Calls {
+    pub(super) fn new(labels: Labels) -> Self {
+        Self { labels, state: Mutex::default() }
+    }
+
+    /// Gives the recorder zeros to begin with.
+    pub(super) fn begin(&self) {
+        self.labels.counter(SLOWPATH_TOTAL, []).increment(0);
+        for error in [LockErrorKind::Conflict, LockErrorKind::Timeout, LockErrorKind::Unreachable] {
+            self.failures(LeaseCall::Renew, error).increment(0);
+        }
+    }
+
+    /// For how long the lease has been nobody's.
+    pub(super) fn leaderless(&self, now: Moment) -> Duration {
+        self.state().vacant_since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+    }
+
+    /// The elector has ended: nobody looks any more.
+    pub(super) fn end(&self) {
+        self.state().vacant_since = None;
+    }
+
+    fn failures(&self, call: LeaseCall, error: LockErrorKind) -> metrics::Counter {
+        let labels = [
+            Label::from_static_parts("call", call.as_str()),
+            Label::from_static_parts("error", error.as_str()),
+        ];
+        self.labels.counter(LEASE_CALL_FAILURES_TOTAL, labels)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic leaves nothing half done in there.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaseObserver for Calls {
+    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>) {
+        let label = Label::from_static_parts("call", call.as_str());
+        self.labels.histogram(LEASE_CALL_DURATION_SECONDS, [label]).record(took);
+        if let Err(error) = outcome {
+            self.failures(call, error).increment(1);
+        }
+        let state = &mut *self.state();
+        if call == LeaseCall::Renew && state.renewing == Renewing::Slow {
+            self.labels.counter(SLOWPATH_TOTAL, []).increment(1);
+        }
+        state.renewing = match (call, outcome) {
+            (LeaseCall::Renew, Err(_)) => Renewing::Failed,
+            (LeaseCall::Read, Ok(())) if state.renewing == Renewing::Failed => Renewing::Slow,
+            (LeaseCall::Read, _) => state.renewing,
+            _ => Renewing::Fast,
+        };
+    }
+
+    fn vacant(&self, vacant: bool, now: Moment) {
+        let since = &mut self.state().vacant_since;
+        if vacant {
+            since.get_or_insert(now);
+        } else if let Some(since) = since.take() {
+            self.labels.histogram(LEADERLESS_GAP_SECONDS, []).record(now.saturating_since(since));
+        }
+    }
+}

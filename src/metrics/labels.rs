@@ -1,0 +1,38 @@
+//! The labels that every metric has.
+
+use metrics::{Counter, Gauge, Histogram, Label, SharedString, counter, gauge, histogram};
+use std::sync::Arc;
+
+/// Which lease a metric is about.
+#[derive(Clone, Debug)]
+pub(super) struct Labels {
+    name: SharedString,
+    namespace: SharedString,
+}
+
+impl Labels {
+    pub(super) fn new(namespace: &str, name: &str) -> Self {
+        let shared = |text: &str| SharedString::from(Arc::<str>::from(text));
+        Self { name: shared(name), namespace: shared(namespace) }
+    }
+
+    // The recorder is asked each time: it may have come since, or have dropped what was idle for long.
+
+    pub(super) fn counter<const N: usize>(&self, metric: &'static str, more: [Label; N]) -> Counter {
+        counter!(metric, self.with(more))
+    }
+
+    pub(super) fn gauge(&self, metric: &'static str) -> Gauge {
+        gauge!(metric, self.with([]))
+    }
+
+    pub(super) fn histogram<const N: usize>(&self, metric: &'static str, more: [Label; N]) -> Histogram {
+        histogram!(metric, self.with(more))
+    }
+
+    fn with<const N: usize>(&self, more: [Label; N]) -> Vec<Label> {
+        let lease =
+            [Label::new("name", self.name.clone()), Label::new("lease_namespace", self.namespace.clone())];
+        lease.into_iter().chain(more).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! What an observer hears of: each mutation's fate, and of reads nothing.
+
+use crate::support::{PATH, Probe, lead, stage};
+use http::Request;
+use kube_leader_gate::{
+    ErrLeadershipLost, ErrNotLeader, Policy, WriteGateLayer, gate::WriteObserver, leadership::Loss,
+    policy::Preset, request::RequestInfo,
+};
+use std::sync::{Arc, Mutex};
+use tokio_test::{assert_pending, assert_ready_err, task};
+use tower::{Layer, Service};
+
+#[derive(Debug, Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn note(&self, fate: &str, request: &RequestInfo<'_>) {
+        self.0.lock().unwrap().push(format!("{fate} {} {}", request.verb(), request.target()));
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl WriteObserver for Notes {
+    fn exempted(&self, request: &RequestInfo<'_>) {
+        self.note("exempted", request);
+    }
+
+    fn admitted(&self, request: &RequestInfo<'_>) {
+        self.note("admitted", request);
+    }
+
+    fn rejected(&self, error: &ErrNotLeader) {
+        self.note("rejected", &error.request());
+    }
+
+    fn cut_off(&self, error: &ErrLeadershipLost) {
+        self.0.lock().unwrap().push(format!("cut off {} {}", error.verb(), error.loss().as_str()));
+    }
+}
+
+#[test]
+fn an_observer_hears_what_becomes_of_each_write() {
+    let (leadership, _clock) = stage();
+    let notes = Arc::new(Notes::default());
+    let policy = Policy::strict().allow(Preset::Events);
+    let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy).with_observer(notes.clone());
+    let mut service = layer.layer(Probe::default());
+    let request = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap();
+    let event = "/apis/events.k8s.io/v1/namespaces/a/events";
+
+    assert_pending!(task::spawn(service.call(request("GET", PATH))).poll());
+    assert_pending!(task::spawn(service.call(request("POST", event))).poll());
+    assert_ready_err!(task::spawn(service.call(request("DELETE", PATH))).poll());
+    assert_eq!(
+        notes.take(),
+        ["exempted create events.events.k8s.io", "rejected deletecollection configmaps"]
+    );
+
+    let _grant = lead(&leadership);
+    let mut writing = task::spawn(service.call(request("POST", PATH)));
+    assert_eq!(notes.take(), ["admitted create configmaps"], "before the first poll");
+    assert_pending!(writing.poll());
+    assert_eq!(notes.take(), [""; 0]);
+    leadership.revoke(Loss::Taken);
+    assert_ready_err!(writing.poll());
+    assert_eq!(notes.take(), ["cut off create taken"]);
+
+    // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
+    let _grant = lead(&leadership);
+    drop(service.clone().call(request("PATCH", PATH)));
+    leadership.revoke(Loss::Expired);
+    assert_eq!(notes.take(), ["admitted patch configmaps"]);
+}
