@@ -6,16 +6,18 @@ use crate::{
         LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, steal, until, within, write,
     },
 };
+use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
     election::{BuildError, Running},
     lease::KubeLock,
+    runtime::gated as gated_reconciler,
     testing::{ApiServer, Fault},
 };
 use serde_json::{Value, json};
 use std::{
-    future::Future,
+    future::{Future, pending},
     io,
     sync::{
         Arc,
@@ -34,6 +36,8 @@ pub fn play_all() {
     play(true, stops_that_fail());
     play(true, no_fresh_client());
     play(true, events());
+    play(true, reconcilers());
+    play(true, work());
     play(false, connections());
 }
 
@@ -155,6 +159,41 @@ async fn rob(server: &ApiServer, running: &Running) {
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
     leads(running).await;
     pass(SOON).await;
+}
+
+async fn reconcilers() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let mut reconcile = gated_reconciler(|_: Arc<()>, client: Arc<Client>| async move {
+        write(&client).await.map(|()| Action::await_change())
+    });
+    let client = Arc::new(client);
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let cut_off = tokio::spawn(reconcile(Arc::new(()), client.clone()));
+    until(SOON, "a write is under way", || hang.hits() > 0).await;
+    steal(&server);
+    assert_eq!(cut_off.await.unwrap().unwrap(), Action::await_change());
+    reconcile(Arc::new(()), client).await.unwrap();
+    drop(a);
+}
+
+async fn work() {
+    let server = ApiServer::new();
+    let terms = Arc::new(AtomicU32::new(0));
+    let count = terms.clone();
+    let work = move |_, _| {
+        let term = count.fetch_add(1, Ordering::SeqCst);
+        async move {
+            assert!(term > 0, "a bug");
+            // Deaf to its token.
+            pending::<()>().await;
+        }
+    };
+    let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
+    until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
+    steal(&server);
+    pass(MINUTE).await;
+    running.abort();
 }
 
 /// Over a socket, since only such a client has connections.

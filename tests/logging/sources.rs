@@ -19,9 +19,11 @@ fn search(folder: &Path, places: &mut Vec<String>) {
         }
         let text = fs::read_to_string(&path).expect("a source");
         let logs = |line: &str| {
-            ["trace", "debug", "info", "warn", "error", "event"]
-                .iter()
-                .any(|it| line.contains(&format!("tracing::{it}!(")))
+            let line = line.trim_start();
+            !line.starts_with("//")
+                && ["trace", "debug", "info", "warn", "error", "event"]
+                    .iter()
+                    .any(|it| line.contains(&format!("tracing::{it}!(")))
         };
         for (number, _) in text.lines().enumerate().filter(|(_, line)| logs(line)) {
             places.push(format!("{}:{}", path.display(), number + 1));
