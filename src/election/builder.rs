@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     connections::Connections,
     leader::{Candidate, Leader},
+    priority::Priority,
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
 };
@@ -50,6 +51,7 @@ pub struct Election<L = KubeLock> {
     pub(super) drain_timeout: Duration,
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
+    pub(super) priority: Option<Priority>,
     policy: Policy,
 }
 
@@ -60,6 +62,7 @@ pub struct ElectionBuilder {
     name: String,
     identity: Option<Identity>,
     timing: LeaseTiming,
+    priority: Option<Priority>,
     policy: Policy,
     drain_timeout: Duration,
     clock: Arc<dyn Clock>,
@@ -90,6 +93,7 @@ impl Election {
             name: name.into(),
             identity: None,
             timing: LeaseTiming::default(),
+            priority: None,
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             clock: Arc::new(BootClock::new()),
@@ -161,6 +165,12 @@ impl ElectionBuilder {
     #[must_use]
     pub fn timing(self, timing: LeaseTiming) -> Self {
         Self { timing, ..self }
+    }
+
+    /// Lets this candidate take the lease from a live holder that it precedes; it never does if none is given.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority: Some(priority), ..self }
     }
 
     /// What a follower may send nevertheless; nothing if no policy is given.
@@ -248,6 +258,7 @@ impl ElectionBuilder {
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse }),
             drain_timeout: self.drain_timeout,
             attendants: self.attendants,
+            priority: self.priority,
             policy: self.policy,
         })
     }

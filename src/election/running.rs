@@ -3,6 +3,7 @@
 use super::{
     Election, Leader,
     attendants::Attending,
+    candidacy::Candidacy,
     elector::{Elector, Orders},
 };
 use crate::{
@@ -36,7 +37,8 @@ pub struct Running {
 pub enum Stopped {
     /// The lease is free, or belongs to somebody else.
     Released,
-    /// Writes had not finished in time, or the API server could not be told: the lease runs out by itself.
+    /// Writes had not finished in time, the API server could not be told, or somebody from whom this candidate had just
+    /// taken the lease by its [priority](super::Priority) may still be writing: the lease runs out by itself.
     LeftToExpire,
 }
 
@@ -73,7 +75,7 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(
             self.lock,
             self.leadership.clone(),
-            self.candidate.identity.clone(),
+            Candidacy::new(self.candidate.identity.clone(), timing, self.priority),
             timing,
             self.candidate.pulse.clone(),
             received,

@@ -5,6 +5,7 @@
 //! lock and lowers the flag before the lease is given up (rule S3).
 
 mod error;
+mod handover;
 mod identity;
 mod kube_lock;
 mod lines;
@@ -14,7 +15,6 @@ mod record;
 mod release;
 mod timing;
 
-pub(crate) use self::timing::JITTER;
 pub use self::{
     error::{LockError, LockErrorKind},
     identity::{Identity, InvalidIdentity},
@@ -24,4 +24,8 @@ pub use self::{
     record::{Claim, LeaseRecord, NotALease},
     release::ReleaseLock,
     timing::{InvalidTiming, LeaseTiming},
+};
+pub(crate) use self::{
+    handover::{HANDOVER, HOLDER_KEY, Handover},
+    timing::JITTER,
 };

@@ -3,6 +3,7 @@
 use super::{Doubt, Elector};
 use crate::{
     election::candidacy::Decision,
+    leadership::{Moment, Term},
     lease::{Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
@@ -50,15 +51,20 @@ impl<L: Lock> Elector<L> {
         }
         match self.candidacy.decide(self.leadership.now(), false) {
             Decision::Create | Decision::Take => {}
+            Decision::Preempt => self.announce_preemption(),
             // The watch had not told of what the read has shown.
-            Decision::Read | Decision::Renew | Decision::WaitUntil(_) => {
+            Decision::Read
+            | Decision::Renew
+            | Decision::Hold(_)
+            | Decision::Open
+            | Decision::WaitUntil(_) => {
                 return self.restart_a_silent_watch();
             }
         }
         let seen = self.candidacy.record().cloned();
-        let claim = self.candidacy.acquisition(wall_clock());
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
+        let claim = self.candidacy.acquisition(sent, wall_clock());
         let lock = self.lock.clone();
         let write = async move {
             match &seen {
@@ -80,27 +86,47 @@ impl<L: Lock> Elector<L> {
                 }
                 self.worked();
                 self.pulse.beat(sent);
-                let deadline = sent.saturating_add(self.timing.renew_deadline());
-                // Too late means that the answer came after the deadline, or that this election is stopping.
-                self.grant = self.leadership.grant(term, deadline).ok();
+                match self.candidacy.decide(self.leadership.now(), false) {
+                    Decision::Hold(until) => self.wait_for_the_overtaken(until),
+                    _ => self.lead(term, sent),
+                }
             }
             Err(error) => self.failed_to_write("acquire", &error),
         }
     }
 
-    /// Renews the lease and moves the deadline on.
+    /// Opens the gate, by a write that was sent at `sent`.
+    fn lead(&mut self, term: Term, sent: Moment) {
+        self.candidacy.opened();
+        let deadline = sent.saturating_add(self.timing.renew_deadline());
+        // Too late means that the answer came after the deadline, or that this election is stopping.
+        self.grant = self.leadership.grant(term, deadline).ok();
+    }
+
+    /// Renews the lease and moves the deadline on, or opens the gate if nobody is waited for any more.
     pub(super) async fn renew(&mut self) {
         self.restart_a_silent_watch();
         let Some(seen) = self.candidacy.record().cloned() else {
             return;
         };
-        let claim = self.candidacy.renewal(wall_clock());
         let sent = self.leadership.now();
+        let decision = self.candidacy.decide(sent, self.grant.is_some());
+        let claim = self.candidacy.renewal(sent, wall_clock());
         let lock = self.lock.clone();
         match self.call(async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
+                let term = record.term();
                 self.know(record);
                 self.worked();
+                if matches!(decision, Decision::Hold(_) | Decision::Open) {
+                    if self.candidacy.is_current() {
+                        self.pulse.beat(sent);
+                    }
+                    if self.candidacy.is_current() && decision == Decision::Open {
+                        self.lead(term, sent);
+                    }
+                    return;
+                }
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
                 if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
@@ -115,6 +141,7 @@ impl<L: Lock> Elector<L> {
 
     /// Gives the lease up if it is this candidate's (rule S5). True unless it may still stand in the lease.
     pub(super) async fn release(&mut self) -> bool {
+        self.acknowledge_before_the_end().await;
         // Nothing to give up, whatever the API server has to say.
         if !self.candidacy.is_mine() && !self.unanswered {
             return true;
@@ -130,6 +157,12 @@ impl<L: Lock> Elector<L> {
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
                 return true;
             };
+            if let Decision::Hold(_) = self.candidacy.decide(self.leadership.now(), false) {
+                tracing::warn!(
+                    "the lease was not released: its former holder may still be writing; it runs out by itself"
+                );
+                return false;
+            }
             let claim = self.candidacy.release(wall_clock());
             let lock = self.lock.clone();
             match self.call(async move { lock.update(&seen, &claim).await }).await {
