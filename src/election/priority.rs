@@ -33,8 +33,8 @@ const LONGEST: usize = 253;
 /// that has itself not got past the wait above. A lease that nobody holds, or that has run out, is taken by whoever comes
 /// first: a candidate of lower precedence leads until one of higher precedence comes.
 ///
-/// An elector that knows no keys, a candidate of this crate without a priority included, leaves the key of the holder
-/// before it in the lease when it takes over one that ran out.
+/// Plain client-go knows no keys: when it takes over a lease that ran out, the key of the holder before it stays there, and
+/// counts as its own.
 ///
 /// # Consistency
 /// All comparisons on one lease should agree. If two candidates both think that they precede, each waits longer from time to

@@ -13,6 +13,7 @@ mod election;
 mod http;
 mod loss;
 mod pinniped;
+mod preempted;
 mod priority;
 mod silence;
 mod stopping;

@@ -4,7 +4,7 @@ use super::{Candidacy, Decision, Known};
 use crate::{
     election::precedence::Overtaken,
     leadership::Moment,
-    lease::{Claim, Identity, LeaseRecord},
+    lease::{Claim, HOLDER_KEY, Identity, LeaseRecord},
 };
 
 /// Claims without an answer that are remembered: more than fit into a lease.
@@ -35,7 +35,12 @@ impl Candidacy {
             self.claimed.remove(usize::from(standing));
         }
         self.claimed.push_back(Claimed { transitions, acquire_time: wall_clock.clone() });
-        self.claim(now, transitions, wall_clock.clone(), wall_clock)
+        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
+        if self.record().is_some_and(|record| record.holder().is_some()) {
+            // The key in the lease is that of the holder before, and goes with it, as with Istio's.
+            claim.annotations.entry(HOLDER_KEY).or_insert(None);
+        }
+        claim
     }
 
     /// Who may still be writing if the lease is taken at `now`.
