@@ -1,7 +1,7 @@
 //! What becomes of a holder that was preempted, and for how long its successor waits.
 
 use crate::{
-    priority::{KEY, annotations, hammer, leading_as, ranked, with, writers},
+    priority::{KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
     support::{
         LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, lease_writes, pass, spec, until,
         within, write,
@@ -133,19 +133,19 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
     for how in ["dies", "stops", "restarts", "is deleted"] {
         let server = ApiServer::new();
         let timing =
-            LeaseTiming::new(Duration::from_secs(60), Duration::from_secs(50), Duration::from_secs(2));
+            LeaseTiming::new(Duration::from_secs(25), Duration::from_secs(22), Duration::from_secs(2));
         let low = build(&server, "a", builder("a").timing(timing.unwrap())).unwrap();
         let mut writing = JoinSet::new();
-        hammer(&mut writing, gated(&server, &low, "a"));
+        write_every(&mut writing, gated(&server, &low, "a"), 20);
         let low = low.start();
         within(SOON, "it leads", low.leader().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
         server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
         let third = ranked(&server, "c", "middle");
-        hammer(&mut writing, gated(&server, &third, "c"));
+        write_every(&mut writing, gated(&server, &third, "c"), 20);
         let third = third.start();
         let high = ranked(&server, "b", "high");
-        hammer(&mut writing, gated(&server, &high, "b"));
+        write_every(&mut writing, gated(&server, &high, "b"), 20);
         let high = high.start();
         until(SOON, "the lease is taken", || {
             let holder = spec(&server)["holderIdentity"].clone();
@@ -167,7 +167,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
             "restarts" => {
                 drop(first);
                 let again = ranked(&server, &holder, "high");
-                hammer(&mut writing, gated(&server, &again, &holder));
+                write_every(&mut writing, gated(&server, &again, &holder), 20);
                 Some(again.start())
             }
             _ => {
@@ -175,11 +175,11 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
                 None
             }
         };
-        until(Duration::from_secs(51), "a's deadline", || !low.leader().can_write()).await;
+        until(Duration::from_secs(23), "a's deadline", || !low.leader().can_write()).await;
         let leads =
             || again.as_ref().is_some_and(|it| it.leader().can_write()) || second.leader().can_write();
-        until(Duration::from_secs(130), how, leads).await;
-        pass(SOON).await;
+        until(Duration::from_secs(60), how, leads).await;
+        pass(SOON * 5).await;
         let writers = writers(&server);
         assert!(writers.len() >= 2 && writers[0] == "a", "{how}: {writers:?}");
     }
@@ -260,14 +260,8 @@ async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
     let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
     let b = with(&server, "b", Priority::new("b", |_| true).unwrap());
     let mut writing = JoinSet::new();
-    for (client, pause) in [(gated(&server, &a, "a"), 997), (gated(&server, &b, "b"), 1009)] {
-        writing.spawn(async move {
-            loop {
-                let _ = write(&client).await;
-                pass(Duration::from_millis(pause)).await;
-            }
-        });
-    }
+    write_every(&mut writing, gated(&server, &a, "a"), 997);
+    write_every(&mut writing, gated(&server, &b, "b"), 1009);
     let (a, b) = (a.start(), b.start());
     pass(Duration::from_secs(600)).await;
     let early = spec(&server)["leaseTransitions"].as_u64().unwrap();

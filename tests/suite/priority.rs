@@ -55,11 +55,14 @@ pub fn annotations(server: &ApiServer) -> Value {
 
 /// Tries to write each millisecond.
 pub fn hammer(tasks: &mut JoinSet<()>, client: Client) {
+    write_every(tasks, client, 1);
+}
+
+pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
     tasks.spawn(async move {
         loop {
-            // Less often while it leads: a log is long enough.
-            let pause = if write(&client).await.is_ok() { 5 } else { 1 };
-            pass(Duration::from_millis(pause)).await;
+            let _ = write(&client).await;
+            pass(Duration::from_millis(millis)).await;
         }
     });
 }
@@ -75,11 +78,8 @@ pub fn writers(server: &ApiServer) -> Vec<String> {
         if writers.last() == Some(&write.user) {
             continue;
         }
-        let overlaps = |before: &&_| {
-            let before: &kube_leader_gate::testing::WriteRecord = before;
-            before.user != write.user && before.completed > Some(write.received)
-        };
-        assert!(log[..place].iter().find(overlaps).is_none(), "two write at once: {write:?}");
+        let over = log[..place].iter().all(|it| it.user == write.user || it.completed < Some(write.received));
+        assert!(over, "two write at once: {write:?}");
         writers.push(write.user.clone());
     }
     writers
@@ -199,7 +199,7 @@ async fn a_rollout_hands_over_once_and_a_rollback_once_more() {
     let mut writing = JoinSet::new();
     let mut start = |name: String, number: u64| {
         let election = with(&server, &name, generation(number).unwrap());
-        hammer(&mut writing, gated(&server, &election, &name));
+        write_every(&mut writing, gated(&server, &election, &name), 5);
         election.start()
     };
     let mut running: Vec<_> = (0..3).map(|replica| start(format!("one-{replica}"), 1)).collect();
