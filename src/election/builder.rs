@@ -5,6 +5,7 @@ use super::{
     connections::Connections,
     hooks::Hooks,
     leader::{Candidate, Leader},
+    priority::Priority,
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
 };
@@ -56,6 +57,7 @@ pub struct Election<L = KubeLock> {
     pub(crate) grace: Duration,
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
+    pub(super) priority: Option<Priority>,
     policy: Policy,
 }
 
@@ -67,6 +69,7 @@ pub struct ElectionBuilder {
     pub(crate) hooks: Hooks,
     identity: Option<Identity>,
     timing: LeaseTiming,
+    priority: Option<Priority>,
     policy: Policy,
     drain_timeout: Duration,
     grace: Duration,
@@ -99,6 +102,7 @@ impl Election {
             hooks: Hooks::default(),
             identity: None,
             timing: LeaseTiming::default(),
+            priority: None,
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             grace: DEFAULT_GRACE,
@@ -175,6 +179,12 @@ impl ElectionBuilder {
     #[must_use]
     pub fn timing(self, timing: LeaseTiming) -> Self {
         Self { timing, ..self }
+    }
+
+    /// Lets this candidate take the lease from a live holder that it precedes; it never does if none is given.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority: Some(priority), ..self }
     }
 
     /// What a follower may send nevertheless; nothing if no policy is given.
@@ -276,6 +286,7 @@ impl ElectionBuilder {
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             attendants: self.attendants,
+            priority: self.priority,
             policy: self.policy,
         })
     }

@@ -8,7 +8,8 @@ use std::{error::Error, fmt};
 pub enum Stopped {
     /// The lease is free, or belongs to somebody else.
     Released,
-    /// Writes had not finished in time, or the API server could not be told: the lease runs out by itself.
+    /// Writes had not finished in time, the API server could not be told, or somebody from whom this candidate had just
+    /// taken the lease by its [priority](super::Priority) may still be writing: the lease runs out by itself.
     LeftToExpire,
 }
 

@@ -1,7 +1,7 @@
 //! The election: a side task that contends for the lease, for as long as it is not told to stop.
 //!
 //! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
-//! `candidacy` decides, purely, from what was seen and when; `observer` follows the lease by watch; `elector` is the loop
+//! `candidacy` decides, purely, from what was seen and when, and `precedence` whether a live holder is preempted; `observer` follows the lease by watch; `elector` is the loop
 //! between them, the lock and the leadership word.
 
 mod attendants;
@@ -14,6 +14,8 @@ mod ended;
 mod hooks;
 mod leader;
 mod observer;
+mod precedence;
+mod priority;
 mod pulse;
 mod running;
 mod wrapped;
@@ -25,6 +27,7 @@ pub use self::{
     connections::Connections,
     ended::{ElectionEnded, Stopped},
     leader::{Leader, Unhealthy},
+    priority::{InvalidPriority, Priority},
     running::Running,
 };
 

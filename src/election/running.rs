@@ -3,6 +3,7 @@
 use super::{
     Election, Leader,
     attendants::Attending,
+    candidacy::Candidacy,
     elector::{Elector, Orders},
     ended::{ElectionEnded, Stopped},
     pulse::Pulse,
@@ -73,7 +74,7 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(
             self.lock,
             self.leadership.clone(),
-            self.candidate.identity.clone(),
+            Candidacy::new(self.candidate.identity.clone(), timing, self.priority),
             timing,
             self.candidate.pulse.clone(),
             self.candidate.hooks.lease.clone(),

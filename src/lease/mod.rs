@@ -6,6 +6,7 @@
 
 pub(crate) mod call;
 mod error;
+mod handover;
 mod identity;
 mod kube_lock;
 mod lines;
@@ -15,7 +16,6 @@ mod record;
 mod release;
 mod timing;
 
-pub(crate) use self::timing::JITTER;
 pub use self::{
     error::{LockError, LockErrorKind},
     identity::{Identity, InvalidIdentity},
@@ -25,4 +25,8 @@ pub use self::{
     record::{Claim, LeaseRecord, NotALease},
     release::ReleaseLock,
     timing::{InvalidTiming, LeaseTiming},
+};
+pub(crate) use self::{
+    handover::{HANDOVER, HOLDER_KEY, Handover},
+    timing::JITTER,
 };

@@ -17,6 +17,8 @@ mod http;
 mod leading;
 mod loss;
 mod pinniped;
+mod preempted;
+mod priority;
 mod silence;
 mod stopping;
 mod support;

@@ -2,12 +2,14 @@
 //! whatever way, closes the gate (rule S10).
 //!
 //! This file decides what is next; `calls` makes one lease call, `steps` the three things that a candidate does,
-//! `knowledge` what follows from news of the lease.
+//! `yielding` what it does when it was preempted, `knowledge` what follows from news of the lease.
 
 mod calls;
 mod knowledge;
 mod steps;
+mod yielding;
 
+use self::yielding::drained;
 use super::{
     candidacy::{Candidacy, Decision},
     complaint::Complaint,
@@ -17,8 +19,8 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Grant, Leadership, Loss, Moment},
-    lease::{Identity, JITTER, LeaseTiming, Lock, ReleaseLock},
+    leadership::{Grant, Leadership, Loss, Moment, Term},
+    lease::{JITTER, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -45,6 +47,8 @@ enum Step {
     Verify,
     Acquire,
     Renew,
+    /// Say in the lease that the writes of a preempted term have ended.
+    Acknowledge,
     /// Nothing; decide again.
     Decide,
 }
@@ -71,6 +75,8 @@ pub(super) struct Elector<L: Lock> {
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
+    /// The term that was preempted, its writes finished: its successor is to be told.
+    yielded: Option<Term>,
     observer: Observer,
     /// Whether the watch stands.
     watching: bool,
@@ -91,13 +97,14 @@ pub(super) struct Elector<L: Lock> {
     calls: Complaint,
     watch: Complaint,
     oddity: Complaint,
+    peace: Complaint,
 }
 
 impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
         leadership: Leadership,
-        identity: Identity,
+        candidacy: Candidacy,
         timing: LeaseTiming,
         pulse: Arc<Pulse>,
         hook: Option<Arc<dyn LeaseObserver>>,
@@ -108,12 +115,13 @@ impl<L: Lock> Elector<L> {
         Self {
             observer: observe(lock.clone(), timing),
             lock,
-            candidacy: Candidacy::new(identity, timing),
+            candidacy,
             timing,
             pulse,
             hook,
             orders,
             grant: None,
+            yielded: None,
             watching: false,
             heard: None,
             last_heard: now,
@@ -125,6 +133,7 @@ impl<L: Lock> Elector<L> {
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             oddity: Complaint::new("the lease makes no sense"),
+            peace: Complaint::new("candidates preempt each other in turn; let their priorities agree"),
             leadership,
         }
     }
@@ -149,12 +158,14 @@ impl<L: Lock> Elector<L> {
             tokio::select! {
                 biased;
                 changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                () = drained(&leadership), if self.is_yielding() => self.finish_yielding(),
                 () = leadership.sleep_until(due) => match step {
                     Step::Decide => {}
                     Step::Read => { self.read().await; }
                     Step::Verify => self.verify().await,
                     Step::Acquire => self.acquire().await,
                     Step::Renew => self.renew().await,
+                    Step::Acknowledge => self.acknowledge().await,
                 },
                 Some(observed) = self.observer.next() => self.on_observed(observed),
             }
@@ -165,6 +176,9 @@ impl<L: Lock> Elector<L> {
     fn plan(&self) -> (Step, Moment) {
         let now = self.leadership.now();
         let leading = self.grant.is_some();
+        if self.owes_an_acknowledgement() && self.doubt != Doubt::IsOld {
+            return (Step::Acknowledge, self.not_before);
+        }
         if !leading && !self.contends() {
             return (Step::Decide, now.saturating_add(self.timing.retry_period()));
         }
@@ -179,8 +193,13 @@ impl<L: Lock> Elector<L> {
                 if now >= due || self.doubt == Doubt::None { (Step::Renew, due) } else { read }
             }
             Decision::Read => read,
+            Decision::Open => (Step::Renew, self.not_before),
+            Decision::Hold(until) => {
+                let due = self.pulse.renewed().saturating_add(self.timing.retry_period());
+                if until < due { (Step::Decide, until) } else { (Step::Renew, due.max(self.not_before)) }
+            }
             _ if self.doubt != Doubt::None => read,
-            Decision::Create | Decision::Take => (Step::Acquire, self.not_before),
+            Decision::Create | Decision::Take | Decision::Preempt => (Step::Acquire, self.not_before),
             Decision::WaitUntil(until) if self.watching => {
                 // A holder renews each retry period: a watch that tells nothing for longer may hang.
                 let news = self.last_heard.max(self.last_call);

@@ -3,7 +3,7 @@
 use super::{Doubt, Elector};
 use crate::{
     election::{candidacy::Decision, ended::Stopped, hooks::LeaseCall},
-    leadership::Loss,
+    leadership::{Loss, Moment, Term},
     lease::{Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
@@ -54,15 +54,20 @@ impl<L: Lock> Elector<L> {
             // Told otherwise meanwhile.
             _ if !self.contends() => return,
             Decision::Create | Decision::Take => {}
+            Decision::Preempt => self.announce_preemption(),
             // The watch had not told of what the read has shown.
-            Decision::Read | Decision::Renew | Decision::WaitUntil(_) => {
+            Decision::Read
+            | Decision::Renew
+            | Decision::Hold(_)
+            | Decision::Open
+            | Decision::WaitUntil(_) => {
                 return self.restart_a_silent_watch();
             }
         }
         let seen = self.candidacy.record().cloned();
-        let claim = self.candidacy.acquisition(wall_clock());
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
+        let claim = self.candidacy.acquisition(sent, wall_clock());
         let lock = self.lock.clone();
         let write = async move {
             match &seen {
@@ -84,31 +89,51 @@ impl<L: Lock> Elector<L> {
                 }
                 self.worked();
                 self.pulse.beat(sent);
-                let deadline = sent.saturating_add(self.timing.renew_deadline());
-                // Too late means that the answer came after the deadline, or that this election stops or stands down.
-                self.grant = self.leadership.grant(term, deadline).ok();
-                if self.grant.is_none() && !self.contends() {
-                    // Acquired for nobody.
-                    self.release().await;
+                match self.candidacy.decide(self.leadership.now(), false) {
+                    Decision::Hold(until) => self.wait_for_the_overtaken(until),
+                    _ => self.lead(term, sent).await,
                 }
             }
             Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
         }
     }
 
-    /// Renews the lease and moves the deadline on.
+    /// Opens the gate, by a write that was sent at `sent`.
+    async fn lead(&mut self, term: Term, sent: Moment) {
+        self.candidacy.opened();
+        let deadline = sent.saturating_add(self.timing.renew_deadline());
+        // Too late means that the answer came after the deadline, or that this election stops or stands down.
+        self.grant = self.leadership.grant(term, deadline).ok();
+        if self.grant.is_none() && !self.contends() {
+            // Acquired for nobody.
+            self.release().await;
+        }
+    }
+
+    /// Renews the lease and moves the deadline on, or opens the gate if nobody is waited for any more.
     pub(super) async fn renew(&mut self) {
         self.restart_a_silent_watch();
         let Some(seen) = self.candidacy.record().cloned() else {
             return;
         };
-        let claim = self.candidacy.renewal(wall_clock());
         let sent = self.leadership.now();
+        let decision = self.candidacy.decide(sent, self.grant.is_some());
+        let claim = self.candidacy.renewal(sent, wall_clock());
         let lock = self.lock.clone();
         match self.call(LeaseCall::Renew, async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
+                let term = record.term();
                 self.know(record);
                 self.worked();
+                if matches!(decision, Decision::Hold(_) | Decision::Open) {
+                    if self.candidacy.is_current() {
+                        self.pulse.beat(sent);
+                    }
+                    if self.candidacy.is_current() && decision == Decision::Open {
+                        self.lead(term, sent).await;
+                    }
+                    return;
+                }
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
                 if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
@@ -136,6 +161,7 @@ impl<L: Lock> Elector<L> {
 
     /// Gives the lease up if it is this candidate's (rule S5).
     pub(super) async fn release(&mut self) -> Stopped {
+        self.acknowledge_before_the_end().await;
         // Nothing to give up, whatever the API server has to say.
         if !self.candidacy.is_mine() && !self.unanswered {
             return Stopped::Released;
@@ -151,6 +177,12 @@ impl<L: Lock> Elector<L> {
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
                 return Stopped::Released;
             };
+            if let Decision::Hold(_) = self.candidacy.decide(self.leadership.now(), false) {
+                tracing::warn!(
+                    "the lease was not released: its former holder may still be writing; it runs out by itself"
+                );
+                return Stopped::LeftToExpire;
+            }
             let claim = self.candidacy.release(wall_clock());
             let lock = self.lock.clone();
             match self.call(LeaseCall::Release, async move { lock.update(&seen, &claim).await }).await {
