@@ -1,5 +1,9 @@
 //! The guides' code compiles, and runs where it can.
 
+#[cfg(feature = "runtime")]
+#[doc = include_str!("../docs/GETTING_STARTED.md")]
+struct GettingStarted;
+
 #[doc = include_str!("../docs/GUARANTEES.md")]
 struct Guarantees;
 
