@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server.
-.PHONY: test assets check fmt clippy features docs package deny bench demo chaos
+.PHONY: test assets check fmt clippy features docs package deny bench demo cluster chaos
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 8
@@ -44,6 +44,10 @@ bench:
 
 demo:
 	cargo run --release --example demo
+
+# A real API server to try things on, until Ctrl-C.
+cluster:
+	tests/apiserver/assets.sh cargo run --quiet --example cluster
 
 # Candidates under faults on a real API server, which must be there. Each of these may be left out:
 # make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"

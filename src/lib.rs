@@ -4,6 +4,9 @@
 //! - [`request`] and [`policy`]: what a request asks, and which mutations a follower may send nevertheless.
 //! - [`leadership`]: the one word that says who leads and until when, usable with any elector.
 //! - `lease` and `election` (feature `election`, on by default): the Lease, and the side task that contends for it.
+//! - `runtime` (feature `runtime`): what a kube-runtime controller wants, gated or leading only.
+//! - `health` (feature `election`): a liveness probe for any HTTP server, and a page that says who leads.
+//! - `events` (feature `events`): Kubernetes Events about gains and losses.
 //! - `metrics` (feature `metrics`): what becomes of writes, lease calls and terms, for any exporter.
 //! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
 //!   drive.
@@ -35,7 +38,11 @@
 
 #[cfg(feature = "election")]
 pub mod election;
+#[cfg(feature = "events")]
+pub mod events;
 pub mod gate;
+#[cfg(feature = "election")]
+pub mod health;
 pub mod leadership;
 #[cfg(feature = "election")]
 pub mod lease;
@@ -43,10 +50,15 @@ pub mod lease;
 pub mod metrics;
 pub mod policy;
 pub mod request;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 #[cfg(feature = "test-util")]
 pub mod testing;
 #[cfg(feature = "election")]
 mod work;
+
+#[cfg(all(doctest, feature = "election"))]
+mod guides;
 
 #[cfg(feature = "election")]
 pub use crate::{

@@ -108,6 +108,7 @@ fn admitted_writes_allocate_nothing_in_the_gate() {
 fn rejections_allocate_their_error_and_nothing_else() {
     let leadership = Leadership::new();
     leadership.note_holder(Some("somebody"));
+    leadership.note_trouble(Some("lease calls fail".into()));
     let mut service = layer(&leadership).layer(service_fn(at_once));
     assert_eq!(allocations(&mut service, "POST", "/api/v1/namespaces/a/configmaps", 1), 1);
 

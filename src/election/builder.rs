@@ -5,6 +5,7 @@ use super::{
     connections::Connections,
     hooks::Hooks,
     leader::{Candidate, Leader},
+    priority::Priority,
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
 };
@@ -21,6 +22,9 @@ use tower_layer::Layer;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+/// How long the work of a term may take to end. It fits before the end of the lease with both preset timings, and
+/// leaves room for the drain and the release in the 30 s that a pod has to terminate.
+const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// An election that has not begun.
 ///
@@ -41,7 +45,8 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 /// # }
 /// ```
 ///
-/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it.
+/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it, or
+/// [`run_while_leading`](Self::run_while_leading).
 /// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
@@ -49,8 +54,10 @@ pub struct Election<L = KubeLock> {
     pub(super) leadership: Leadership,
     pub(super) candidate: Arc<Candidate>,
     pub(super) drain_timeout: Duration,
+    pub(crate) grace: Duration,
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
+    pub(super) priority: Option<Priority>,
     policy: Policy,
 }
 
@@ -62,8 +69,10 @@ pub struct ElectionBuilder {
     pub(crate) hooks: Hooks,
     identity: Option<Identity>,
     timing: LeaseTiming,
+    priority: Option<Priority>,
     policy: Policy,
     drain_timeout: Duration,
+    grace: Duration,
     clock: Arc<dyn Clock>,
     attendants: Attendants,
 }
@@ -93,8 +102,10 @@ impl Election {
             hooks: Hooks::default(),
             identity: None,
             timing: LeaseTiming::default(),
+            priority: None,
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
+            grace: DEFAULT_GRACE,
             clock: Arc::new(BootClock::new()),
             attendants: Attendants::default(),
         }
@@ -144,6 +155,10 @@ impl<L> Election<L> {
         Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
     }
 
+    pub(crate) fn timing(&self) -> LeaseTiming {
+        self.candidate.timing
+    }
+
     /// The handle to ask who leads.
     #[must_use]
     pub fn leader(&self) -> Leader {
@@ -166,6 +181,12 @@ impl ElectionBuilder {
         Self { timing, ..self }
     }
 
+    /// Lets this candidate take the lease from a live holder that it precedes; it never does if none is given.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority: Some(priority), ..self }
+    }
+
     /// What a follower may send nevertheless; nothing if no policy is given.
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
@@ -177,6 +198,18 @@ impl ElectionBuilder {
     #[must_use]
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
         Self { drain_timeout, ..self }
+    }
+
+    /// How long the work of [`run_while_leading`](Election::run_while_leading) may take to end once its token is
+    /// cancelled; 5 s if nothing is given. It is dropped then.
+    ///
+    /// On shutdown it has all of this: the lease is still renewed. After a loss it has no more of it than
+    /// [`tolerated_skew`](LeaseTiming::tolerated_skew), the lease duration less the renew deadline: another replica may
+    /// lead after that. The default fits both presets (30 s and 5 s), and a stop with it, the drain timeout and the lease
+    /// calls takes less than the 30 s that Kubernetes gives a pod by default.
+    #[must_use]
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
     }
 
     /// The clock that deadlines are kept on; the machine's if none is given.
@@ -244,13 +277,16 @@ impl ElectionBuilder {
             None => Identity::infer().map_err(BuildError::Identity)?,
         };
         let pulse = Arc::new(Pulse::default());
+        let leadership = Leadership::with_clock(self.clock);
         Ok(Election {
-            alive: Alive::new(pulse.clone()),
+            alive: Alive::new(pulse.clone(), leadership.clone()),
             lock: lock(lease.clone())?,
-            leadership: Leadership::with_clock(self.clock),
+            leadership,
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
+            grace: self.grace,
             attendants: self.attendants,
+            priority: self.priority,
             policy: self.policy,
         })
     }

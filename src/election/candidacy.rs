@@ -1,19 +1,21 @@
 //! What a candidate decides, from what it has seen and when. Pure: no I/O, and the time is handed in.
 
+mod claims;
+
+use self::claims::Claimed;
+use super::{precedence::Precedence, priority::Priority};
 use crate::{
-    leadership::Moment,
-    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
+    leadership::{Moment, Term},
+    lease::{Identity, LeaseRecord, LeaseTiming},
 };
 use std::collections::VecDeque;
-
-/// Claims without an answer that are remembered: more than fit into a lease.
-const CLAIMS: usize = 8;
 
 /// A candidate's knowledge of the lease.
 #[derive(Debug)]
 pub(super) struct Candidacy {
     identity: Identity,
     timing: LeaseTiming,
+    precedence: Precedence,
     known: Known,
     /// The last claims that this process tried to write, the newest last, whether or not it heard of the outcomes.
     claimed: VecDeque<Claimed>,
@@ -28,8 +30,14 @@ pub(super) enum Decision {
     Create,
     /// Swap it to this candidate: nobody holds it, or the holder's time is over.
     Take,
+    /// Swap it to this candidate, which precedes the live holder.
+    Preempt,
     /// Renew it: this candidate holds it and leads.
     Renew,
+    /// Renew it, and do not lead: somebody who was overtaken may still be writing, until this moment.
+    Hold(Moment),
+    /// Renew it, and lead from then on: whoever was overtaken writes no more.
+    Open,
     /// Somebody else holds it, until this moment unless it is renewed.
     WaitUntil(Moment),
 }
@@ -52,16 +60,10 @@ enum Known {
     },
 }
 
-/// What tells a claim of this process from one of another process with the same identity.
-#[derive(Debug, PartialEq, Eq)]
-struct Claimed {
-    transitions: u64,
-    acquire_time: String,
-}
-
 impl Candidacy {
-    pub(super) fn new(identity: Identity, timing: LeaseTiming) -> Self {
-        Self { identity, timing, known: Known::Nothing, claimed: VecDeque::new() }
+    pub(super) fn new(identity: Identity, timing: LeaseTiming, priority: Option<Priority>) -> Self {
+        let precedence = Precedence::new(priority, timing.lease_duration());
+        Self { identity, timing, precedence, known: Known::Nothing, claimed: VecDeque::new() }
     }
 
     /// Takes in what was watched, or answered to a write, at the moment at which it was heard. Returns false for news that
@@ -84,7 +86,8 @@ impl Candidacy {
             Known::Present { record, since, .. } if record.holder().is_some() && !self.is_mine() => {
                 Some(self.end_of(record, *since))
             }
-            Known::Present { .. } | Known::Nothing => None,
+            Known::Present { .. } => self.precedence.overtaken().map(|overtaken| overtaken.until),
+            Known::Nothing => None,
             Known::Absent { held_until } => *held_until,
         };
         self.known = Known::Absent { held_until };
@@ -118,6 +121,11 @@ impl Candidacy {
             Known::Present { .. } | Known::Absent { .. } => (at, false),
         };
         self.known = Known::Present { record: news, since, from_the_start };
+        if !self.is_mine() {
+            self.precedence.settle();
+        } else if let (Some(record), true) = (self.known.record(), self.is_current()) {
+            self.precedence.observe_own(record, at);
+        }
     }
 
     /// What to do at `now`; `leading` says whether this process still has a valid grant.
@@ -133,8 +141,14 @@ impl Candidacy {
         };
         if holder == self.identity.as_str() {
             if self.is_mine() {
-                // A stretch that was interrupted is over, even if nobody else took the lease: a new term begins.
-                return if leading && self.is_current() { Decision::Renew } else { Decision::Take };
+                return match self.precedence.overtaken() {
+                    _ if !self.is_current() => Decision::Take,
+                    _ if leading => Decision::Renew,
+                    Some(overtaken) if now < overtaken.until => Decision::Hold(overtaken.until),
+                    Some(_) => Decision::Open,
+                    // A stretch that was interrupted is over, even if nobody else took the lease: a new term begins.
+                    None => Decision::Take,
+                };
             }
             if from_the_start {
                 // What an earlier life of this candidate left behind.
@@ -143,7 +157,47 @@ impl Candidacy {
             // Another process with this identity: it is treated as any other holder.
         }
         let until = self.end_of(record, since);
-        if now >= until { Decision::Take } else { Decision::WaitUntil(until) }
+        match self.preempts(record) {
+            _ if now >= until => Decision::Take,
+            Some(from) if now >= from => Decision::Preempt,
+            from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),
+        }
+    }
+
+    /// From when on this candidate may take the lease from its live holder.
+    fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
+        self.precedence.preempts(record).filter(|_| record.holder() != Some(self.identity.as_str()))
+    }
+
+    /// Whether this candidate would preempt the holder, and keeps from it since that went on for ever.
+    pub(super) fn keeps_the_peace(&self, now: Moment) -> bool {
+        self.record().and_then(|record| self.preempts(record)).is_some_and(|from| now < from)
+    }
+
+    /// Whether it had to, or might have to, not long ago.
+    pub(super) fn is_restless(&self, now: Moment) -> bool {
+        self.precedence.is_restless(now)
+    }
+
+    /// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
+    pub(super) fn awaits(&self, term: &Term) -> bool {
+        self.record().is_some_and(|record| {
+            let handover = record.handover().filter(|handover| !handover.done);
+            record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
+        })
+    }
+
+    /// Nobody is waited for any more: this candidate leads.
+    pub(super) fn opened(&mut self) {
+        self.precedence.settle();
+    }
+
+    /// What is wrong with the lease, in words for a log.
+    pub(super) fn oddity(&self) -> Option<&'static str> {
+        let double = "another process contends with this identity; give each its own";
+        let record = self.record()?;
+        let odd = record.oddity().or_else(|| self.precedence.oddity(record));
+        odd.or(self.has_a_double().then_some(double))
     }
 
     /// Whether the lease holds a claim of this very process.
@@ -169,10 +223,7 @@ impl Candidacy {
 
     /// The lease as it was last seen.
     pub(super) fn record(&self) -> Option<&LeaseRecord> {
-        match &self.known {
-            Known::Present { record, .. } => Some(record),
-            Known::Nothing | Known::Absent { .. } => None,
-        }
+        self.known.record()
     }
 
     /// The version of the lease as it was last seen.
@@ -180,59 +231,20 @@ impl Candidacy {
         self.record().map(LeaseRecord::resource_version)
     }
 
-    /// The claim that acquires the lease, noted as tried.
-    pub(super) fn acquisition(&mut self, wall_clock: String) -> Claim {
-        let transitions = self.record().map_or(0, |record| following(record.transitions()));
-        if self.claimed.len() == CLAIMS {
-            // Never the one that stands in the lease: by it the lease is known to be this process's.
-            let standing = self
-                .claimed
-                .front()
-                .zip(self.record())
-                .is_some_and(|(first, record)| first.is_in(record, &self.identity));
-            self.claimed.remove(usize::from(standing));
-        }
-        self.claimed.push_back(Claimed { transitions, acquire_time: wall_clock.clone() });
-        self.claim(self.identity.as_str(), transitions, wall_clock.clone(), wall_clock)
-    }
-
-    /// The claim that renews the lease.
-    pub(super) fn renewal(&self, wall_clock: String) -> Claim {
-        let acquired = self.record().and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
-        let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        self.claim(self.identity.as_str(), transitions, acquired, wall_clock)
-    }
-
-    /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
-    pub(super) fn release(&self, wall_clock: String) -> Claim {
-        let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        Claim { duration_seconds: 1, ..self.claim("", transitions, wall_clock.clone(), wall_clock) }
-    }
-
     /// When the holder's time is over: the *recorded* duration (rule S6) from when it was heard of; a nonsensical one is
     /// read as this candidate's own.
     fn end_of(&self, record: &LeaseRecord, since: Moment) -> Moment {
         since.saturating_add(record.duration().unwrap_or(self.timing.lease_duration()))
     }
-
-    fn claim(&self, holder: &str, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
-        let duration_seconds = self.timing.lease_seconds();
-        Claim { holder: holder.to_owned(), duration_seconds, acquire_time, renew_time, transitions }
-    }
 }
 
-impl Claimed {
-    fn is_in(&self, record: &LeaseRecord, identity: &Identity) -> bool {
-        record.holder() == Some(identity.as_str())
-            && record.transitions() == self.transitions
-            && record.acquire_time() == Some(self.acquire_time.as_str())
+impl Known {
+    fn record(&self) -> Option<&LeaseRecord> {
+        match self {
+            Self::Present { record, .. } => Some(record),
+            Self::Nothing | Self::Absent { .. } => None,
+        }
     }
-}
-
-/// The API's count is an `int32`: past its end it begins anew.
-fn following(transitions: u64) -> u64 {
-    const MOST: u64 = i32::MAX as u64;
-    if transitions >= MOST { 0 } else { transitions + 1 }
 }
 
 fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {

@@ -16,7 +16,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn candidacy() -> Candidacy {
-    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast())
+    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), None)
 }
 
 fn record(version: u64, spec: &Value) -> LeaseRecord {
@@ -67,7 +67,7 @@ fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
 fn old_news_changes_nothing() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None);
-    let claim = candidacy.acquisition("now".into());
+    let claim = candidacy.acquisition(at(0), "now".into());
     assert!(candidacy.observe(written(10, &claim), at(0)));
     assert!(candidacy.is_mine());
     assert!(!candidacy.observe(held(9, "other", 0), at(0)));
@@ -102,7 +102,7 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
     assert_eq!(candidacy.decide(at(15), false), Decision::Create);
     // Its own, or nobody's, is free at once.
-    let claim = candidacy.acquisition("now".into());
+    let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(3, &claim), at(20));
     candidacy.observe_absence(None);
     assert_eq!(candidacy.decide(at(20), false), Decision::Create);
@@ -113,9 +113,9 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
 fn a_claim_without_an_answer_is_recognised_later() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
-    let landed = candidacy.acquisition("first".into());
+    let landed = candidacy.acquisition(at(0), "first".into());
     for number in 0..5 {
-        candidacy.acquisition(number.to_string());
+        candidacy.acquisition(at(0), number.to_string());
     }
     candidacy.observe(written(2, &landed), at(9));
     assert!(candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());
@@ -128,10 +128,10 @@ fn a_claim_without_an_answer_is_recognised_later() {
 fn a_claim_that_stands_is_never_forgotten() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None);
-    let landed = candidacy.acquisition("first".into());
+    let landed = candidacy.acquisition(at(0), "first".into());
     candidacy.observe(written(1, &landed), at(0));
     for number in 0..100 {
-        candidacy.acquisition(number.to_string());
+        candidacy.acquisition(at(0), number.to_string());
         assert!(candidacy.is_mine() && !candidacy.has_a_double());
     }
 }
@@ -141,7 +141,7 @@ fn a_claim_that_stands_is_never_forgotten() {
 fn s5_its_own_claim_is_known_by_count_and_time() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition("now".into());
+    let claim = candidacy.acquisition(at(0), "now".into());
     let others = [
         Claim { transitions: claim.transitions + 1, ..claim.clone() },
         Claim { acquire_time: "later".into(), ..claim.clone() },
@@ -160,7 +160,7 @@ fn s5_its_own_claim_is_known_by_count_and_time() {
 fn a_duration_that_was_shortened_is_no_longer_its_own() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
-    let mut claim = candidacy.acquisition("now".into());
+    let mut claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(2, &claim), at(0));
     assert!(candidacy.is_current());
     claim.duration_seconds = 1;
@@ -172,15 +172,15 @@ fn a_duration_that_was_shortened_is_no_longer_its_own() {
 fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition("now".into());
+    let claim = candidacy.acquisition(at(0), "now".into());
     assert_eq!(claim.transitions, 4);
     candidacy.observe(written(2, &claim), at(0));
     assert_eq!(candidacy.decide(at(1), true), Decision::Renew);
-    let renewal = candidacy.renewal("later".into());
+    let renewal = candidacy.renewal(at(1), "later".into());
     assert_eq!((renewal.acquire_time.as_str(), renewal.renew_time.as_str()), ("now", "later"));
     assert_eq!(renewal.transitions, 4);
     assert_eq!(candidacy.decide(at(1), false), Decision::Take);
-    assert_eq!(candidacy.acquisition("anew".into()).transitions, 5);
+    assert_eq!(candidacy.acquisition(at(0), "anew".into()).transitions, 5);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn its_own_name_is_its_own_only_at_the_start() {
 fn the_count_of_transitions_begins_anew_past_the_api_s_end() {
     let mut candidacy = candidacy();
     candidacy.observe(record(1, &json!({ "leaseTransitions": i32::MAX })), at(0));
-    assert_eq!(candidacy.acquisition("now".into()).transitions, 0);
+    assert_eq!(candidacy.acquisition(at(0), "now".into()).transitions, 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn nonsense_is_read_with_suspicion() {
     for spec in [json!(null), json!([]), json!("x"), json!({ "holderIdentity": 7 })] {
         candidacy.observe(record(2, &spec), at(0));
         assert_eq!(candidacy.decide(at(0), false), Decision::Take, "{spec}");
-        let claim = candidacy.acquisition("now".into());
+        let claim = candidacy.acquisition(at(0), "now".into());
         assert_eq!(candidacy.record().unwrap().with(&claim).holder(), Some("me"), "{spec}");
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum LeaseCall {
     Acquire,
     Renew,
     Release,
+    /// Tells the candidate that preempted this one that the last write has ended.
+    Acknowledge,
 }
 
 impl LeaseCall {
@@ -38,6 +40,7 @@ impl LeaseCall {
             Self::Acquire => "acquire",
             Self::Renew => "renew",
             Self::Release => "release",
+            Self::Acknowledge => "acknowledge",
         }
     }
 }

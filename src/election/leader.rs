@@ -1,9 +1,13 @@
 //! The handle to ask who leads.
 
-use super::{hooks::Hooks, pulse::Pulse};
+use super::{
+    ended::{ElectionEnded, Stopped},
+    hooks::Hooks,
+    pulse::Pulse,
+};
 use crate::{
     gate::WriteGateLayer,
-    leadership::{Changes, Leadership, LeadershipState, Term},
+    leadership::{Changes, Gains, Leadership, LeadershipState, Term},
     lease::{Identity, LeaseName, LeaseTiming},
     policy::Policy,
 };
@@ -78,6 +82,15 @@ impl Leader {
         self.leadership.holder()
     }
 
+    /// What keeps the election from making progress, in words for a person: lease calls that fail, and what to do
+    /// about it, or a lease that makes no sense. None as soon as it has passed. The log says the same.
+    ///
+    /// A watch that is refused is no trouble: the lease is polled then.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.leadership.trouble()
+    }
+
     /// The term in which this process leads.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
@@ -94,6 +107,12 @@ impl Leader {
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
         &self.candidate.lease
+    }
+
+    /// The election's times.
+    #[must_use]
+    pub fn timing(&self) -> LeaseTiming {
+        self.candidate.timing
     }
 
     /// What observers see now.
@@ -121,10 +140,31 @@ impl Leader {
         self.candidate.layer(&self.leadership, policy)
     }
 
-    /// Waits until this process may write, and returns the term. Waits for ever when the election has ended.
-    /// Cancel-safe.
+    /// Waits until this process may write, and returns the term. Cancel-safe.
+    ///
+    /// It waits on while the election stands down, and for ever once it has [`ended`](Self::ended): a process that may
+    /// write no more has nothing to go on with. What [`Election::run`](super::Election::run) runs is dropped then;
+    /// a task of your own waits for both:
+    ///
+    /// ```no_run
+    /// # async fn example(leader: kube_leader_gate::Leader) {
+    /// tokio::select! {
+    ///     term = leader.elected() => println!("leads in term {term}"),
+    ///     _ = leader.ended() => println!("will not lead any more"),
+    /// }
+    /// # }
+    /// ```
     pub async fn elected(&self) -> Term {
         self.leadership.elected().await
+    }
+
+    /// Waits until the election has ended, and says how: stopped in order, by [`Election::run`](super::Election::run)
+    /// say, and what has become of the lease. Answers at once ever after. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
+    pub async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+        self.candidate.pulse.ended().await
     }
 
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
@@ -132,6 +172,28 @@ impl Leader {
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
         stream::unfold(self.leadership.changes(), next).fuse().boxed()
+    }
+
+    /// One item for each gain of leadership: at once if this process may write already, then for each later term in which
+    /// it may. A slow reader gets one item for several gains, and none for a term that is over when it looks. The gate has
+    /// opened when an item comes, so whatever was refused before can be done again then.
+    ///
+    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, since then
+    /// no gain comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example(leader: kube_leader_gate::Leader) {
+    /// let mut gains = leader.gains();
+    /// while gains.next().await.is_some() {
+    ///     println!("everything that was left alone is due now");
+    /// }
+    /// # }
+    /// ```
+    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
+        let next = |mut gains: Gains| async move { Some((gains.next().await?, gains)) };
+        stream::unfold(Gains::new(self.leadership.clone()), next).fuse().boxed()
     }
 
     /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was

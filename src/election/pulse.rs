@@ -1,21 +1,31 @@
 //! The election's signs of life: what health is judged by.
 
-use crate::leadership::Moment;
+use super::{
+    Unhealthy,
+    ended::{ElectionEnded, Stopped},
+};
+use crate::leadership::{Leadership, Moment};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
+use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     renewed: AtomicU64,
     holds: AtomicBool,
-    ended: AtomicBool,
+    /// How the election has ended, once it has.
+    ended: watch::Sender<Option<Result<Stopped, ElectionEnded>>>,
 }
 
-/// Marks the election as ended when it is dropped, however that comes about (rule S10).
+/// Marks the election as ended when it is dropped, however that comes about (rule S10): unasked, unless an orderly end
+/// has been noted.
 #[derive(Debug)]
-pub(super) struct Alive(Arc<Pulse>);
+pub(super) struct Alive {
+    pulse: Arc<Pulse>,
+    leadership: Leadership,
+}
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -39,19 +49,39 @@ impl Pulse {
         Moment::from_nanos(self.renewed.load(Ordering::Acquire))
     }
 
+    /// Notes how the election has ended; the first word counts.
+    pub(super) fn end(&self, how: Result<Stopped, ElectionEnded>) {
+        self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            if first {
+                *ended = Some(how);
+            }
+            first
+        });
+    }
+
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.ended.borrow().is_some()
+    }
+
+    /// Waits until the election has ended. Cancel-safe.
+    pub(super) async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+        let mut ended = self.ended.subscribe();
+        // No error: `self` keeps the sender.
+        let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);
+        how.unwrap_or(Err(ElectionEnded(())))
     }
 }
 
 impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
-        Self(pulse)
+    pub(super) fn new(pulse: Arc<Pulse>, leadership: Leadership) -> Self {
+        Self { pulse, leadership }
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Release);
+        self.pulse.end(Err(ElectionEnded(())));
+        self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
     }
 }

@@ -3,15 +3,27 @@
 use super::{
     Election, Leader,
     attendants::Attending,
+    candidacy::Candidacy,
     elector::{Elector, Orders},
+    ended::{ElectionEnded, Stopped},
+    pulse::Pulse,
 };
 use crate::{
-    leadership::{Leadership, Loss},
+    leadership::{Leadership, Loss, StillWriting},
     lease::Lock,
 };
-use std::{error::Error, fmt, time::Duration};
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
-use tracing::Instrument;
+use std::{
+    future::{self, Future},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+use tracing::{Instrument, Span};
 
 /// Lease calls that a stop may take at the longest: one that is under way, then reads and writes to give the lease up.
 const CALLS_TO_STOP: u32 = 4;
@@ -23,26 +35,15 @@ pub struct Running {
     leader: Leader,
     leadership: Leadership,
     orders: watch::Sender<Orders>,
-    elector: Owned<bool>,
+    pulse: Arc<Pulse>,
+    elector: Owned<Stopped>,
     _deadline: Owned<()>,
     attending: Attending,
     drain_timeout: Duration,
     call_timeout: Duration,
+    /// What a stop says stands in it too.
+    span: Span,
 }
-
-/// How an election stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stopped {
-    /// The lease is free, or belongs to somebody else.
-    Released,
-    /// Writes had not finished in time, or the API server could not be told: the lease runs out by itself.
-    LeftToExpire,
-}
-
-/// The election's task has ended without being told to: a bug, or a runtime that shuts down. The gate is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ElectionEnded(());
 
 /// A task that ends with its owner.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(
             self.lock,
             self.leadership.clone(),
-            self.candidate.identity.clone(),
+            Candidacy::new(self.candidate.identity.clone(), timing, self.priority),
             timing,
             self.candidate.pulse.clone(),
             self.candidate.hooks.lease.clone(),
@@ -92,10 +93,12 @@ impl<L: Lock> Election<L> {
             leader,
             leadership: self.leadership,
             orders,
+            pulse: self.candidate.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span))),
+            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
             call_timeout: timing.call_timeout(),
+            span,
         }
     }
 }
@@ -122,36 +125,112 @@ impl Running {
     /// If the writes do not finish in time they are cut off, and the lease is left to run out.
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
-    pub async fn stop(mut self) -> Stopped {
-        let stopped = self.give_up().await;
+    pub async fn stop(self) -> Stopped {
+        self.stop_with(future::pending::<()>()).await
+    }
+
+    /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
+    pub(crate) async fn stop_with(mut self, work: impl Future) -> Stopped {
+        let span = self.span.clone();
+        let stopped = self.give_up(work).instrument(span).await;
+        self.pulse.end(Ok(stopped));
         self.attending.finish(self.call_timeout).await;
         stopped
     }
 
-    async fn give_up(&mut self) -> Stopped {
-        self.orders.send_replace(Orders::Hold);
+    async fn give_up(&mut self, work: impl Future) -> Stopped {
+        self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
         self.leadership.seal();
-        if let Err(late) = self.leadership.drain(self.drain_timeout).await {
-            self.leadership.revoke(Loss::Abandoned);
-            tracing::warn!(
-                writes = late.writes,
-                "{late}; they are cut off, and the lease is left to run out"
-            );
+        if self.drain(work).await.is_err() {
             return Stopped::LeftToExpire;
         }
         self.orders.send_replace(Orders::Release);
         match timeout(self.call_timeout * CALLS_TO_STOP, &mut self.elector.0).await {
-            Ok(Ok(true)) => Stopped::Released,
-            Ok(Ok(false) | Err(_)) | Err(_) => Stopped::LeftToExpire,
+            Ok(Ok(stopped)) => stopped,
+            Ok(Err(_)) | Err(_) => Stopped::LeftToExpire,
         }
+    }
+
+    /// Hands leadership to somebody else without ending the election: gives the lease up as [`stop`](Self::stop) does,
+    /// and contends again after `pause`, counted from there. A follower just stays out for that long. Takes as long as a
+    /// stop, and the pause.
+    ///
+    /// If the writes do not finish in time they are cut off, and the lease is left to run out; this process does not take
+    /// it back before the pause is over. Ends early when the election does, see [`ended`](Self::ended).
+    ///
+    /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
+    pub async fn step_down(&mut self, pause: Duration) -> Stopped {
+        let stopped = self.stand_down().instrument(self.span.clone()).await;
+        let over = self.leadership.now().saturating_add(pause);
+        tokio::select! {
+            _ = self.ended() => {}
+            () = self.leadership.sleep_until(over) => self.contend(),
+        }
+        stopped
+    }
+
+    async fn stand_down(&self) -> Stopped {
+        self.hold();
+        self.suspend();
+        if self.drain(future::pending::<()>()).await.is_err() {
+            // On purpose not renewed: that is no illness. The orders wake the elector, whose grant has ended.
+            self.pulse.rest();
+            self.hold();
+            return Stopped::LeftToExpire;
+        }
+        let (done, mut outcome) = mpsc::channel(1);
+        self.orders.send_replace(Orders::StandDown(done));
+        tokio::select! {
+            outcome = timeout(self.call_timeout * CALLS_TO_STOP, outcome.recv()) => {
+                outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
+            }
+            _ = self.ended() => Stopped::LeftToExpire,
+        }
+    }
+
+    /// Renews what is held, and acquires nothing more.
+    pub(crate) fn hold(&self) {
+        self.orders.send_replace(Orders::Hold);
+    }
+
+    /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
+    pub(crate) fn suspend(&self) {
+        self.leadership.suspend();
+    }
+
+    /// Contends again.
+    pub(crate) fn contend(&self) {
+        self.leadership.resume();
+        self.orders.send_replace(Orders::Contend);
+    }
+
+    pub(crate) fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+
+    /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time.
+    async fn drain(&self, work: impl Future) -> Result<(), StillWriting> {
+        let mut drained = pin!(self.leadership.drain(self.drain_timeout));
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut drained => outcome,
+            _ = work => drained.await,
+        };
+        outcome.inspect_err(|late| {
+            self.leadership.revoke(Loss::Abandoned);
+            let writes = late.writes;
+            tracing::warn!(writes, "admitted writes are cut off, and the lease is left to run out: {late}");
+        })
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.leadership.seal();
-        self.leadership.revoke(Loss::Abandoned);
+        self.span.in_scope(|| {
+            self.leadership.seal();
+            self.leadership.revoke(Loss::Abandoned);
+        });
     }
 }
 
@@ -162,15 +241,3 @@ impl<T> Drop for Owned<T> {
         self.0.abort();
     }
 }
-
-// === impl ElectionEnded ===
-
-impl fmt::Display for ElectionEnded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the leader election has ended unasked; writes are rejected until the process is restarted",
-        )
-    }
-}
-
-impl Error for ElectionEnded {}

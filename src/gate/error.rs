@@ -17,6 +17,7 @@ pub struct ErrNotLeader {
     uri: Uri,
     upgrade: bool,
     holder: Option<Arc<str>>,
+    trouble: Option<Arc<str>>,
     over: bool,
 }
 
@@ -44,8 +45,8 @@ pub enum GateError {
 
 impl ErrNotLeader {
     pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
-        let Bystander { holder, over } = bystander;
-        Self { method, uri, upgrade, holder, over }
+        let Bystander { holder, trouble, over } = bystander;
+        Self { method, uri, upgrade, holder, trouble, over }
     }
 
     /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
@@ -71,6 +72,12 @@ impl ErrNotLeader {
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
     }
+
+    /// What kept the election from making progress when the write was refused, if something did.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
 }
 
 impl fmt::Display for ErrNotLeader {
@@ -86,6 +93,9 @@ impl fmt::Display for ErrNotLeader {
         match &self.holder {
             Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
             None => write!(f, "; nobody is known to hold the lease")?,
+        }
+        if let Some(trouble) = self.trouble().filter(|_| !self.over) {
+            write!(f, "; the election is in trouble: {trouble}")?;
         }
         f.write_str("; nothing was sent: ")?;
         if self.over {

@@ -1,7 +1,7 @@
 //! The right to lead, in the hands of whoever runs the election.
 
 use super::{Inner, Leadership, Loss, Moment, Term};
-use std::{fmt, sync::Arc};
+use std::{fmt, mem, sync::Arc};
 
 /// Leadership for one term. Dropping it ends the term at once, however the owner came to its end (rule S10).
 #[derive(Debug)]
@@ -21,11 +21,11 @@ impl Leadership {
     /// renew deadline). A grant that was there before ends.
     ///
     /// # Errors
-    /// [`TooLate`] when the deadline has passed already, or the election has stopped for good.
+    /// [`TooLate`] when the deadline has passed already, or the election stops or stands down.
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, TooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
-            if state.sealed || self.inner.now() >= deadline.as_nanos() {
+            if state.sealed || state.suspended || self.inner.now() >= deadline.as_nanos() {
                 return false;
             }
             number = Some(self.inner.word.open(deadline.as_nanos()));
@@ -61,11 +61,29 @@ impl Leadership {
     /// Closes for good: no grant is made any more, also not one that is being made at this moment.
     #[cfg(feature = "election")]
     pub(crate) fn seal(&self) {
+        self.inner.state.send_if_modified(|state| !mem::replace(&mut state.sealed, true));
+        self.close();
+    }
+
+    /// Closes, as [`seal`](Self::seal) does, until [`resume`](Self::resume).
+    #[cfg(feature = "election")]
+    pub(crate) fn suspend(&self) {
+        self.set_suspended(true);
+        self.close();
+    }
+
+    /// Allows grants again. A gate that has closed stays closed until the next one.
+    #[cfg(feature = "election")]
+    pub(crate) fn resume(&self) {
+        self.set_suspended(false);
+    }
+
+    #[cfg(feature = "election")]
+    fn set_suspended(&self, suspended: bool) {
         self.inner.state.send_if_modified(|state| {
-            state.sealed = true;
+            state.suspended = suspended;
             false
         });
-        self.close();
     }
 }
 
@@ -74,7 +92,7 @@ impl Inner {
     fn fall(&self, loss: Loss) {
         // Whoever finds the word fallen and no record yet finds the reason.
         self.falling.store(loss);
-        self.word.revoke();
+        self.lower();
         self.ended.notify_waiters();
     }
 
@@ -85,7 +103,7 @@ impl Inner {
             if state.term.is_none() || !which(self.word.current_grant()) {
                 return false;
             }
-            self.word.revoke();
+            self.lower();
             ended = state.term.take();
             state.closing = false;
             state.lost = Some(loss);

@@ -5,7 +5,10 @@ use super::{
     term::{LastLoss, LeadershipState, Loss},
     word::Word,
 };
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 use tokio::sync::{Notify, watch};
 
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// Why the word fell last.
     pub(super) falling: LastLoss,
+    /// When it fell last: at its deadline if that had passed by then.
+    fallen_at: AtomicU64,
     /// What observers see; its lock is the one under which the word changes.
     pub(super) state: watch::Sender<LeadershipState>,
     /// Woken whenever a grant ends.
@@ -28,6 +33,7 @@ impl Inner {
             word: Word::new(),
             clock,
             falling: LastLoss::default(),
+            fallen_at: AtomicU64::new(0),
             state: watch::Sender::new(LeadershipState::default()),
             ended: Arc::default(),
             idle: Notify::new(),
@@ -36,6 +42,21 @@ impl Inner {
 
     pub(super) fn now(&self) -> u64 {
         self.clock.now().as_nanos()
+    }
+
+    /// Lets the word fall, and notes when.
+    pub(super) fn lower(&self) {
+        if let Some(deadline) = self.word.deadline() {
+            // Before it falls, so that whoever finds it fallen finds the moment. Never back: several may do this at once.
+            self.fallen_at.fetch_max(deadline.min(self.now()), Ordering::AcqRel);
+        }
+        self.word.revoke();
+    }
+
+    /// When the word fell last.
+    #[cfg(feature = "election")]
+    pub(super) fn fallen_at(&self) -> u64 {
+        self.fallen_at.load(Ordering::Acquire)
     }
 
     /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.
@@ -54,15 +75,20 @@ impl Inner {
     /// The number of the last grant that has ended; it never goes back.
     #[cfg(feature = "election")]
     pub(super) fn last_ended(&self) -> u64 {
-        let last_ended = || {
-            let current = self.word.current_grant();
-            if self.word.is_valid(current, || self.now()) { Ok(current - 1) } else { Err(current) }
-        };
-        last_ended().unwrap_or_else(|_| {
-            // A grant or a renewal may be half written: it is whole under the lock.
-            let _whole = self.state.borrow();
-            last_ended().unwrap_or_else(|ended| ended)
-        })
+        if let (current, true) = self.current() {
+            return current - 1;
+        }
+        // A grant or a renewal may be half written: it is whole under the lock.
+        let _whole = self.state.borrow();
+        let (current, valid) = self.current();
+        if valid { current - 1 } else { current }
+    }
+
+    /// The number of the newest grant, and whether it is valid.
+    #[cfg(feature = "election")]
+    fn current(&self) -> (u64, bool) {
+        let current = self.word.current_grant();
+        (current, self.word.is_valid(current, || self.now()))
     }
 
     /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.

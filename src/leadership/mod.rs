@@ -33,11 +33,15 @@
 
 mod admission;
 mod clock;
+#[cfg(feature = "election")]
+mod gains;
 mod grant;
 mod inner;
 #[cfg(feature = "election")]
 mod lapse;
 mod sync;
+#[cfg(feature = "election")]
+mod tenure;
 mod term;
 mod word;
 
@@ -49,10 +53,18 @@ pub use self::{
 };
 
 #[cfg(feature = "election")]
-pub(crate) use self::lapse::Lapse;
+pub(crate) use self::{gains::Gains, lapse::Lapse, tenure::Tenure};
 
 use self::inner::Inner;
-use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::time::timeout;
 
 /// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
@@ -76,6 +88,7 @@ pub struct StillWriting {
 /// What a follower knows.
 pub(crate) struct Bystander {
     pub(crate) holder: Option<Arc<str>>,
+    pub(crate) trouble: Option<Arc<str>>,
     /// No grant is made any more.
     pub(crate) over: bool,
 }
@@ -154,7 +167,7 @@ impl Leadership {
     /// What a write is told that is not let in.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
-        Bystander { holder: state.holder.clone(), over: state.sealed }
+        Bystander { holder: state.holder.clone(), trouble: state.trouble.clone(), over: state.sealed }
     }
 
     /// Notes who holds the lease, for messages and observers; it opens and closes nothing.
@@ -165,6 +178,21 @@ impl Leadership {
                 state.holder = holder.map(Arc::from);
             }
             changed
+        });
+    }
+
+    /// What keeps the election from making progress, in words for a person, if something does.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.inner.state.borrow().trouble.clone()
+    }
+
+    /// Notes what keeps the election from making progress, for messages; it opens and closes nothing, and
+    /// [`changes`](Self::changes) do not tell of it.
+    pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
+        self.inner.state.send_if_modified(|state| {
+            state.trouble = trouble;
+            false
         });
     }
 
@@ -186,7 +214,7 @@ impl Leadership {
         Changes::new(self.inner.state.subscribe())
     }
 
-    /// Waits until writes are admitted, and returns the term. Cancel-safe.
+    /// Waits until writes are admitted, and returns the term; for as long as nobody grants leadership. Cancel-safe.
     pub async fn elected(&self) -> Term {
         let mut state = self.inner.state.subscribe();
         loop {
@@ -239,7 +267,7 @@ impl Leadership {
         }
     }
 
-    /// Sleeps until `moment` on this leadership's clock, suspend included. Cancel-safe.
+    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
     #[cfg(feature = "election")]
     pub(crate) async fn sleep_until(&self, moment: Moment) {
         loop {
@@ -247,7 +275,12 @@ impl Leadership {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+            let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
+            let awake = |cx: &mut Context<'_>| match self.now() < moment {
+                true => nap.as_mut().poll(cx),
+                false => Poll::Ready(()),
+            };
+            poll_fn(awake).await;
         }
     }
 }

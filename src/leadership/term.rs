@@ -28,7 +28,8 @@ pub enum Loss {
     Taken,
     /// The lease was deleted (rule S8).
     Deleted,
-    /// Whoever held the grant ended without giving it up: a panic, a dropped task (rule S10).
+    /// Whoever held the grant ended without giving it up (a panic, a dropped task: rule S10), or could not give it up in
+    /// good order.
     Abandoned,
 }
 
@@ -52,6 +53,10 @@ pub struct LeadershipState {
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,
+    /// No grant is made for now.
+    pub(super) suspended: bool,
+    /// What keeps the election from making progress; observers are not woken by it.
+    pub(super) trouble: Option<Arc<str>>,
     /// No grant is made any more.
     pub(super) sealed: bool,
 }
@@ -148,7 +153,7 @@ impl fmt::Display for Loss {
             Self::Expired => "it was not renewed before the deadline",
             Self::Taken => "another candidate holds the lease",
             Self::Deleted => "the lease was deleted",
-            Self::Abandoned => "the election ended",
+            Self::Abandoned => "the election ended, or stood down before the writes had finished",
         })
     }
 }

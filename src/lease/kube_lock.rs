@@ -1,9 +1,8 @@
 //! The lock over kube-client.
 
-use super::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind, lines};
+use super::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind, call, lines};
 use futures_util::{Stream, StreamExt, future, stream::BoxStream};
-use http::{Method, Request, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http::{Method, StatusCode};
 use kube_client::{
     Client, Config,
     client::{Body, ClientBuilder},
@@ -69,33 +68,11 @@ impl KubeLock {
     }
 
     async fn call(&self, method: Method, path: String, body: Option<&Value>) -> Result<Value, LockError> {
-        let response = self.send(method, path, body).await?;
-        let status = response.status();
-        let answer = collect(response.into_body()).await?;
-        if !status.is_success() {
-            return Err(refusal(status, &answer));
-        }
-        serde_json::from_slice(&answer).map_err(|error| {
-            LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}"))
-        })
+        call::call(&self.client(), method, path, body).await
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        path: String,
-        body: Option<&Value>,
-    ) -> Result<http::Response<Body>, LockError> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let body = body.map_or_else(Vec::new, |value| value.to_string().into_bytes());
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(Body::from(body))
-            .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
-        client.send(request).await.map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))
+    fn client(&self) -> Client {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn object(&self) -> String {
@@ -135,12 +112,8 @@ impl Lock for KubeLock {
             self.path,
             self.lease.name()
         );
-        let response = self.send(Method::GET, path, None).await?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(refusal(status, &collect(response.into_body()).await?));
-        }
-        Ok(events(response.into_body(), self.lease.name().to_owned()).boxed())
+        let body = call::open(&self.client(), Method::GET, path, None).await?;
+        Ok(events(body, self.lease.name().to_owned()).boxed())
     }
 
     fn reconnect(&self) {
@@ -164,12 +137,6 @@ impl fmt::Debug for KubeLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KubeLock").field("lease", &self.lease).finish_non_exhaustive()
     }
-}
-
-async fn collect(body: Body) -> Result<bytes::Bytes, LockError> {
-    let read = Limited::new(body, lines::LONGEST).collect().await;
-    read.map(http_body_util::Collected::to_bytes)
-        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
 }
 
 fn record(answer: Value) -> Result<LeaseRecord, LockError> {
@@ -196,50 +163,13 @@ fn event(line: &[u8], name: &str) -> Result<Option<LeaseEvent>, LockError> {
             let status = code.and_then(|code| StatusCode::from_u16(code).ok());
             let message =
                 object.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
-            return Err(LockError::new(status.map_or(LockErrorKind::Refused, kind), message));
+            return Err(LockError::new(status.map_or(LockErrorKind::Refused, call::kind), message));
         }
         _ => return Err(garbage("a line of the watch has no known type".into())),
     };
     let record = record(object)?;
     // A server that ignores the selector must not make another lease this one.
     Ok((record.name() == name).then(|| wrap(record)))
-}
-
-/// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
-fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
-    let parsed = serde_json::from_slice::<Value>(answer).ok();
-    let message =
-        parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
-            || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
-            |message| message.chars().take(500).collect(),
-        );
-    LockError::new(kind(status), format!("{}: {message}", status.as_u16()))
-}
-
-fn kind(status: StatusCode) -> LockErrorKind {
-    match status {
-        StatusCode::CONFLICT => LockErrorKind::Conflict,
-        StatusCode::NOT_FOUND => LockErrorKind::NotFound,
-        StatusCode::UNAUTHORIZED => LockErrorKind::Unauthorized,
-        StatusCode::FORBIDDEN => LockErrorKind::Forbidden,
-        StatusCode::GONE => LockErrorKind::Gone,
-        _ => LockErrorKind::Refused,
-    }
-}
-
-/// An error with its causes, outermost first.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    for _ in 0..8 {
-        let Some(error) = cause else { break };
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(all(test, feature = "test-util"))]

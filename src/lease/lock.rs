@@ -22,7 +22,8 @@ pub trait Lock: Send + Sync + 'static {
     fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
 
     /// Writes `claim` into the lease if its resource version is still that of `seen`;
-    /// [`Conflict`](super::LockErrorKind::Conflict) otherwise. All other fields stay as they are in `seen` (rule S12).
+    /// [`Conflict`](super::LockErrorKind::Conflict) otherwise. All other fields stay as they are in `seen` (rule S12);
+    /// [`LeaseRecord::with`] makes the object.
     fn update(
         &self,
         seen: &LeaseRecord,

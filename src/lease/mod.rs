@@ -4,7 +4,9 @@
 //! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), [`ReleaseLock`] wraps any
 //! lock and lowers the flag before the lease is given up (rule S3).
 
+pub(crate) mod call;
 mod error;
+mod handover;
 mod identity;
 mod kube_lock;
 mod lines;
@@ -14,7 +16,6 @@ mod record;
 mod release;
 mod timing;
 
-pub(crate) use self::timing::JITTER;
 pub use self::{
     error::{LockError, LockErrorKind},
     identity::{Identity, InvalidIdentity},
@@ -24,4 +25,8 @@ pub use self::{
     record::{Claim, LeaseRecord, NotALease},
     release::ReleaseLock,
     timing::{InvalidTiming, LeaseTiming},
+};
+pub(crate) use self::{
+    handover::{HANDOVER, HOLDER_KEY, Handover},
+    timing::JITTER,
 };

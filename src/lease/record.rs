@@ -1,8 +1,9 @@
 //! The lease object: kept whole, read with suspicion.
 
+use super::handover::HOLDER_KEY;
 use crate::leadership::Term;
 use serde_json::{Map, Value, json};
-use std::{error::Error, fmt, time::Duration};
+use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 
 /// A Lease as the API server gave it. Everything in it that an election does not own comes back from every update as it
 /// was (rule S12).
@@ -28,6 +29,8 @@ pub struct Claim {
     pub renew_time: String,
     /// How often the lease has changed hands.
     pub transitions: u64,
+    /// Annotations to write, and those to remove (none), by name. All others stay as they are.
+    pub annotations: BTreeMap<&'static str, Option<String>>,
 }
 
 /// An answer that is no lease: no object, or one without uid and resource version.
@@ -111,6 +114,21 @@ impl LeaseRecord {
         self.text("acquireTime")
     }
 
+    /// When the holder says that it renewed it.
+    pub(crate) fn renew_time(&self) -> Option<&str> {
+        self.text("renewTime")
+    }
+
+    /// The key that the holder has for a [prioritised election](crate::election::Priority), if it has one and it is text.
+    #[must_use]
+    pub fn holder_key(&self) -> Option<&str> {
+        self.annotation(HOLDER_KEY)?.as_str()
+    }
+
+    pub(crate) fn annotation(&self, name: &str) -> Option<&Value> {
+        self.object.get("metadata")?.get("annotations")?.get(name)
+    }
+
     /// The term that the record speaks of.
     #[must_use]
     pub fn term(&self) -> Term {
@@ -160,6 +178,9 @@ impl LeaseRecord {
         if let Value::Object(spec) = spec {
             claim.write_into(spec);
         }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            claim.annotate(metadata);
+        }
         Self { object }
     }
 
@@ -187,12 +208,36 @@ impl Claim {
     pub(crate) fn new_lease(&self, namespace: &str, name: &str) -> Value {
         let mut spec = Map::new();
         self.write_into(&mut spec);
+        let mut metadata =
+            Map::from_iter([("namespace".into(), json!(namespace)), ("name".into(), json!(name))]);
+        self.annotate(&mut metadata);
         json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": { "namespace": namespace, "name": name },
+            "metadata": metadata,
             "spec": spec,
         })
+    }
+
+    fn annotate(&self, metadata: &mut Map<String, Value>) {
+        for (name, value) in &self.annotations {
+            match value {
+                Some(value) => {
+                    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+                    // Annotations that are no object hold nothing to keep.
+                    if !annotations.is_object() {
+                        *annotations = json!({});
+                    }
+                    annotations[*name] = json!(value);
+                }
+                None => {
+                    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
+                    {
+                        annotations.remove(*name);
+                    }
+                }
+            }
+        }
     }
 
     fn write_into(&self, spec: &mut Map<String, Value>) {

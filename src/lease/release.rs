@@ -118,7 +118,15 @@ mod tests {
     fn claim(holder: &str) -> Claim {
         let time = || "now".to_owned();
         let (acquire_time, renew_time) = (time(), time());
-        Claim { holder: holder.into(), duration_seconds: 15, acquire_time, renew_time, transitions: 1 }
+        let annotations = std::collections::BTreeMap::new();
+        Claim {
+            holder: holder.into(),
+            duration_seconds: 15,
+            acquire_time,
+            renew_time,
+            transitions: 1,
+            annotations,
+        }
     }
 
     #[tokio::test]

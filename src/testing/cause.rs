@@ -18,7 +18,8 @@ impl Cause {
     }
 
     pub(super) fn required(field: &'static str, why: &str) -> Self {
-        Self { field, reason: "FieldValueRequired", message: format!("Required value: {why}") }
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        Self { field, reason: "FieldValueRequired", message: format!("Required value{why}") }
     }
 
     pub(super) fn forbidden(field: &'static str, why: &str) -> Self {

@@ -105,6 +105,7 @@ mod watch;
 
 // What is refused.
 mod cause;
+mod event;
 mod kinds;
 mod names;
 mod status;

@@ -1,8 +1,9 @@
-//! What the server refuses in an object that it understands: bad metadata in any, and the Lease's bad values.
+//! What the server refuses in an object that it understands: bad metadata in any, the Lease's bad values, and a new Event's.
 
 use serde_json::Value;
 
 use super::cause::Cause;
+use super::event;
 use super::kinds::kind_of;
 use super::names::{label_value, qualified, subdomain, subdomain_prefix};
 use super::object::text;
@@ -31,7 +32,8 @@ pub(super) fn created(collection: &Collection, object: &Value) -> Result<(), Ref
     }
     causes.extend(metadata(object));
     causes.extend(spec(collection, object));
-    refuse(collection, object, &causes)
+    refuse(collection, object, &causes)?;
+    event::created(collection, object)
 }
 
 /// The next state of an object. The real server checks the metadata in three places, and says so three times.

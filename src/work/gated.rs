@@ -16,6 +16,7 @@ impl<L: Lock> Election<L> {
     /// When the workload ends, by itself or in a panic, the order of rule S4 follows: it is dropped, the gate closes, the
     /// writes that it has left behind may finish within the drain timeout while the lease is still renewed, and then the
     /// lease is given up. A panic goes on after that. To shut down on a signal, let the workload end on it.
+    /// [`Leader::ended`](crate::Leader::ended) tells whether the lease was released or is left to run out.
     ///
     /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
     ///

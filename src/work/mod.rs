@@ -1,3 +1,4 @@
 //! Running a program around an election.
 
 mod gated;
+mod leading;

@@ -2,7 +2,7 @@
 //!
 //! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` says who may ask, `audit` reads who asked.
 //! `assets.sh` builds them from the Go module here.
-#![allow(dead_code, unused_imports, reason = "each test target uses its part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each target uses its part")]
 
 mod assets;
 mod audit;

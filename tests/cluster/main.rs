@@ -7,7 +7,10 @@ mod apiserver;
 mod candidate;
 mod conformance;
 mod differential;
+#[cfg(feature = "events")]
+mod events;
 mod fixture;
+mod guides;
 mod interop;
 mod line;
 mod outsider;

@@ -10,11 +10,18 @@ mod bent;
 mod connections;
 mod dead;
 mod election;
+#[cfg(feature = "events")]
+mod events;
+mod health;
 mod http;
+mod leading;
 mod loss;
 mod pinniped;
+mod preempted;
+mod priority;
 mod silence;
 mod stopping;
 mod support;
 mod suspend;
 mod taking;
+mod trouble;

@@ -53,11 +53,14 @@ impl<L: Lock> Elector<L> {
         let kind = error.kind();
         let pause = if kind == LockErrorKind::Conflict {
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
-            tracing::debug!(call = call.as_str(), "{error}");
+            tracing::debug!(call = call.as_str(), "somebody else was faster: {error}");
             self.doubt = Doubt::IsOld;
             if self.failures == 0 { Duration::ZERO } else { self.pause() }
         } else {
-            self.calls.raise(kind.as_str(), &format_args!("{}: {error}", call.as_str()));
+            let call = call.as_str();
+            let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
+            self.calls.raise(kind.as_str(), &format_args!("{call}: {error}{pause}{advice}"));
+            self.note_trouble();
             self.doubt = self.doubt.max(Doubt::MayBeOld);
             self.pause()
         };
@@ -86,6 +89,7 @@ impl<L: Lock> Elector<L> {
         self.failures = 0;
         self.not_before = self.leadership.now();
         self.calls.settle();
+        self.note_trouble();
     }
 
     /// A leader has a deadline and tries again soon; a candidate has time.

@@ -64,8 +64,15 @@ impl<L: Lock> Elector<L> {
             self.pulse.rest();
         }
         if self.grant.is_some() && !self.candidacy.is_current() {
-            let deleted = self.candidacy.record().is_none();
-            self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
+            if self.is_yielding() {
+                // Its successor waits: nothing more is admitted, and what was admitted finishes.
+                self.leadership.close();
+            } else {
+                let deleted = self.candidacy.record().is_none();
+                self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
+            }
+        } else if self.has_closed_in_vain() {
+            self.lose(Loss::Taken);
         }
         let record = self.candidacy.record();
         let holder = record.and_then(LeaseRecord::holder);
@@ -75,11 +82,12 @@ impl<L: Lock> Elector<L> {
             tracing::info!(holder, "{news}");
             self.leadership.note_holder(holder);
         }
-        let double = "another process contends with this identity; give each its own";
-        match record.and_then(LeaseRecord::oddity).or(self.candidacy.has_a_double().then_some(double)) {
+        match self.candidacy.oddity() {
             Some(oddity) => self.oddity.raise(oddity, &oddity),
             None => self.oddity.settle(),
         }
+        self.note_trouble();
+        self.speak_of_peace();
     }
 
     fn heard(&mut self, record: &LeaseRecord) {

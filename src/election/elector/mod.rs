@@ -2,35 +2,39 @@
 //! whatever way, closes the gate (rule S10).
 //!
 //! This file decides what is next; `calls` makes one lease call, `steps` the three things that a candidate does,
-//! `knowledge` what follows from news of the lease, `complaints` what is said of trouble.
+//! `yielding` what it does when it was preempted, `knowledge` what follows from news of the lease.
 
 mod calls;
-mod complaints;
 mod knowledge;
 mod steps;
+mod yielding;
 
-use self::complaints::Complaint;
+use self::yielding::drained;
 use super::{
     candidacy::{Candidacy, Decision},
+    complaint::Complaint,
+    ended::Stopped,
     hooks::LeaseObserver,
     observer::{Observer, observe},
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Grant, Leadership, Loss, Moment},
-    lease::{Identity, JITTER, LeaseTiming, Lock, ReleaseLock},
+    leadership::{Grant, Leadership, Loss, Moment, Term},
+    lease::{JITTER, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// What the election is told to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Orders {
     /// Contend, lead, contend again.
     Contend,
     /// Renew what is held, acquire nothing more: writes are being drained.
     Hold,
+    /// Give the lease up, say what has become of it, and acquire nothing more.
+    StandDown(mpsc::Sender<Stopped>),
     /// Give the lease up and end.
     Release,
 }
@@ -43,6 +47,8 @@ enum Step {
     Verify,
     Acquire,
     Renew,
+    /// Say in the lease that the writes of a preempted term have ended.
+    Acknowledge,
     /// Nothing; decide again.
     Decide,
 }
@@ -69,6 +75,8 @@ pub(super) struct Elector<L: Lock> {
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
+    /// The term that was preempted, its writes finished: its successor is to be told.
+    yielded: Option<Term>,
     observer: Observer,
     /// Whether the watch stands.
     watching: bool,
@@ -89,13 +97,14 @@ pub(super) struct Elector<L: Lock> {
     calls: Complaint,
     watch: Complaint,
     oddity: Complaint,
+    peace: Complaint,
 }
 
 impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
         leadership: Leadership,
-        identity: Identity,
+        candidacy: Candidacy,
         timing: LeaseTiming,
         pulse: Arc<Pulse>,
         hook: Option<Arc<dyn LeaseObserver>>,
@@ -106,12 +115,13 @@ impl<L: Lock> Elector<L> {
         Self {
             observer: observe(lock.clone(), timing),
             lock,
-            candidacy: Candidacy::new(identity, timing),
+            candidacy,
             timing,
             pulse,
             hook,
             orders,
             grant: None,
+            yielded: None,
             watching: false,
             heard: None,
             last_heard: now,
@@ -123,30 +133,39 @@ impl<L: Lock> Elector<L> {
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             oddity: Complaint::new("the lease makes no sense"),
+            peace: Complaint::new("candidates preempt each other in turn; let their priorities agree"),
             leadership,
         }
     }
 
-    /// Runs until it is ordered to release. True when the lease was given up, or was not this candidate's.
-    pub(super) async fn run(mut self) -> bool {
+    /// Runs until it is ordered to release.
+    pub(super) async fn run(mut self) -> Stopped {
         loop {
-            let order = *self.orders.borrow_and_update();
-            if order == Orders::Release {
-                return self.release().await;
-            }
+            let order = self.orders.borrow_and_update().clone();
             self.check_grant();
+            match order {
+                Orders::Contend | Orders::Hold => {}
+                Orders::StandDown(done) => self.stand_down(done).await,
+                Orders::Release => {
+                    let stopped = self.release().await;
+                    self.pulse.end(Ok(stopped));
+                    return stopped;
+                }
+            }
             self.tell_vacancy();
-            let (step, due) = self.plan(order);
+            let (step, due) = self.plan();
             let leadership = self.leadership.clone();
             tokio::select! {
                 biased;
-                changed = self.orders.changed() => if changed.is_err() { return false },
+                changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                () = drained(&leadership), if self.is_yielding() => self.finish_yielding(),
                 () = leadership.sleep_until(due) => match step {
                     Step::Decide => {}
                     Step::Read => { self.read().await; }
                     Step::Verify => self.verify().await,
                     Step::Acquire => self.acquire().await,
                     Step::Renew => self.renew().await,
+                    Step::Acknowledge => self.acknowledge().await,
                 },
                 Some(observed) = self.observer.next() => self.on_observed(observed),
             }
@@ -154,10 +173,13 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What is due next, and when.
-    fn plan(&self, order: Orders) -> (Step, Moment) {
+    fn plan(&self) -> (Step, Moment) {
         let now = self.leadership.now();
         let leading = self.grant.is_some();
-        if order == Orders::Hold && !leading {
+        if self.owes_an_acknowledgement() && self.doubt != Doubt::IsOld {
+            return (Step::Acknowledge, self.not_before);
+        }
+        if !leading && !self.contends() {
             return (Step::Decide, now.saturating_add(self.timing.retry_period()));
         }
         let read = (Step::Read, self.not_before);
@@ -171,8 +193,13 @@ impl<L: Lock> Elector<L> {
                 if now >= due || self.doubt == Doubt::None { (Step::Renew, due) } else { read }
             }
             Decision::Read => read,
+            Decision::Open => (Step::Renew, self.not_before),
+            Decision::Hold(until) => {
+                let due = self.pulse.renewed().saturating_add(self.timing.retry_period());
+                if until < due { (Step::Decide, until) } else { (Step::Renew, due.max(self.not_before)) }
+            }
             _ if self.doubt != Doubt::None => read,
-            Decision::Create | Decision::Take => (Step::Acquire, self.not_before),
+            Decision::Create | Decision::Take | Decision::Preempt => (Step::Acquire, self.not_before),
             Decision::WaitUntil(until) if self.watching => {
                 // A holder renews each retry period: a watch that tells nothing for longer may hang.
                 let news = self.last_heard.max(self.last_call);
@@ -188,11 +215,21 @@ impl<L: Lock> Elector<L> {
         }
     }
 
+    /// Whether it is told to contend at this moment.
+    fn contends(&self) -> bool {
+        matches!(*self.orders.borrow(), Orders::Contend)
+    }
+
     /// Lets go of a grant whose deadline has passed.
     fn check_grant(&mut self) {
         if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
             self.lose(Loss::Expired);
         }
+    }
+
+    /// Tells whoever asks what is in the way; a watch that does not stand is not.
+    fn note_trouble(&self) {
+        self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
     }
 
     fn tell_vacancy(&self) {

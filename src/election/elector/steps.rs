@@ -2,10 +2,12 @@
 
 use super::{Doubt, Elector};
 use crate::{
-    election::{candidacy::Decision, hooks::LeaseCall},
+    election::{candidacy::Decision, ended::Stopped, hooks::LeaseCall},
+    leadership::{Loss, Moment, Term},
     lease::{Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Candidates that see a lease released spread over this time, and look again, so that a crowd does not write at once.
 const SPREAD: Duration = Duration::from_millis(4);
@@ -49,16 +51,23 @@ impl<L: Lock> Elector<L> {
             return;
         }
         match self.candidacy.decide(self.leadership.now(), false) {
+            // Told otherwise meanwhile.
+            _ if !self.contends() => return,
             Decision::Create | Decision::Take => {}
+            Decision::Preempt => self.announce_preemption(),
             // The watch had not told of what the read has shown.
-            Decision::Read | Decision::Renew | Decision::WaitUntil(_) => {
+            Decision::Read
+            | Decision::Renew
+            | Decision::Hold(_)
+            | Decision::Open
+            | Decision::WaitUntil(_) => {
                 return self.restart_a_silent_watch();
             }
         }
         let seen = self.candidacy.record().cloned();
-        let claim = self.candidacy.acquisition(wall_clock());
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
+        let claim = self.candidacy.acquisition(sent, wall_clock());
         let lock = self.lock.clone();
         let write = async move {
             match &seen {
@@ -80,27 +89,51 @@ impl<L: Lock> Elector<L> {
                 }
                 self.worked();
                 self.pulse.beat(sent);
-                let deadline = sent.saturating_add(self.timing.renew_deadline());
-                // Too late means that the answer came after the deadline, or that this election is stopping.
-                self.grant = self.leadership.grant(term, deadline).ok();
+                match self.candidacy.decide(self.leadership.now(), false) {
+                    Decision::Hold(until) => self.wait_for_the_overtaken(until),
+                    _ => self.lead(term, sent).await,
+                }
             }
             Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
         }
     }
 
-    /// Renews the lease and moves the deadline on.
+    /// Opens the gate, by a write that was sent at `sent`.
+    async fn lead(&mut self, term: Term, sent: Moment) {
+        self.candidacy.opened();
+        let deadline = sent.saturating_add(self.timing.renew_deadline());
+        // Too late means that the answer came after the deadline, or that this election stops or stands down.
+        self.grant = self.leadership.grant(term, deadline).ok();
+        if self.grant.is_none() && !self.contends() {
+            // Acquired for nobody.
+            self.release().await;
+        }
+    }
+
+    /// Renews the lease and moves the deadline on, or opens the gate if nobody is waited for any more.
     pub(super) async fn renew(&mut self) {
         self.restart_a_silent_watch();
         let Some(seen) = self.candidacy.record().cloned() else {
             return;
         };
-        let claim = self.candidacy.renewal(wall_clock());
         let sent = self.leadership.now();
+        let decision = self.candidacy.decide(sent, self.grant.is_some());
+        let claim = self.candidacy.renewal(sent, wall_clock());
         let lock = self.lock.clone();
         match self.call(LeaseCall::Renew, async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
+                let term = record.term();
                 self.know(record);
                 self.worked();
+                if matches!(decision, Decision::Hold(_) | Decision::Open) {
+                    if self.candidacy.is_current() {
+                        self.pulse.beat(sent);
+                    }
+                    if self.candidacy.is_current() && decision == Decision::Open {
+                        self.lead(term, sent).await;
+                    }
+                    return;
+                }
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
                 if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
@@ -113,11 +146,25 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Gives the lease up if it is this candidate's (rule S5). True unless it may still stand in the lease.
-    pub(super) async fn release(&mut self) -> bool {
+    /// Gives the lease up for now, and says what has become of it, once.
+    pub(super) async fn stand_down(&mut self, done: mpsc::Sender<Stopped>) {
+        if done.is_closed() {
+            return;
+        }
+        let stopped = self.release().await;
+        // What could not be given up is not led in any more, and on purpose not renewed.
+        self.lose(Loss::Abandoned);
+        self.pulse.rest();
+        // No error: the one answer that is waited for fits.
+        let _ = done.try_send(stopped);
+    }
+
+    /// Gives the lease up if it is this candidate's (rule S5).
+    pub(super) async fn release(&mut self) -> Stopped {
+        self.acknowledge_before_the_end().await;
         // Nothing to give up, whatever the API server has to say.
         if !self.candidacy.is_mine() && !self.unanswered {
-            return true;
+            return Stopped::Released;
         }
         for attempt in 0..RELEASE_ATTEMPTS {
             if attempt > 0 {
@@ -128,18 +175,32 @@ impl<L: Lock> Elector<L> {
             }
             // Holder *and* term: a late release must not erase a successor.
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
-                return true;
+                return Stopped::Released;
             };
+            if let Decision::Hold(_) = self.candidacy.decide(self.leadership.now(), false) {
+                tracing::warn!(
+                    "the lease was not released: its former holder may still be writing; it runs out by itself"
+                );
+                return Stopped::LeftToExpire;
+            }
             let claim = self.candidacy.release(wall_clock());
             let lock = self.lock.clone();
             match self.call(LeaseCall::Release, async move { lock.update(&seen, &claim).await }).await {
-                Ok(_) => return true,
-                Err(error) if error.kind() == LockErrorKind::NotFound => return true,
+                Ok(record) => {
+                    self.lose(Loss::Released);
+                    self.know(record);
+                    self.worked();
+                    return Stopped::Released;
+                }
+                Err(error) if error.kind() == LockErrorKind::NotFound => {
+                    self.know_gone();
+                    return Stopped::Released;
+                }
                 Err(error) => self.failed_to_write(LeaseCall::Release, &error),
             }
         }
         tracing::warn!("the lease was not released; it runs out by itself");
-        false
+        Stopped::LeftToExpire
     }
 }
 

@@ -121,49 +121,41 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
     assert!(release(world, "candidate-0").await.is_none());
 }
 
-/// kubernetes #131867: a late release erased a successor. Here it is sent before its sender can hear of the theft.
-pub async fn s5_a_late_release_leaves_a_successor_alone(world: &impl World) {
+/// Stops a leader whose line is held while somebody changes the lease, so that it asks for the release before it can hear
+/// of the change.
+async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (Stopped, Outsider) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     a.renews(1).await;
     a.line.hold();
-    outsider.steal().await;
+    change(&outsider).await;
     let leader = a.leader().clone();
     let stop = tokio::spawn(a.running.stop());
     until("its gate is closed", async || !leader.is_leader()).await;
     a.line.mend();
-    within(PATIENCE, "it stops", stop).await.unwrap();
+    (within(PATIENCE, "it stops", stop).await.unwrap(), outsider)
+}
+
+/// kubernetes #131867: a late release erased a successor.
+pub async fn s5_a_late_release_leaves_a_successor_alone(world: &impl World) {
+    let (_, outsider) = stopped_too_late(world, async |outsider| outsider.steal().await).await;
     assert_eq!(outsider.holder().await, "outsider");
     assert!(release(world, "candidate-0").await.is_none());
 }
 
 pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World) {
-    let a = leading(world, "candidate-0").await;
-    let outsider = Outsider::of(world);
-    a.renews(1).await;
-    a.line.hold();
-    outsider.patch(json!({ "metadata": { "labels": { "x": "y" } } })).await;
-    let leader = a.leader().clone();
-    let stop = tokio::spawn(a.running.stop());
-    until("its gate is closed", async || !leader.is_leader()).await;
-    a.line.mend();
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    let label = json!({ "metadata": { "labels": { "x": "y" } } });
+    let (stopped, outsider) =
+        stopped_too_late(world, async |outsider| drop(outsider.patch(label).await)).await;
+    assert_eq!(stopped, Stopped::Released);
     assert_eq!(outsider.holder().await, "");
     assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["x"], "y");
 }
 
 /// There is nothing left to give up.
 pub async fn s5_a_release_of_what_is_gone_makes_nothing(world: &impl World) {
-    let a = leading(world, "candidate-0").await;
-    let outsider = Outsider::of(world);
-    a.renews(1).await;
-    a.line.hold();
-    outsider.delete().await;
-    let leader = a.leader().clone();
-    let stop = tokio::spawn(a.running.stop());
-    until("its gate is closed", async || !leader.is_leader()).await;
-    a.line.mend();
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    let (stopped, outsider) = stopped_too_late(world, async |outsider| outsider.delete().await).await;
+    assert_eq!(stopped, Stopped::Released);
     assert!(outsider.get().await.is_none());
 }
 

@@ -35,9 +35,10 @@ use serde_json::{Value, json};
 
 use crate::apiserver::{Cluster, assets, shared};
 
-const SCENES: [(&str, &str); 9] = [
+const SCENES: [(&str, &str); 10] = [
     ("bodies.http", include_str!("scenes/bodies.http")),
     ("deletes.http", include_str!("scenes/deletes.http")),
+    ("events.http", include_str!("scenes/events.http")),
     ("leases.http", include_str!("scenes/leases.http")),
     ("lists.http", include_str!("scenes/lists.http")),
     ("metadata.http", include_str!("scenes/metadata.http")),
@@ -105,6 +106,7 @@ fn variables(namespace: &str) -> Variables {
     [
         ("ns", namespace.to_owned()),
         ("leases", format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")),
+        ("events", format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events")),
         ("maps", format!("{core}/configmaps")),
         ("pods", format!("{core}/pods")),
         // Longer than any name may be.

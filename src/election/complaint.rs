@@ -1,32 +1,46 @@
 //! Trouble is logged once per change, not once per attempt.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
+
+/// One sort of trouble, and whether there is some.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    what: &'static str,
+    raised: Option<Raised>,
+}
 
 #[derive(Debug)]
-pub(super) struct Complaint {
-    what: &'static str,
-    raised: Option<&'static str>,
+struct Raised {
+    kind: &'static str,
+    text: Arc<str>,
 }
 
 impl Complaint {
-    pub(super) const fn new(what: &'static str) -> Self {
+    pub(crate) const fn new(what: &'static str) -> Self {
         Self { what, raised: None }
     }
 
     /// Logs trouble of this `kind`: a warning when it is news, for debugging when it goes on.
-    pub(super) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
-        if self.raised.replace(kind) == Some(kind) {
+    pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
+        if self.raised.as_ref().is_some_and(|raised| raised.kind == kind) {
             tracing::debug!(error = kind, "{}: {details}", self.what);
-        } else {
-            tracing::warn!(error = kind, "{}: {details}", self.what);
+            return;
         }
+        let text: Arc<str> = format!("{}: {details}", self.what).into();
+        tracing::warn!(error = kind, "{text}");
+        self.raised = Some(Raised { kind, text });
     }
 
     /// Logs that the trouble is over, if there was some.
-    pub(super) fn settle(&mut self) {
-        if let Some(kind) = self.raised.take() {
+    pub(crate) fn settle(&mut self) {
+        if let Some(Raised { kind, .. }) = self.raised.take() {
             tracing::info!(error = kind, "no longer: {}", self.what);
         }
+    }
+
+    /// What was said when the trouble was news.
+    pub(crate) fn text(&self) -> Option<&Arc<str>> {
+        self.raised.as_ref().map(|raised| &raised.text)
     }
 }
 

@@ -1,0 +1,30 @@
+//! How an election comes to its end.
+
+use std::{error::Error, fmt};
+
+/// How an election gave up what it held: at its end, or to stand down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The lease is free, or belongs to somebody else.
+    Released,
+    /// Writes had not finished in time, the API server could not be told, or somebody from whom this candidate had just
+    /// taken the lease by its [priority](super::Priority) may still be writing: the lease runs out by itself.
+    LeftToExpire,
+}
+
+/// The election's task has ended without being told to: a bug, or a runtime that shuts down. The gate is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElectionEnded(pub(super) ());
+
+// === impl ElectionEnded ===
+
+impl fmt::Display for ElectionEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the leader election has ended unasked; writes are rejected until the process is restarted",
+        )
+    }
+}
+
+impl Error for ElectionEnded {}

@@ -1,0 +1,304 @@
+//! Whom a candidate preempts and for whom it waits, example by example and by chance.
+
+use super::{LONGEST_PAUSE, Pace};
+use crate::{
+    election::{
+        Priority,
+        candidacy::{Candidacy, Decision},
+    },
+    leadership::{Moment, Term},
+    lease::{Claim, HANDOVER, HOLDER_KEY, Identity, LeaseRecord, LeaseTiming},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn at(seconds: u64) -> Moment {
+    Moment::from_nanos(1_000_000_000_000).saturating_add(Duration::from_secs(seconds))
+}
+
+fn candidacy(priority: Option<Priority>) -> Candidacy {
+    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), priority)
+}
+
+/// One that precedes "low" and whoever has no key.
+fn high() -> Candidacy {
+    candidacy(Some(Priority::ranked("high", ["high", "low"]).unwrap()))
+}
+
+fn held(version: u64, holder: &str, renewed: u64, annotations: &Value) -> LeaseRecord {
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 60, "leaseTransitions": 3,
+                       "acquireTime": "then", "renewTime": renewed.to_string() });
+    let metadata = json!({ "uid": "u", "resourceVersion": version.to_string(), "annotations": annotations });
+    LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+/// What a server answers to a claim over `seen`.
+fn written(version: u64, seen: &LeaseRecord, claim: &Claim) -> LeaseRecord {
+    let mut object = Value::Object(seen.with(claim).as_object().clone());
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    LeaseRecord::from_json(object).unwrap()
+}
+
+fn text(claim: &Claim, annotation: &str) -> Option<String> {
+    claim.annotations[annotation].clone()
+}
+
+#[test]
+fn it_preempts_who_it_precedes_and_no_one_else() {
+    let cases = [
+        (json!({ HOLDER_KEY: "low" }), true),
+        (json!({ HOLDER_KEY: "" }), true),
+        (json!({}), true),
+        (json!(null), true),
+        (json!("x"), true),
+        (json!({ HOLDER_KEY: "high" }), false),
+        (json!({ HOLDER_KEY: "unheard of" }), false),
+        (json!({ HOLDER_KEY: "low\n" }), false),
+        (json!({ HOLDER_KEY: 7 }), false),
+        (json!({ HOLDER_KEY: null }), false),
+        (json!({ HOLDER_KEY: ["low"] }), false),
+        (json!({ HOLDER_KEY: "low".repeat(4_000_000) }), false),
+        // It is itself waiting for the holder before it.
+        (json!({ HOLDER_KEY: "low", HANDOVER: "from 2 to 3" }), false),
+        (json!({ HOLDER_KEY: "low", HANDOVER: "from 2 to 3, done" }), true),
+        (json!({ HOLDER_KEY: "low", HANDOVER: "from 1 to 2" }), true),
+    ];
+    for (annotations, preempts) in cases {
+        let mut candidacy = high();
+        candidacy.observe(held(1, "other", 0, &annotations), at(0));
+        let expected = if preempts { Decision::Preempt } else { Decision::WaitUntil(at(60)) };
+        assert_eq!(candidacy.decide(at(0), false), expected, "{:.80}", annotations.to_string());
+        assert_eq!(candidacy.decide(at(60), false), Decision::Take);
+        let mut indifferent = self::candidacy(None);
+        indifferent.observe(held(1, "other", 0, &annotations), at(0));
+        assert_eq!(indifferent.decide(at(0), false), Decision::WaitUntil(at(60)));
+    }
+}
+
+#[test]
+fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
+    for duration in [json!(null), json!(-1), json!(1_000_000_000)] {
+        let mut candidacy = high();
+        let mut odd = Value::Object(held(1, "other", 0, &json!({})).as_object().clone());
+        odd["spec"]["leaseDurationSeconds"] = duration;
+        candidacy.observe(LeaseRecord::from_json(odd).unwrap(), at(0));
+        assert!(matches!(candidacy.decide(at(0), false), Decision::WaitUntil(_)));
+    }
+    let mut candidacy = high();
+    candidacy.observe(held(1, "other", 0, &json!({ HOLDER_KEY: "high" })), at(0));
+    candidacy.observe(held(2, "me", 1, &json!({})), at(1));
+    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(61)));
+}
+
+#[test]
+fn it_waits_for_the_one_it_has_overtaken() {
+    let mut candidacy = high();
+    let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", "team": "a" }));
+    candidacy.observe(seen.clone(), at(0));
+    let claim = candidacy.acquisition(at(10), "now".into());
+    assert_eq!(
+        (text(&claim, HOLDER_KEY), text(&claim, HANDOVER)),
+        (Some("high".into()), Some("from 3 to 4".into()))
+    );
+    assert_eq!((claim.transitions, claim.duration_seconds), (4, 60), "whoever comes next waits for both");
+    let own = written(2, &seen, &claim);
+    candidacy.observe(own.clone(), at(10));
+    assert_eq!(candidacy.decide(at(10), false), Decision::Hold(at(60)));
+    let renewal = candidacy.renewal(at(12), "later".into());
+    assert_eq!((renewal.duration_seconds, text(&renewal, HANDOVER)), (60, Some("from 3 to 4".into())));
+    // By time: from when *the other's* record was heard of.
+    assert_eq!(candidacy.decide(at(59), false), Decision::Hold(at(60)));
+    assert_eq!(candidacy.decide(at(60), false), Decision::Open);
+    let opening = candidacy.renewal(at(60), "later".into());
+    assert_eq!((opening.duration_seconds, text(&opening, HANDOVER)), (15, None));
+    // By word.
+    candidacy.observe(written(3, &own, &own.acknowledgement().unwrap()), at(20));
+    assert_eq!(candidacy.decide(at(20), false), Decision::Open);
+    candidacy.opened();
+    assert_eq!(candidacy.decide(at(21), true), Decision::Renew);
+    assert_eq!(candidacy.decide(at(40), false), Decision::Take, "a stretch that was interrupted is over");
+}
+
+#[test]
+fn only_the_very_term_is_acknowledged() {
+    let mut holder = candidacy(None);
+    holder.observe(held(1, "", 0, &json!({})), at(0));
+    let claim = holder.acquisition(at(0), "now".into());
+    let mine = written(2, &held(1, "", 0, &json!({})), &claim);
+    holder.observe(mine.clone(), at(0));
+    let taken = |handover: &str| {
+        let mut object = Value::Object(mine.as_object().clone());
+        object["spec"]["holderIdentity"] = "other".into();
+        object["spec"]["leaseTransitions"] = 5.into();
+        object["metadata"]["resourceVersion"] = "3".into();
+        object["metadata"]["annotations"] = json!({ HANDOVER: handover });
+        LeaseRecord::from_json(object).unwrap()
+    };
+    for (handover, awaited) in
+        [("from 4 to 5", true), ("from 4 to 5, done", false), ("from 3 to 5", false), ("from 4 to 4", false)]
+    {
+        holder.observe(taken(handover), at(1));
+        assert_eq!(holder.awaits(&Term::new("u", 4)), awaited, "{handover}");
+        assert!(!holder.awaits(&Term::new("another lease", 4)));
+    }
+}
+
+/// What a foreign word or a stale one cannot do.
+#[test]
+fn only_the_term_s_own_end_opens_the_gate() {
+    let mut candidacy = high();
+    let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", HANDOVER: "from 3 to 4, done" }));
+    candidacy.observe(seen.clone(), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    let own = written(2, &seen, &claim);
+    candidacy.observe(own.clone(), at(0));
+    assert_eq!(
+        candidacy.decide(at(0), false),
+        Decision::Hold(at(60)),
+        "what stood there before is overwritten"
+    );
+    for (version, word) in
+        (3..).zip([json!("from 2 to 4, done"), json!("from 3 to 5, done"), json!(null), json!("")])
+    {
+        let mut object = Value::Object(own.as_object().clone());
+        object["metadata"]["resourceVersion"] = json!(version.to_string());
+        object["metadata"]["annotations"][HANDOVER] = word.clone();
+        candidacy.observe(LeaseRecord::from_json(object).unwrap(), at(1));
+        assert_eq!(candidacy.decide(at(1), false), Decision::Hold(at(60)), "{word}");
+    }
+}
+
+#[test]
+fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
+    let mut first = high();
+    let seen = held(1, "other", 0, &json!({}));
+    first.observe(seen.clone(), at(0));
+    let claim = first.acquisition(at(0), "now".into());
+    let own = written(2, &seen, &claim);
+    // An earlier life of this candidate left it behind.
+    let mut second = high();
+    second.observe(own.clone(), at(5));
+    assert_eq!(second.decide(at(5), false), Decision::Take);
+    let claim = second.acquisition(at(5), "again".into());
+    assert_eq!(text(&claim, HANDOVER), Some("from 3 to 5".into()));
+    second.observe(written(3, &own, &claim), at(5));
+    assert_eq!(second.decide(at(5), false), Decision::Hold(at(65)));
+    // It is deleted.
+    first.observe(own, at(1));
+    first.observe_absence(None);
+    assert_eq!(first.decide(at(59), false), Decision::WaitUntil(at(60)));
+    assert_eq!(first.decide(at(60), false), Decision::Create);
+}
+
+#[test]
+fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
+    let mut plain = candidacy(None);
+    plain.observe(held(1, "dead", 0, &json!({ HOLDER_KEY: "high" })), at(0));
+    assert_eq!(plain.acquisition(at(60), "now".into()).annotations.get(HOLDER_KEY), Some(&None));
+    let mut plain = candidacy(None);
+    plain.observe(held(1, "", 0, &json!({ HOLDER_KEY: "high" })), at(0));
+    assert_eq!(plain.acquisition(at(0), "now".into()).annotations.get(HOLDER_KEY), None);
+    assert_eq!(high().release("now".into()).annotations.get(HOLDER_KEY), Some(&None));
+}
+
+#[test]
+fn the_pauses_between_two_preemptions_grow_to_an_hour() {
+    let first_pause = Duration::from_secs(15);
+    let mut pace = Pace { first_pause, last: None, trying: false };
+    let mut now = at(0);
+    assert!(pace.not_before() <= now);
+    let mut pauses = Vec::new();
+    for _ in 0..10 {
+        pace.note(now);
+        let next = pace.not_before();
+        pauses.push(next.saturating_since(now).as_secs());
+        now = next;
+    }
+    assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
+    now = now.saturating_add(LONGEST_PAUSE * 2);
+    assert!(!pace.is_restless(now));
+    pace.note(now);
+    assert_eq!(pace.not_before(), now.saturating_add(first_pause));
+}
+
+proptest! {
+    /// Rule S6 with priorities, by chance: two candidates of this crate on one lease, one of which hears of it whenever
+    /// it does. Whatever happens, the second leads only when the first has acknowledged or its deadline has passed.
+    #[test]
+    fn s6_the_gate_opens_only_after_the_end_of_the_other(
+        steps in prop::collection::vec((0_u64..25, 0_u8..6), 1..80),
+    ) {
+        let mut candidacy = high();
+        let (mut now, mut version) = (0, 1);
+        let mut lease = held(version, "other", now, &json!({ HOLDER_KEY: "low" }));
+        // The other one renews at 60 s, and its deadline is 50 s.
+        let mut deadline = Some(50);
+        candidacy.observe(lease.clone(), at(0));
+        let mut leading = false;
+        for (pause, what) in steps {
+            now += pause;
+            version += 1;
+            let others = lease.holder() == Some("other");
+            match what {
+                // The holder renews, if it still may.
+                0 if others && deadline.is_some_and(|deadline| now < deadline) => {
+                    lease = held(version, "other", now, &json!({ HOLDER_KEY: "low" }));
+                    deadline = Some(now + 50);
+                }
+                // It hears that it was preempted, and acknowledges.
+                1 if !others && deadline.is_some() && lease.acknowledgement().is_some() => {
+                    deadline = None;
+                    lease = written(version, &lease, &lease.acknowledgement().unwrap());
+                }
+                // A stranger writes an annotation.
+                2 => {
+                    let mut object = Value::Object(lease.as_object().clone());
+                    object["metadata"]["resourceVersion"] = version.to_string().into();
+                    object["metadata"]["annotations"]["x"] = now.to_string().into();
+                    lease = LeaseRecord::from_json(object).unwrap();
+                }
+                // The candidate tries, and its answer is lost, or its claim.
+                3 if matches!(candidacy.decide(at(now), leading), Decision::Preempt | Decision::Take) => {
+                    candidacy.acquisition(at(now), format!("lost {now}"));
+                    leading = false;
+                }
+                4 if matches!(candidacy.decide(at(now), leading), Decision::Preempt | Decision::Take) => {
+                    if candidacy.record() == Some(&lease) {
+                        let claim = candidacy.acquisition(at(now), format!("landed {now}"));
+                        lease = written(version, &lease, &claim);
+                    }
+                    leading = false;
+                    continue; // it has not heard of it yet
+                }
+                _ => {}
+            }
+            candidacy.observe(lease.clone(), at(now));
+            version += 1;
+            match candidacy.decide(at(now), leading) {
+                Decision::Preempt | Decision::Take => {
+                    let claim = candidacy.acquisition(at(now), now.to_string());
+                    lease = written(version, &lease, &claim);
+                    candidacy.observe(lease.clone(), at(now));
+                    leading = !matches!(candidacy.decide(at(now), false), Decision::Hold(_));
+                    if leading { candidacy.opened(); }
+                }
+                Decision::Open => {
+                    let claim = candidacy.renewal(at(now), now.to_string());
+                    lease = written(version, &lease, &claim);
+                    candidacy.observe(lease.clone(), at(now));
+                    candidacy.opened();
+                    leading = true;
+                }
+                Decision::Renew | Decision::Hold(_) => {
+                    let claim = candidacy.renewal(at(now), now.to_string());
+                    lease = written(version, &lease, &claim);
+                    candidacy.observe(lease.clone(), at(now));
+                }
+                Decision::Read | Decision::Create | Decision::WaitUntil(_) => leading = false,
+            }
+            let other_may_write = deadline.is_some_and(|deadline| now < deadline);
+            prop_assert!(!(leading && other_may_write), "at {} s: {:?}", now, lease);
+        }
+    }
+}

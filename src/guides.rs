@@ -1,0 +1,17 @@
+//! The guides' code compiles, and runs where it can.
+
+#[cfg(feature = "runtime")]
+#[doc = include_str!("../docs/GETTING_STARTED.md")]
+struct GettingStarted;
+
+#[doc = include_str!("../docs/GUARANTEES.md")]
+struct Guarantees;
+
+#[doc = include_str!("../docs/STACKING.md")]
+struct Stacking;
+
+#[doc = include_str!("../docs/TIMING.md")]
+struct Timing;
+
+#[doc = include_str!("../docs/MIGRATING.md")]
+struct Migrating;

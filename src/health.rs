@@ -1,0 +1,155 @@
+//! A liveness probe, and a page that says who leads: a service for whatever HTTP server a program has.
+//!
+//! | the path ends in | answer |
+//! | --- | --- |
+//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Leader::check`], as client-go's `HealthzAdaptor` has it |
+//! | `/leader` | 200 and JSON, for people: who holds the lease, and what is in this candidate's way |
+//!
+//! Only those, and only GET and HEAD. A follower is healthy, and so is a leader that has lost the lease. Do not make
+//! readiness wait for leadership: a rollout would wait for ever.
+//!
+//! ```
+//! use hyper::server::conn::http1;
+//! use hyper_util::rt::TokioIo;
+//! use kube_leader_gate::{Leader, health::Health};
+//! use std::time::Duration;
+//! use tokio::net::TcpListener;
+//!
+//! async fn serve(listener: TcpListener, leader: Leader) -> std::io::Result<()> {
+//!     let health = Health::new(leader, Duration::from_secs(20));
+//!     loop {
+//!         let (stream, _) = listener.accept().await?;
+//!         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), health.clone()));
+//!     }
+//! }
+//! ```
+//!
+//! With axum: `router.route_service("/livez", health.clone()).route_service("/leader", health)`, since it is a tower
+//! service as well.
+//!
+//! ```sh
+//! $ curl http://10.0.0.7:8080/leader
+//! {"can_write":true,"holder":"my-controller-x2x7q","identity":"my-controller-x2x7q","is_leader":true,
+//!  "lease":"my-namespace/my-controller","term":"5f0c9f4e-3e5b-4c51-8b0e-0d7bd1a4f6a9/12","time_left_seconds":98.2,
+//!  "trouble":null,"writes_under_way":0}
+//! ```
+//!
+//! It answers anybody who can reach the server, without a secret in it: names of replicas, and what the API server said to
+//! refused lease calls.
+
+use crate::election::Leader;
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+};
+use serde_json::json;
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Answers probes about one election; see the [module](self). Clones are cheap.
+///
+/// It never fails, waits for nothing, and does not look at a request's body or headers.
+#[derive(Clone, Debug)]
+pub struct Health {
+    leader: Leader,
+    max_tolerable_expired: Duration,
+}
+
+// === impl Health ===
+
+impl Health {
+    /// A probe that fails when the election has ended, or when this process has not renewed a lease that it holds for
+    /// longer than the lease duration plus `max_tolerable_expired`.
+    ///
+    /// The core Kubernetes controllers have 20 s. Any duration does; with one that never comes, only an election that has
+    /// ended fails the probe.
+    #[must_use]
+    pub const fn new(leader: Leader, max_tolerable_expired: Duration) -> Self {
+        Self { leader, max_tolerable_expired }
+    }
+
+    fn answer<B>(&self, request: &Request<B>) -> Response<String> {
+        let head = request.method() == Method::HEAD;
+        if !head && request.method() != Method::GET {
+            let mut refusal = response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET and HEAD\n".into());
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refusal;
+        }
+        let path = request.uri().path();
+        let mut answer = match path.rsplit_once('/').map(|(_, last)| last) {
+            Some("livez" | "healthz") => self.probe(),
+            Some("leader") => response(StatusCode::OK, JSON, self.page()),
+            _ => response(StatusCode::NOT_FOUND, TEXT, "there are /livez, /healthz and /leader\n".into()),
+        };
+        if head {
+            // The length that GET would have.
+            let length = HeaderValue::from(answer.body().len());
+            answer.headers_mut().insert(CONTENT_LENGTH, length);
+            answer.body_mut().clear();
+        }
+        answer
+    }
+
+    fn probe(&self) -> Response<String> {
+        match self.leader.check(self.max_tolerable_expired) {
+            Ok(()) => response(StatusCode::OK, TEXT, "ok\n".into()),
+            Err(unhealthy) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{unhealthy}\n")),
+        }
+    }
+
+    fn page(&self) -> String {
+        let leader = &self.leader;
+        let page = json!({
+            "lease": leader.lease().to_string(),
+            "identity": leader.identity().as_str(),
+            "holder": leader.holder().as_deref(),
+            "is_leader": leader.is_leader(),
+            "can_write": leader.can_write(),
+            "term": leader.term().map(|term| term.to_string()),
+            "time_left_seconds": leader.time_left().map(|left| left.as_secs_f64()),
+            "writes_under_way": leader.writes_under_way(),
+            "trouble": leader.trouble().as_deref(),
+        });
+        format!("{page}\n")
+    }
+}
+
+fn response(status: StatusCode, content_type: HeaderValue, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    // What was true a moment ago may be no more.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+impl<B> tower_service::Service<Request<B>> for Health {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        ready(Ok(self.answer(&request)))
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for Health {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn call(&self, request: Request<B>) -> Self::Future {
+        ready(Ok(self.answer(&request)))
+    }
+}

@@ -1,0 +1,121 @@
+//! One term of this process, as whoever works in it sees it.
+
+use super::{Inner, Leadership, Moment, Term};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
+
+/// A term in which this process leads, or has led; it counts no write.
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    inner: Arc<Inner>,
+    grant: u64,
+    term: Term,
+}
+
+// === impl Leadership ===
+
+impl Leadership {
+    /// Waits until writes are admitted, as [`elected`](Self::elected) does. Cancel-safe.
+    pub(crate) async fn tenure(&self) -> Tenure {
+        let mut state = self.inner.state.subscribe();
+        loop {
+            {
+                let seen = state.borrow_and_update();
+                if let (Some(term), true) = (&seen.term, self.can_write()) {
+                    // Under the lock, so that number and term belong together.
+                    let grant = self.inner.word.current_grant();
+                    return Tenure { inner: self.inner.clone(), grant, term: term.clone() };
+                }
+            }
+            // No error: `self` keeps the sender.
+            let _ = state.changed().await;
+        }
+    }
+}
+
+// === impl Tenure ===
+
+impl Tenure {
+    pub(crate) fn term(&self) -> &Term {
+        &self.term
+    }
+
+    /// Whether it goes on, a leader that is closing included.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.inner.word.is_valid(self.grant, || self.inner.now())
+    }
+
+    /// Waits until it is over. Each poll looks at the deadline, whether or not anybody has noticed that it has passed:
+    /// whoever polls this first and then something else does nothing else after a freeze. Cancel-safe.
+    pub(crate) async fn over(&self) {
+        while self.is_valid() {
+            let mut woken = pin!(self.inner.ended.notified());
+            poll_fn(|cx| if self.is_valid() { woken.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
+        }
+    }
+
+    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on.
+    pub(crate) fn ended_at(&self) -> Moment {
+        let deadline = self.inner.word.deadline();
+        let unnoticed = deadline.filter(|_| self.inner.word.current_grant() == self.grant);
+        let ended = unnoticed.unwrap_or_else(|| self.inner.fallen_at());
+        Moment::from_nanos(ended.min(self.inner.now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{leadership::Loss, testing::ManualClock};
+    use futures_util::FutureExt;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn granted() -> (Leadership, ManualClock, crate::leadership::Grant) {
+        let clock = ManualClock::new();
+        let leadership = Leadership::with_clock(Arc::new(clock.clone()));
+        let deadline = leadership.now().saturating_add(10 * SECOND);
+        let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
+        (leadership, clock, grant)
+    }
+
+    fn tenure(leadership: &Leadership) -> Tenure {
+        leadership.tenure().now_or_never().expect("leading")
+    }
+
+    #[test]
+    fn s1_it_has_ended_at_its_deadline_however_late_that_is_noticed() {
+        for noticed in [false, true] {
+            let (leadership, clock, grant) = granted();
+            let (tenure, deadline) = (tenure(&leadership), leadership.deadline().unwrap());
+            assert!(tenure.over().now_or_never().is_none());
+            clock.advance(60 * SECOND);
+            if noticed {
+                grant.end(Loss::Expired);
+            }
+            assert!(tenure.over().now_or_never().is_some());
+            assert_eq!(tenure.ended_at(), deadline, "noticed: {noticed}");
+        }
+    }
+
+    #[test]
+    fn a_theft_ends_it_when_it_is_seen_and_the_next_term_is_another() {
+        let (leadership, clock, grant) = granted();
+        let first = tenure(&leadership);
+        clock.advance(SECOND);
+        let seen = leadership.now();
+        grant.end(Loss::Taken);
+        clock.advance(SECOND);
+        assert_eq!(first.ended_at(), seen);
+        assert!(leadership.tenure().now_or_never().is_none(), "nobody leads");
+        let deadline = leadership.now().saturating_add(10 * SECOND);
+        let _second = leadership.grant(Term::new("u", 2), deadline).unwrap();
+        assert!(!first.is_valid() && first.ended_at() == seen);
+        assert_eq!(tenure(&leadership).term(), &Term::new("u", 2));
+    }
+}

@@ -1,0 +1,90 @@
+//! One call to the API server: JSON both ways, read up to a bound.
+
+use super::{LockError, LockErrorKind, lines};
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Collected, Limited};
+use kube_client::{Client, client::Body};
+use serde_json::Value;
+
+/// Sends `body` and reads the object that is answered.
+pub(crate) async fn call(
+    client: &Client,
+    method: Method,
+    path: String,
+    body: Option<&Value>,
+) -> Result<Value, LockError> {
+    let answer = collect(open(client, method, path, body).await?).await?;
+    serde_json::from_slice(&answer)
+        .map_err(|error| LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}")))
+}
+
+/// Sends `body` and hands out the answer to be read, if it is a success.
+pub(super) async fn open(
+    client: &Client,
+    method: Method,
+    path: String,
+    body: Option<&Value>,
+) -> Result<Body, LockError> {
+    let body = body.map_or_else(Vec::new, |value| value.to_string().into_bytes());
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, "application/json")
+        .body(Body::from(body))
+        .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
+    let response = client
+        .send(request)
+        .await
+        .map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response.into_body());
+    }
+    Err(refusal(status, &collect(response.into_body()).await?))
+}
+
+/// What an answer of this status means.
+pub(super) fn kind(status: StatusCode) -> LockErrorKind {
+    match status {
+        StatusCode::CONFLICT => LockErrorKind::Conflict,
+        StatusCode::NOT_FOUND => LockErrorKind::NotFound,
+        StatusCode::UNAUTHORIZED => LockErrorKind::Unauthorized,
+        StatusCode::FORBIDDEN => LockErrorKind::Forbidden,
+        StatusCode::GONE => LockErrorKind::Gone,
+        _ => LockErrorKind::Refused,
+    }
+}
+
+async fn collect(body: Body) -> Result<Bytes, LockError> {
+    let read = Limited::new(body, lines::LONGEST).collect().await;
+    read.map(Collected::to_bytes)
+        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
+}
+
+/// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
+fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
+    let parsed = serde_json::from_slice::<Value>(answer).ok();
+    let message =
+        parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
+            || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
+            |message| message.chars().take(500).collect(),
+        );
+    LockError::new(kind(status), format!("{}: {message}", status.as_u16()))
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    for _ in 0..8 {
+        let Some(error) = cause else { break };
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! A lease that was taken from a live holder, and what is said there of its last writes.
+
+use super::{Claim, LeaseRecord};
+use std::{collections::BTreeMap, fmt};
+
+/// The key of the holder, by which candidates of higher precedence know that they may take the lease. Istio's name for it.
+pub(crate) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
+
+/// Says that a term was ended by another one while it was alive, and later that its writes have ended.
+pub(crate) const HANDOVER: &str = "kube-leader-gate/handover";
+
+/// From one term to the next, both by their counts of transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handover {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// The former holder has said that its last write has ended.
+    pub(crate) done: bool,
+}
+
+// === impl Handover ===
+
+impl Handover {
+    fn parse(text: &str) -> Option<Self> {
+        let (terms, done) = match text.strip_suffix(", done") {
+            Some(terms) => (terms, true),
+            None => (text, false),
+        };
+        let (from, to) = terms.strip_prefix("from ")?.split_once(" to ")?;
+        Some(Self { from: from.parse().ok()?, to: to.parse().ok()?, done })
+    }
+}
+
+impl fmt::Display for Handover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "from {} to {}{}", self.from, self.to, if self.done { ", done" } else { "" })
+    }
+}
+
+// === impl LeaseRecord ===
+
+impl LeaseRecord {
+    /// The handover by which the present holder came to the lease; what stands there of earlier ones does not count.
+    pub(crate) fn handover(&self) -> Option<Handover> {
+        self.holder()?;
+        let handover = Handover::parse(self.annotation(HANDOVER)?.as_str()?)?;
+        (handover.to == self.transitions()).then_some(handover)
+    }
+
+    /// The claim that says what the lease says, and that the handover is done.
+    pub(crate) fn acknowledgement(&self) -> Option<Claim> {
+        let done = Handover { done: true, ..self.handover()? };
+        Some(Claim {
+            holder: self.holder()?.to_owned(),
+            duration_seconds: self.duration()?.as_secs(),
+            acquire_time: self.acquire_time()?.to_owned(),
+            renew_time: self.renew_time()?.to_owned(),
+            transitions: self.transitions(),
+            annotations: BTreeMap::from([(HANDOVER, Some(done.to_string()))]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn record(transitions: u64, handover: &Value) -> LeaseRecord {
+        let metadata = json!({ "uid": "u", "resourceVersion": "1",
+                               "annotations": { HANDOVER: handover, "team": "a" } });
+        let spec = json!({ "holderIdentity": "b", "leaseTransitions": transitions, "acquireTime": "then",
+                           "renewTime": "now", "leaseDurationSeconds": 15 });
+        LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    }
+
+    #[test]
+    fn it_is_read_as_it_is_written() {
+        for done in [false, true] {
+            let handover = Handover { from: 3, to: 4, done };
+            assert_eq!(record(4, &json!(handover.to_string())).handover(), Some(handover));
+        }
+        assert_eq!(Handover { from: 3, to: 4, done: true }.to_string(), "from 3 to 4, done");
+    }
+
+    #[test]
+    fn nonsense_and_what_was_said_of_another_term_are_nothing() {
+        assert_eq!(record(5, &json!("from 3 to 4")).handover(), None);
+        let huge = "from 3 to ".repeat(1_000_000);
+        for odd in
+            [json!(""), json!(7), json!(null), json!("from 3 to 4, do"), json!("from -1 to 4"), json!(huge)]
+        {
+            assert_eq!(record(4, &odd).handover(), None);
+        }
+        assert_eq!(record(4, &json!("3")).acknowledgement(), None);
+    }
+
+    #[test]
+    fn an_acknowledgement_changes_nothing_else() {
+        let before = record(4, &json!("from 3 to 4"));
+        let after = before.with(&before.acknowledgement().unwrap());
+        assert!(after.says_the_same(&before) && after.handover().unwrap().done);
+        assert_eq!(after.as_object()["metadata"]["annotations"]["team"], "a");
+    }
+}

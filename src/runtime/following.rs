@@ -1,0 +1,126 @@
+//! One term's view of a cache.
+
+use super::feed::{Feed, Heard};
+use crate::{
+    election::Leader,
+    leadership::{LeadershipState, Term},
+};
+use futures_util::{StreamExt, stream::BoxStream};
+use kube_runtime::{
+    reflector::{Lookup, ObjectRef},
+    watcher::Event,
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+    sync::Arc,
+};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+type Objects<K> = HashMap<ObjectRef<K>, Arc<K>>;
+
+/// Tells of all objects, then of each change, while the term lasts.
+pub(super) struct Following<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> {
+    feed: Arc<Feed<K>>,
+    leader: Leader,
+    term: Term,
+    /// Wakes at a loss.
+    changes: BoxStream<'static, LeadershipState>,
+    /// None until the first look at the cache.
+    heard: Option<Receiver<Heard<K>>>,
+    /// What was told of, or is due to be: none until the first list.
+    told: Option<Objects<K>>,
+    due: VecDeque<Event<Arc<K>>>,
+}
+
+impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
+    pub(super) fn new(feed: Arc<Feed<K>>, leader: Leader, term: Term) -> Self {
+        let changes = leader.changes().boxed();
+        Self { feed, leader, term, changes, heard: None, told: None, due: VecDeque::new() }
+    }
+
+    /// None once the term is over, or nobody watches any more.
+    pub(super) async fn next(&mut self) -> Option<Event<Arc<K>>> {
+        // Asked anew whenever something is about to be told (rule S1).
+        while self.leads() {
+            if let Some(event) = self.due.pop_front() {
+                return Some(event);
+            }
+            let Some(heard) = &mut self.heard else {
+                self.catch_up()?;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                Some(_) = self.changes.next() => {}
+                heard = heard.recv() => match heard {
+                    Ok(Heard::Apply(object)) => self.apply(object),
+                    Ok(Heard::Delete(object)) => self.delete(object),
+                    Ok(Heard::Listed) | Err(RecvError::Lagged(_)) => self.catch_up()?,
+                    Err(RecvError::Closed) => return None,
+                },
+            }
+        }
+        None
+    }
+
+    fn leads(&self) -> bool {
+        self.leader.can_write() && self.leader.term().as_ref() == Some(&self.term)
+    }
+
+    fn apply(&mut self, object: Arc<K>) {
+        let key = self.key(&object);
+        // Before the first list everything is still to be told.
+        if let Some(told) = &mut self.told {
+            told.insert(key, object.clone());
+            self.due.push_back(Event::Apply(object));
+        }
+    }
+
+    fn delete(&mut self, object: Arc<K>) {
+        let key = self.key(&object);
+        if self.told.as_mut().is_some_and(|told| told.remove(&key).is_some()) {
+            self.due.push_back(Event::Delete(object));
+        }
+    }
+
+    /// Goes on from what the cache holds now, and tells of the difference. None once nobody watches any more.
+    fn catch_up(&mut self) -> Option<()> {
+        let (heard, objects) = self.feed.start()?;
+        self.heard = Some(heard);
+        let Some(objects) = objects else {
+            return Some(());
+        };
+        let now: Objects<K> = objects.into_iter().map(|object| (self.key(&object), object)).collect();
+        if let Some(told) = &self.told {
+            self.due.extend(difference(told, &now));
+        } else {
+            self.due.push_back(Event::Init);
+            self.due.extend(now.values().cloned().map(Event::InitApply));
+            self.due.push_back(Event::InitDone);
+        }
+        self.told = Some(now);
+        Some(())
+    }
+
+    fn key(&self, object: &K) -> ObjectRef<K> {
+        object.to_object_ref(self.feed.dyntype.clone())
+    }
+}
+
+/// What leads from `old` to `new`, deletions first.
+fn difference<K: Lookup<DynamicType: Eq + Hash>>(
+    old: &Objects<K>,
+    new: &Objects<K>,
+) -> impl Iterator<Item = Event<Arc<K>>> {
+    // An object of the same name may be another one.
+    let is_same = |a: &K, b: &K| a.uid() == b.uid();
+    // Versions are compared for equality alone; without one there is no telling.
+    let is_unchanged = move |a: &K, b: &K| {
+        is_same(a, b) && a.resource_version().is_some() && a.resource_version() == b.resource_version()
+    };
+    let gone = old.iter().filter(move |(key, was)| new.get(*key).is_none_or(|is| !is_same(was, is)));
+    let touched = new.iter().filter(move |(key, is)| old.get(*key).is_none_or(|was| !is_unchanged(was, is)));
+    let gone = gone.map(|(_, was)| Event::Delete(was.clone()));
+    gone.chain(touched.map(|(_, is)| Event::Apply(is.clone())))
+}

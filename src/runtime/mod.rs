@@ -1,0 +1,146 @@
+//! What a kube-runtime controller wants: gated, on every replica, or for the leader alone.
+//!
+//! A follower sees changes that it may not act upon. Dropped there and forgotten, they wait until the object changes again
+//! or a resync comes along. Two ways keep that from happening, and neither sends a request at a gain:
+//!
+//! | | gated mode | leading only |
+//! | --- | --- | --- |
+//! | runs | on every replica, the whole controller | for the length of a term, the work; on every replica, the watch |
+//! | with | [`Leader::gains`](crate::Leader::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
+//! | at a gain | every cached object is reconciled again | every cached object is told of, then each change |
+//! | for | reconcilers | programs that act on events, or must not run at all on a follower |
+//!
+//! # The rules
+//! 1. The gate has opened before a gain is told of, and everything in the cache comes after it: what was refused before is
+//!    done again. A gain that comes while an object is still being reconciled has it reconciled once more.
+//! 2. A write that the gate refuses is no error of a [`gated`] reconciler: no error policy, no retry, no log above `debug`.
+//!    A follower tries an object once for each change of it.
+//! 3. A term's events begin with all that the cache holds and end with the term, within a snapshot too (rules S1 and S11).
+//!    Between, each object's last state and each deletion is told, also when the watch had to list again and when the
+//!    consumer was slow. What waits for a slow consumer is bounded.
+//! 4. Nothing here spawns a task.
+//!
+//! # What to know
+//! - [`gated`] without `reconcile_all_on(leader.gains())` leaves alone for good what a follower has seen.
+//! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, 30 s and more in the end; a
+//!   gain within that time takes effect after it. `Controller::trigger_backoff` sets another one.
+//! - The cache is as fresh as its watch. Do not take it for the server's state: read before a write that depends on it, or
+//!   send the version along.
+//! - A controller that is built anew in each term, without a [`Replay`], is right too: it lists everything at each gain.
+//!
+//! # Gated mode
+//! ```
+//! use futures_util::StreamExt;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{
+//!     Api, ResourceExt,
+//!     api::{Patch, PatchParams},
+//!     runtime::{Controller, controller::Action, watcher},
+//! };
+//! use kube_leader_gate::{Election, runtime::gated};
+//! use std::{future, sync::Arc, time::Duration};
+//!
+//! // As any other: it need not know who leads.
+//! async fn reconcile(map: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+//!     let patch = serde_json::json!({ "metadata": { "labels": { "seen": "true" } } });
+//!     maps.patch(&map.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+//!     Ok(Action::requeue(Duration::from_secs(300)))
+//! }
+//!
+//! # use kube_leader_gate::testing::ApiServer;
+//! # let map = "/api/v1/namespaces/default/configmaps/a";
+//! # let server = ApiServer::new();
+//! # server.put("somebody", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let endpoint = server.serve().await?;
+//! # let config = endpoint.config("replica-a");
+//! let election = Election::builder("default", "my-controller").build(&config)?;
+//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
+//! let controller = Controller::new(maps.clone(), watcher::Config::default())
+//!     .reconcile_all_on(election.leader().gains())
+//!     .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))
+//!     .for_each(|_| future::ready(()));
+//! # let controller = async {
+//! #     let labelled = async {
+//! #         while server.object(map).unwrap()["metadata"]["labels"]["seen"] != "true" {
+//! #             tokio::time::sleep(Duration::from_millis(1)).await;
+//! #         }
+//! #     };
+//! #     tokio::select! {
+//! #         () = controller => {}
+//! #         done = tokio::time::timeout(Duration::from_secs(10), labelled) => done.expect("labelled"),
+//! #     }
+//! # };
+//! election.run(controller).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Leading only
+//! ```
+//! use futures_util::StreamExt;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{
+//!     Api, ResourceExt,
+//!     runtime::{WatchStreamExt, watcher, watcher::Event},
+//! };
+//! use kube_leader_gate::{Election, runtime::replay};
+//!
+//! # use kube_leader_gate::testing::ApiServer;
+//! # let map = "/api/v1/namespaces/default/configmaps/a";
+//! # let server = ApiServer::new();
+//! # server.put("somebody", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let endpoint = server.serve().await?;
+//! # let config = endpoint.config("replica-a");
+//! let election = Election::builder("default", "my-controller").build(&config)?;
+//! let leader = election.leader();
+//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
+//!
+//! // On every replica, for as long as the process lives.
+//! let (replay, watched) = replay(watcher(maps, watcher::Config::default()).default_backoff());
+//! let watch = watched.for_each(|event| async {
+//!     if let Err(error) = event {
+//!         tracing::warn!(%error, "the watch fails; it is tried again");
+//!     }
+//! });
+//! // On the leader.
+//! # let told = std::cell::RefCell::new(Vec::new());
+//! let lead = async {
+//!     loop {
+//!         let term = leader.elected().await;
+//!         let mut events = replay.during(&leader, &term);
+//!         while let Some(event) = events.next().await {
+//!             match event {
+//!                 Event::InitApply(map) | Event::Apply(map) => println!("{} is there", map.name_any()),
+//!                 Event::Delete(map) => println!("{} is gone", map.name_any()),
+//!                 Event::Init => println!("from the beginning"),
+//!                 Event::InitDone => {
+//!                     println!("that is all there is");
+//! #                   told.borrow_mut().push(replay.store().len());
+//! #                   return;
+//!                 }
+//!             }
+//!         }
+//!     }
+//! };
+//! let workload = async { tokio::select! { () = watch => {}, () = lead => {} } };
+//! # let workload = tokio::time::timeout(std::time::Duration::from_secs(10), workload);
+//! election.run(workload).await?;
+//! # assert_eq!(*told.borrow(), [1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod feed;
+mod following;
+mod reconcile;
+mod replay;
+
+pub use self::{
+    reconcile::{Gated, gated},
+    replay::{Replay, Watched, replay, replay_with},
+};
+pub use kube_runtime;

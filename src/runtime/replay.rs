@@ -1,0 +1,174 @@
+//! A cache that each term's work is told of from the start.
+
+use super::{
+    feed::{Feed, Source, feed},
+    following::Following,
+};
+use crate::{election::Leader, leadership::Term};
+use futures_util::{Stream, StreamExt, stream};
+use kube_runtime::{
+    reflector::{Lookup, Store},
+    watcher::{self, Event},
+};
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    hash::Hash,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+/// The handle to a cache that a [`Watched`] stream fills; clones are cheap and share it.
+pub struct Replay<K: Lookup<DynamicType: Eq + Hash> + 'static> {
+    feed: Arc<Feed<K>>,
+}
+
+pin_project! {
+    /// A watch that fills the cache of a [`Replay`] as it is polled, and passes on what it sees. Poll it on every replica,
+    /// for as long as the process lives: dropping it ends the streams of its terms.
+    #[must_use = "streams do nothing unless polled"]
+    pub struct Watched<S, K>
+    where
+        K: Lookup,
+        K: Clone,
+        K: 'static,
+        K::DynamicType: Eq,
+        K::DynamicType: Hash,
+        K::DynamicType: Clone,
+    {
+        #[pin]
+        events: S,
+        source: Source<K>,
+    }
+}
+
+/// Keeps a cache of what `events` (a kube-runtime `watcher`, with a backoff) tells of, for each term to be
+/// [told](Replay::during) of from the start.
+///
+/// Drive the stream as that of a `reflector`; it ends when `events` does. It never waits for a slow consumer.
+pub fn replay<K, S>(events: S) -> (Replay<K>, Watched<S, K>)
+where
+    K: Lookup<DynamicType: Eq + Hash + Clone + Default> + Clone + 'static,
+    S: Stream<Item = watcher::Result<Event<K>>>,
+{
+    replay_with(events, K::DynamicType::default())
+}
+
+/// [`replay`] for a kind that is known at run time only, as `DynamicObject`'s.
+pub fn replay_with<K, S>(events: S, dyntype: K::DynamicType) -> (Replay<K>, Watched<S, K>)
+where
+    K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
+    S: Stream<Item = watcher::Result<Event<K>>>,
+{
+    let (source, feed) = feed(dyntype);
+    (Replay { feed }, Watched { events, source })
+}
+
+// === impl Replay ===
+
+impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
+    /// The cache, to look things up in. It is warm on every replica.
+    #[must_use]
+    pub fn store(&self) -> Store<K> {
+        self.feed.store.clone()
+    }
+
+    /// The objects and what happens to them, for as long as `leader` may write in `term`. No request is sent for it.
+    ///
+    /// 1. First all that the cache holds: [`Event::Init`], an [`Event::InitApply`] for each object, [`Event::InitDone`]. If
+    ///    the watch has not finished its first list yet, this waits for it.
+    /// 2. Then an [`Event::Apply`] or [`Event::Delete`] for each change. There is no second [`Event::Init`]: when the watch
+    ///    had to list again, the stream tells the difference to what it has told before, deletions (of the object as it was
+    ///    last told of) first.
+    /// 3. A consumer that lags by more than 256 changes is told such a difference too: some states in between are left
+    ///    out, the last state of each object and its deletion are not.
+    /// 4. It ends, at once and whatever is still to be told, when the term does: by a loss, by the deadline (rule S1), or
+    ///    when the election stops. It is empty when the term is over already. It also ends when the [`Watched`] stream does
+    ///    or is dropped, since the cache is dead then.
+    ///
+    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. Each stream keeps an
+    /// index of what it has told, which shares the objects with the cache. `next` is cancel-safe.
+    ///
+    /// A kube-runtime reconciler for the leader alone, fed by it:
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::runtime::{applier, controller, controller::Action, reflector::ObjectRef, watcher::Event};
+    /// use kube_leader_gate::{Leader, leadership::Term, runtime::{Replay, gated}};
+    /// use std::{convert::Infallible, future, sync::Arc, time::Duration};
+    ///
+    /// # async fn reconcile(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> { Ok(Action::await_change()) }
+    /// async fn lead(replay: &Replay<ConfigMap>, leader: &Leader, term: &Term) {
+    ///     let queue = replay.during(leader, term).filter_map(|event| {
+    ///         future::ready(match event {
+    ///             Event::InitApply(it) | Event::Apply(it) => Some(Ok::<_, Infallible>(ObjectRef::from_obj(&*it))),
+    ///             Event::Init | Event::InitDone | Event::Delete(_) => None,
+    ///         })
+    ///     });
+    ///     let mut reconcile = gated(reconcile); // a write that a loss cuts off is no error
+    ///     let reconcile = move |map, context| Box::pin(reconcile(map, context));
+    ///     let retry = |_: Arc<_>, _: &_, _: Arc<()>| Action::requeue(Duration::from_secs(5));
+    ///     applier(reconcile, retry, Arc::new(()), replay.store(), queue, controller::Config::default())
+    ///         .for_each(|_| future::ready(()))
+    ///         .await; // until the term is over, and what it began has ended
+    /// }
+    /// ```
+    pub fn during(
+        &self,
+        leader: &Leader,
+        term: &Term,
+    ) -> impl Stream<Item = Event<Arc<K>>> + Send + Unpin + use<K>
+    where
+        K: Send + Sync,
+        K::DynamicType: Send + Sync,
+    {
+        let following = Following::new(self.feed.clone(), leader.clone(), term.clone());
+        let next = |mut following: Following<K>| async move { Some((following.next().await?, following)) };
+        stream::unfold(following, next).fuse().boxed()
+    }
+}
+
+impl<K: Lookup<DynamicType: Eq + Hash> + 'static> Clone for Replay<K> {
+    fn clone(&self) -> Self {
+        Self { feed: self.feed.clone() }
+    }
+}
+
+impl<K: Lookup<DynamicType: Eq + Hash> + 'static> fmt::Debug for Replay<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").finish_non_exhaustive()
+    }
+}
+
+// === impl Watched ===
+
+impl<S, K> Stream for Watched<S, K>
+where
+    K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
+    S: Stream<Item = watcher::Result<Event<K>>>,
+{
+    type Item = watcher::Result<Event<K>>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.project();
+        let event = ready!(this.events.poll_next(cx));
+        match &event {
+            Some(Ok(event)) => this.source.take(event),
+            // What was known stays known: the watcher lists or watches again.
+            Some(Err(_)) => {}
+            None => this.source.close(),
+        }
+        Poll::Ready(event)
+    }
+}
+
+impl<S, K> fmt::Debug for Watched<S, K>
+where
+    K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,46 @@
+//! How long a candidate stays away whose work does not last.
+
+use crate::election::backoff;
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// Work that has run for so long is sound; what ends it after that counts as the first failure.
+const STEADY: Duration = Duration::from_secs(120);
+
+/// Counts work that ended early, in a row.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    /// The pause after work that has `run` for so long and then ended early: doubled each time, half of it by chance.
+    pub(super) fn after(&mut self, run: Duration) -> Duration {
+        if run >= STEADY {
+            self.failures = 0;
+        }
+        let pause = backoff(FIRST, self.failures, LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_begin_anew_after_sound_work() {
+        let mut backoff = Backoff::default();
+        let mut last = Duration::ZERO;
+        for round in 0..40 {
+            let pause = backoff.after(STEADY - Duration::from_secs(1));
+            let full = (FIRST * (1 << round.min(10))).min(LONGEST);
+            assert!(pause >= full / 2 && pause <= full, "round {round}: {pause:?}");
+            assert!(pause >= last || full == LONGEST, "round {round}: {pause:?} after {last:?}");
+            last = pause;
+        }
+        assert!(backoff.after(STEADY) <= FIRST);
+    }
+}

@@ -1,0 +1,126 @@
+//! The work of one term, and what keeps its panics in.
+
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Span;
+
+/// Work under way. As a future it is ready once the work has ended, in whatever way, and has been dropped; dropping it
+/// drops the work.
+pub(super) struct Shift<W> {
+    /// On the heap, so that it can be dropped where it is; none once it has ended.
+    work: Option<Pin<Box<W>>>,
+    begun: bool,
+    /// Whoever has a clone of the token hears of every end.
+    token: DropGuard,
+    span: Span,
+}
+
+impl<W: Future<Output = ()>> Shift<W> {
+    /// Calls `work`, and runs nothing yet.
+    pub(super) fn new(span: Span, work: impl FnOnce(CancellationToken) -> W) -> Self {
+        let token = CancellationToken::new();
+        let work = contain(&span, || Box::pin(work(token.clone())));
+        Self { work, begun: false, token: token.drop_guard(), span }
+    }
+
+    pub(super) fn cancel(&self) {
+        self.token.token().cancel();
+    }
+
+    pub(super) fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// Whether the work has been polled.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
+    }
+}
+
+impl<W> Shift<W> {
+    fn end(&mut self) {
+        let work = self.work.take();
+        contain(&self.span, || drop(work));
+    }
+}
+
+impl<W: Future<Output = ()>> Future for Shift<W> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        this.begun = true;
+        if let Some(work) = &mut this.work {
+            // A panic is an end.
+            ready!(contain(&this.span, || work.as_mut().poll(cx)).unwrap_or(Poll::Ready(())));
+            this.end();
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<W> Drop for Shift<W> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Calls what is not ours; none when it panics.
+fn contain<T>(span: &Span, call: impl FnOnce() -> T) -> Option<T> {
+    let result = span.in_scope(|| catch_unwind(AssertUnwindSafe(call)));
+    result.map_err(|panic| tracing::error!(parent: span, "the work panicked: {}", message(&*panic))).ok()
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use std::future::pending;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in the drop");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_end_wherever_it_comes() {
+        let in_the_call = Shift::new(Span::none(), |_| -> std::future::Ready<()> { panic!("in the call") });
+        assert!(in_the_call.now_or_never().is_some());
+        let in_the_poll = Shift::new(Span::none(), |_| async { panic!("in the poll") });
+        assert!(in_the_poll.now_or_never().is_some());
+        let (bomb, other) = (Bomb, Bomb);
+        let in_the_drop = Shift::new(Span::none(), |_| async move { drop(bomb) });
+        assert!(in_the_drop.now_or_never().is_some());
+        drop(Shift::new(Span::none(), |_| async move {
+            let _other = other;
+            pending::<()>().await;
+        }));
+    }
+
+    #[test]
+    fn every_end_cancels_the_token() {
+        let mut clone = None;
+        let mut shift = Shift::new(Span::none(), |token| {
+            clone = Some(token);
+            async {}
+        });
+        let token = clone.unwrap();
+        assert!((&mut shift).now_or_never().is_some() && (&mut shift).now_or_never().is_some());
+        drop(shift);
+        assert!(token.is_cancelled());
+    }
+}

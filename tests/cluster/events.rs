@@ -1,0 +1,112 @@
+//! Kubernetes Events, as a real API server takes them and kubectl shows them.
+
+use crate::{
+    apiserver::Cluster,
+    candidate::{Candidate, builder, start},
+    real::Real,
+    support::{DELAY, PATIENCE, until, within},
+    world::World,
+};
+use http::{Request, header::CONTENT_TYPE};
+use kube_client::Client;
+use kube_leader_gate::{LeaseTiming, election::Stopped};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+type Server = Real<&'static Cluster>;
+
+async fn reporting(world: &Server, user: &str) -> Candidate {
+    let client = Client::try_from(world.config(user)).expect("a client");
+    let candidate = start(world, user, builder(world, user).events(client)).await;
+    candidate.elected().await;
+    candidate
+}
+
+async fn post(world: &Server, path: &str, body: Value) {
+    let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/{path}", world.namespace());
+    let request = Request::post(path).header(CONTENT_TYPE, "application/json");
+    let request = request.body(body.to_string().into_bytes()).expect("a request");
+    world.cluster.client("admin").request::<Value>(request).await.expect("an answer");
+}
+
+/// Lets this user lead, and write events or not.
+async fn grant(world: &Server, user: &str, events: bool) {
+    let mut rules =
+        vec![json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"] })];
+    if events {
+        rules.push(json!({ "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"] }));
+    }
+    post(world, "roles", json!({ "metadata": { "name": "events" }, "rules": rules })).await;
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "metadata": { "name": "events" },
+        "roleRef": { "apiGroup": group, "kind": "Role", "name": "events" },
+        "subjects": [{ "apiGroup": group, "kind": "User", "name": user }],
+    });
+    post(world, "rolebindings", binding).await;
+}
+
+/// What kubectl shows, oldest first.
+fn shown(world: &Server) -> Vec<String> {
+    let columns = "custom-columns=:.type,:.reason,:.involvedObject.name,:.message";
+    let mut kubectl = world.cluster.kubectl("admin");
+    kubectl.args(["get", "events", "--namespace", world.namespace(), "--no-headers", "--output", columns]);
+    let said = kubectl.output().expect("kubectl");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    String::from_utf8_lossy(&said.stdout).lines().map(words).collect()
+}
+
+/// How often this user's events were answered with this code.
+async fn answered(world: &Server, user: &str, code: u16) -> usize {
+    let events = world.requests().await;
+    let counts = |event: &&crate::apiserver::AuditEvent| {
+        event.user.username == user
+            && event.object_ref.resource == "events"
+            && event.stage == "ResponseComplete"
+            && event.response_status.code == code
+    };
+    events.iter().filter(counts).count()
+}
+
+#[tokio::test]
+async fn kubectl_shows_who_led_when() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, "restricted-2", true).await;
+    let a = reporting(&world, "restricted-2").await;
+    let uid = a.leader().term().expect("a term").lease_uid().to_owned();
+    until("it is told", async || !shown(&world).is_empty()).await;
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    let lines = ["became leader", "stopped leading"]
+        .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
+    assert_eq!(shown(&world), lines);
+    // kubectl's own way to ask for the events of an object.
+    let mut kubectl = world.cluster.kubectl("admin");
+    kubectl.args(["events", "--namespace", world.namespace(), "--for", "lease/operator", "--no-headers"]);
+    let said = String::from_utf8(kubectl.output().expect("kubectl").stdout).expect("text");
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.lines().all(|line| line.contains("Lease/operator")), "{said}");
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", world.namespace());
+    let request = Request::get(path).body(Vec::new()).expect("a request");
+    let list: Value = world.cluster.client("admin").request(request).await.expect("a list");
+    for event in list["items"].as_array().expect("items") {
+        assert_eq!(event["regarding"]["uid"], *uid);
+        assert_eq!(
+            (&event["reportingController"], &event["reportingInstance"]),
+            (&json!("operator"), &json!("restricted-2"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_permission_it_leads_and_stops_all_the_same() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, "restricted-3", false).await;
+    let a = reporting(&world, "restricted-3").await;
+    a.renews(3).await;
+    assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
+    let began = Instant::now();
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    assert!(began.elapsed() < LeaseTiming::fast().call_timeout() + DELAY, "{:?}", began.elapsed());
+    assert_eq!(shown(&world), [""; 0]);
+}

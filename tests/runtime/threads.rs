@@ -1,0 +1,84 @@
+//! The one who watches and those who follow, on threads of their own.
+
+use crate::support::{builder, within};
+use futures_util::{StreamExt, stream};
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::{
+    Client,
+    runtime::watcher::{self, Event},
+};
+use kube_leader_gate::{
+    election::BuildError, leadership::BootClock, lease::KubeLock, runtime::replay, testing::ApiServer,
+};
+use std::{
+    future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+const ROUNDS: usize = 500;
+
+fn version(number: u64) -> Event<ConfigMap> {
+    let metadata = ObjectMeta {
+        name: Some("x".into()),
+        resource_version: Some(number.to_string()),
+        ..ObjectMeta::default()
+    };
+    Event::Apply(ConfigMap { metadata, ..ConfigMap::default() })
+}
+
+/// Between the snapshot and what follows nothing is missed, told twice, or told in another order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_snapshot_and_the_changes_after_it_meet() {
+    let server = ApiServer::new();
+    let service = server.service().user("a");
+    let election = builder("a")
+        .clock(Arc::new(BootClock::new()))
+        .build_with(|lease| {
+            KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default")))
+                .map_err(BuildError::Client)
+        })
+        .expect("a valid election")
+        .start();
+    let leader = election.leader().clone();
+    let term = within(Duration::from_secs(10), "it leads", leader.elected()).await;
+
+    let over = Arc::new(AtomicBool::new(false));
+    let goes_on = over.clone();
+    let first = [Event::Init, Event::InitDone].map(Ok::<_, watcher::Error>);
+    let changes = (1..).map(|number| Ok(version(number)));
+    let events = stream::iter(first.into_iter().chain(changes))
+        .take_while(move |_| future::ready(!goes_on.load(Ordering::Relaxed)));
+    let (replay, watched) = replay(events);
+    let watching = tokio::spawn(watched.for_each(|_| tokio::task::yield_now()));
+
+    let follow = async {
+        for _ in 0..ROUNDS {
+            let mut events = replay.during(&leader, &term);
+            let mut last = None;
+            let mut changes = 0;
+            while changes < 3 {
+                let (object, is_change) = match events.next().await.expect("the term goes on") {
+                    Event::InitApply(object) => (object, false),
+                    Event::Apply(object) => (object, true),
+                    Event::Init | Event::InitDone => continue,
+                    Event::Delete(_) => unreachable!("nothing is deleted"),
+                };
+                let number: u64 = object.metadata.resource_version.as_ref().unwrap().parse().unwrap();
+                if let Some(last) = last.filter(|_| is_change) {
+                    // A consumer that lags past the buffer is told the last state.
+                    let is_next = number == last + 1 || number > last + 256;
+                    assert!(is_next, "{number} after {last}");
+                }
+                last = Some(number);
+                changes += u32::from(is_change);
+            }
+        }
+    };
+    within(Duration::from_secs(60), "all rounds", follow).await;
+    over.store(true, Ordering::Relaxed);
+    watching.await.expect("no panic");
+}

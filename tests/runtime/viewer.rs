@@ -1,0 +1,157 @@
+//! A leading-only consumer that keeps a model of what it is told.
+
+use crate::support::{SOON, candidate, gated, until};
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, ResourceExt,
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use kube_leader_gate::{
+    Leader,
+    election::Running,
+    runtime::{Replay, replay},
+    testing::ApiServer,
+};
+use std::{
+    collections::BTreeMap,
+    future,
+    sync::{Arc, Mutex, MutexGuard},
+};
+use tokio::task::JoinHandle;
+
+/// Names, and the versions of what they name.
+pub type Model = BTreeMap<String, String>;
+
+/// A candidate with a watched cache, driven in a task.
+pub struct Viewer {
+    pub running: Running,
+    pub things: Api<ConfigMap>,
+    pub replay: Replay<ConfigMap>,
+    pub watching: Watching,
+}
+
+/// Ends with its owner.
+pub struct Watching(pub JoinHandle<()>);
+
+/// What a consumer was told, term by term.
+#[derive(Clone, Default)]
+pub struct View(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+pub struct Seen {
+    pub model: Model,
+    /// Whether all objects have been told of in the present term.
+    pub complete: bool,
+    pub terms: usize,
+    pub applied: usize,
+    pub deleted: usize,
+}
+
+/// A candidate `identity` that watches config maps, has listed them, and follows nothing yet.
+pub async fn viewer(server: &ApiServer, identity: &str) -> Viewer {
+    let viewer = unlisted(server, identity);
+    let listed = || server.reads(identity, "watch", "configmaps") > 0;
+    until(SOON, "the first list is over", listed).await;
+    viewer
+}
+
+/// The same, before its first list.
+pub fn unlisted(server: &ApiServer, identity: &str) -> Viewer {
+    let election = candidate(server, identity);
+    let things: Api<ConfigMap> = Api::namespaced(gated(server, &election, identity), "default");
+    let (replay, watched) = replay(watcher(things.clone(), watcher::Config::default()).default_backoff());
+    let watching = tokio::spawn(watched.for_each(|_| future::ready(())));
+    Viewer { running: election.start(), things, replay, watching: Watching(watching) }
+}
+
+/// What the server holds.
+pub fn truth(server: &ApiServer) -> Model {
+    let entry = |object: &serde_json::Value| {
+        let text = |field: &str| object["metadata"][field].as_str().expect("a string").to_owned();
+        (text("name"), text("resourceVersion"))
+    };
+    server.objects("/api/v1/namespaces/default/configmaps").iter().map(entry).collect()
+}
+
+// === impl Viewer ===
+
+impl Viewer {
+    pub fn leader(&self) -> &Leader {
+        self.running.leader()
+    }
+
+    pub fn watch_no_more(&self) {
+        self.watching.0.abort();
+    }
+
+    /// Follows each term, and checks what it is told as it comes.
+    pub async fn follow(&self, view: View) {
+        let leader = self.leader();
+        loop {
+            let term = leader.elected().await;
+            let mut events = self.replay.during(leader, &term);
+            view.seen().begin();
+            while let Some(event) = events.next().await {
+                assert!(
+                    leader.can_write() && leader.term().as_ref() == Some(&term),
+                    "told outside of its term"
+                );
+                view.seen().take(event);
+            }
+            view.seen().complete = false;
+            assert!(!leader.can_write() || leader.term().as_ref() != Some(&term), "ended within its term");
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+// === impl View ===
+
+impl View {
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().expect("nobody panics while looking")
+    }
+}
+
+// === impl Seen ===
+
+impl Seen {
+    fn begin(&mut self) {
+        self.model.clear();
+        self.complete = false;
+        self.terms += 1;
+    }
+
+    /// Checks that nothing is told that was told before, or out of place.
+    pub fn take(&mut self, event: Event<Arc<ConfigMap>>) {
+        let version = |object: &ConfigMap| object.resource_version().expect("a version");
+        match event {
+            Event::Init => assert!(!self.complete && self.model.is_empty(), "once a term"),
+            Event::InitApply(object) => {
+                assert!(!self.complete);
+                assert_eq!(self.model.insert(object.name_any(), version(&object)), None, "told twice");
+            }
+            Event::InitDone => self.complete = true,
+            Event::Apply(object) => {
+                assert!(self.complete);
+                let before = self.model.insert(object.name_any(), version(&object));
+                assert_ne!(before, Some(version(&object)), "told twice");
+                self.applied += 1;
+            }
+            Event::Delete(object) => {
+                assert!(self.complete);
+                assert!(self.model.remove(&object.name_any()).is_some(), "gone already");
+                self.deleted += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Kubernetes Events about gains and losses, and an election that never waits for them.
+
+use crate::support::{LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write};
+use kube_client::Client;
+use kube_leader_gate::{
+    LeaseTiming,
+    election::{Running, Stopped},
+    testing::{ApiServer, Fault},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+
+fn reporting(server: &ApiServer, identity: &str) -> Running {
+    let client = Client::new(server.service().user(identity), "default");
+    build(server, identity, builder(identity).events(client)).expect("a valid election").start()
+}
+
+async fn leads(running: &Running) {
+    within(SOON, "it leads", running.leader().elected()).await;
+}
+
+/// The notes, oldest first.
+fn notes(server: &ApiServer) -> Vec<String> {
+    let mut events = server.objects(EVENTS);
+    events.sort_by_key(|event| event["metadata"]["name"].to_string());
+    events.iter().map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
+    within(bound, "it is told", async {
+        while notes(server) != expected {
+            pass(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+/// Takes the lease from its holder, and leaves it free.
+fn rob(server: &ApiServer) {
+    let free = |lease: &mut Value| lease["spec"]["holderIdentity"] = "".into();
+    steal(server);
+    server.edit("outsider", LEASE, free).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn gains_and_losses_are_told_in_client_gos_words() {
+    let server = ApiServer::new();
+    let a = reporting(&server, "a");
+    leads(&a).await;
+    let uid = a.leader().term().unwrap().lease_uid().to_owned();
+    told(&server, SOON, &["a became leader"]).await;
+    let mut event = server.objects(EVENTS).remove(0);
+    let metadata = event["metadata"].take();
+    assert_eq!(metadata["namespace"], "default");
+    assert!(metadata["name"].as_str().unwrap().starts_with("operator."), "{metadata}");
+    assert_eq!(event["eventTime"].take().as_str().unwrap().len(), "2026-01-01T00:00:00.000000Z".len());
+    let regarding = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "namespace": "default",
+                            "name": "operator", "uid": uid });
+    let expected = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": null, "eventTime": null, "type": "Normal",
+        "reason": "LeaderElection", "action": "BecameLeader", "note": "a became leader", "regarding": regarding,
+        "reportingController": "operator", "reportingInstance": "a",
+    });
+    assert_eq!(event, expected);
+
+    steal(&server);
+    told(&server, SOON, &["a became leader", "a stopped leading"]).await;
+    pass(Duration::from_secs(17)).await;
+    assert!(a.leader().is_leader(), "the outsider does not renew");
+    a.stop().await;
+    // The release too, before the stop has ended.
+    let all = ["a became leader", "a stopped leading", "a became leader", "a stopped leading"];
+    assert_eq!(notes(&server), all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_tells_nothing() {
+    let server = ApiServer::new();
+    let a = reporting(&server, "a");
+    leads(&a).await;
+    let b = reporting(&server, "b");
+    pass(Duration::from_secs(30)).await;
+    b.stop().await;
+    assert_eq!(notes(&server), ["a became leader"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_names_are_told_too() {
+    let server = ApiServer::new();
+    let lease = format!("{}.b", "a".repeat(251));
+    let identity = kube_leader_gate::Identity::new("\u{e9}".repeat(126)).unwrap();
+    let builder = kube_leader_gate::Election::builder("default", &lease)
+        .identity(identity)
+        .events(Client::new(server.service().user("a"), "default"));
+    let a = build(&server, "a", builder).unwrap().start();
+    leads(&a).await;
+    a.stop().await;
+    assert_eq!(notes(&server).len(), 2);
+}
+
+/// A server that hangs on events, refuses them, or answers with garbage.
+#[tokio::test(start_paused = true)]
+async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_its_bound() {
+    for fault in [Fault::hang_before(), Fault::hang_after(), Fault::forbidden(), Fault::status(503)] {
+        let server = ApiServer::new();
+        let fault = server.inject(fault.resource("events"));
+        let client = Client::new(server.service().user("a"), "default");
+        let election = build(&server, "a", builder("a").events(client)).unwrap();
+        let work = gated(&server, &election, "a");
+        let a = election.start();
+        leads(&a).await;
+        until(SOON, "an event is tried", || fault.hits() > 0).await;
+        let renewed = lease_writes(&server, "a").len();
+        pass(Duration::from_secs(60)).await;
+        assert!(lease_writes(&server, "a").len() >= renewed + 29, "each 2 s");
+        write(&work).await.unwrap();
+        let call_timeout = LeaseTiming::fast().call_timeout();
+        assert_eq!(within(call_timeout + SOON, "it stops", a.stop()).await, Stopped::Released);
+    }
+}
+
+/// The gate closes and the stop ends in one go: writes did not finish in time.
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
+    let server = ApiServer::new();
+    let client = Client::new(server.service().user("a"), "default");
+    let election = build(&server, "a", builder("a").events(client)).unwrap();
+    let work = gated(&server, &election, "a");
+    let a = election.start();
+    leads(&a).await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let cut_off = tokio::spawn(async move { write(&work).await });
+    until(SOON, "a write is under way", || hang.hits() > 0).await;
+    assert_eq!(a.stop().await, Stopped::LeftToExpire);
+    cut_off.await.unwrap().unwrap_err();
+    assert_eq!(notes(&server), ["a became leader", "a stopped leading"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_meets_an_outage_comes_later_and_once() {
+    for outage in [
+        Fault::status(503).times(3),
+        Fault::drop_before().times(1),
+        // It was written, and nobody heard of it.
+        Fault::drop_after().times(1),
+        Fault::hang_after().times(1),
+    ] {
+        let server = ApiServer::new();
+        let outage = server.inject(outage.resource("events"));
+        let a = reporting(&server, "a");
+        leads(&a).await;
+        pass(Duration::from_secs(12)).await;
+        assert_eq!(notes(&server), ["a became leader"]);
+        assert!(outage.hits() > 0);
+        a.stop().await;
+        assert_eq!(notes(&server), ["a became leader", "a stopped leading"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_gives_up() {
+    for (fault, attempts) in [(Fault::status(503), 5), (Fault::forbidden(), 1), (Fault::status(401), 1)] {
+        let server = ApiServer::new();
+        let fault = server.inject(fault.resource("events"));
+        let a = reporting(&server, "a");
+        leads(&a).await;
+        pass(Duration::from_secs(120)).await;
+        assert_eq!(fault.hits(), attempts);
+    }
+}
+
+/// While none can be written, the newest 16 are kept.
+#[tokio::test(start_paused = true)]
+async fn only_so_many_wait() {
+    let server = ApiServer::new();
+    let hang = server.inject(Fault::hang_before().resource("events"));
+    let a = reporting(&server, "a");
+    leads(&a).await;
+    until(SOON, "the first one hangs", || hang.hits() > 0).await;
+    for _ in 0..15 {
+        rob(&server);
+        until(SOON, "it is robbed", || !a.leader().is_leader()).await;
+        leads(&a).await;
+    }
+    drop(hang);
+    steal(&server);
+    until(SOON, "it is robbed", || !a.leader().is_leader()).await;
+    pass(Duration::from_secs(10)).await;
+    let notes = notes(&server);
+    assert_eq!(notes.len(), 1 + 16, "the one that was under way, and those that waited: {notes:?}");
+    assert_eq!(notes.last().unwrap(), "a stopped leading");
+}

@@ -1,0 +1,189 @@
+//! The liveness probe and the page that says who leads.
+
+use crate::support::{LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header::ALLOW};
+use http_body_util::{BodyExt, Empty};
+use hyper::server::conn::http1;
+use hyper_util::{client::legacy, rt::TokioExecutor, rt::TokioIo};
+use kube_leader_gate::{
+    Leader,
+    health::Health,
+    testing::{ApiServer, Fault, ManualClock},
+};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use tokio::net::TcpListener;
+use tower::{Service, ServiceExt};
+
+const TOLERATED: Duration = Duration::from_secs(20);
+
+async fn ask(leader: &Leader, method: Method, path: &str) -> Response<String> {
+    let request = Request::builder().method(method).uri(path).body(()).unwrap();
+    let mut health = Health::new(leader.clone(), TOLERATED);
+    ServiceExt::<Request<()>>::ready(&mut health).await.unwrap().call(request).await.unwrap()
+}
+
+async fn probe(leader: &Leader) -> (u16, String) {
+    let response = ask(leader, Method::GET, "/livez").await;
+    (response.status().as_u16(), response.into_body())
+}
+
+async fn page(leader: &Leader) -> Value {
+    let response = ask(leader, Method::GET, "/leader").await;
+    assert_eq!(response.status(), 200);
+    serde_json::from_str(response.body()).unwrap()
+}
+
+fn healthy() -> (u16, String) {
+    (200, "ok\n".to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_and_a_leader_that_renews_are_healthy() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    assert_eq!(probe(&election.leader()).await, healthy(), "it has not begun");
+    let a = election.start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    let b = candidate(&server, "b").start();
+    for _ in 0..20 {
+        assert_eq!(probe(a.leader()).await, healthy());
+        assert_eq!(probe(b.leader()).await, healthy());
+        pass(Duration::from_secs(5)).await;
+    }
+    assert!(a.leader().is_leader() && !b.leader().is_leader());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_lease() {
+    for stolen in [false, true] {
+        let server = ApiServer::new();
+        let (a, _) = leading(&server, "a").await;
+        let outage = server.inject(Fault::status(503).user("a").verb("update"));
+        // The last renewal was sent within a retry period before.
+        pass(Duration::from_secs(15 + 20 - 2)).await;
+        assert!(!a.leader().is_leader());
+        assert_eq!(probe(a.leader()).await, healthy());
+        pass(Duration::from_secs(3)).await;
+        let (status, why) = probe(a.leader()).await;
+        assert_eq!(status, 503);
+        assert!(why.starts_with("the lease is held by this process and was last renewed 3"), "{why}");
+        assert!(why.ends_with("ago, tolerated: 35s\n"), "{why}");
+        if stolen {
+            steal(&server);
+            until(SOON, "it knows", || a.leader().holder().as_deref() == Some("outsider")).await;
+        } else {
+            drop(outage);
+            within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        }
+        assert_eq!(probe(a.leader()).await, healthy());
+    }
+}
+
+/// Frozen: the clock has gone on, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() {
+    let server = ApiServer::new();
+    let clock = ManualClock::new();
+    let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    clock.advance(Duration::from_secs(35));
+    assert_eq!(probe(a.leader()).await, healthy());
+    clock.advance(Duration::from_nanos(1));
+    assert_eq!(probe(a.leader()).await.0, 503);
+    until(Duration::from_secs(3), "it leads again", || a.leader().is_leader()).await;
+    assert_eq!(probe(a.leader()).await, healthy());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_an_election_that_has_ended_is_unhealthy() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let leader = a.leader().clone();
+    drop(a);
+    until(SOON, "it ends", || leader.check(Duration::MAX).is_err()).await;
+    let why = "the leader election has ended; restart the process to contend again\n";
+    assert_eq!(probe(&leader).await, (503, why.to_owned()));
+    assert_eq!(page(&leader).await["is_leader"], false, "the page answers all the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_says_who_leads_and_what_is_in_the_way() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let refused = server.inject(Fault::forbidden().user("b"));
+    let b = candidate(&server, "b").start();
+    until(SOON, "it is in trouble", || b.leader().trouble().is_some()).await;
+    let page_of_b = page(b.leader()).await;
+    assert!(page_of_b["trouble"].as_str().unwrap().contains("forbidden"), "{page_of_b}");
+    drop(refused);
+    until(Duration::from_secs(5), "it has passed", || b.leader().trouble().is_none()).await;
+    for (leader, leads) in [(a.leader(), true), (b.leader(), false)] {
+        let page = page(leader).await;
+        assert_eq!(page["lease"], "default/operator");
+        assert_eq!(page["identity"], leader.identity().as_str());
+        assert_eq!(page["holder"], "a");
+        assert_eq!((&page["is_leader"], &page["can_write"]), (&leads.into(), &leads.into()));
+        assert_eq!(page["writes_under_way"], 0);
+        assert!(page["trouble"].is_null());
+        let term = leader.term().map(|term| term.to_string());
+        assert_eq!(page["term"].as_str(), term.as_deref());
+        assert_eq!(page["time_left_seconds"].as_f64().is_some_and(|left| 8.0 < left && left <= 10.0), leads);
+    }
+}
+
+#[tokio::test]
+async fn it_answers_nothing_else() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    for path in ["/livez", "/healthz", "/election/livez", "/leader", "/livez?verbose"] {
+        assert_eq!(ask(&leader, Method::GET, path).await.status(), 200, "{path}");
+    }
+    for path in ["/", "/livez/", "/readyz", "/Livez", "*", "/leader/x"] {
+        assert_eq!(ask(&leader, Method::GET, path).await.status(), 404, "{path}");
+    }
+    for method in [Method::POST, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"BREW").unwrap()] {
+        let response = ask(&leader, method, "/livez").await;
+        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(response.headers()[ALLOW], "GET, HEAD");
+    }
+    let head = ask(&leader, Method::HEAD, "/livez").await;
+    assert_eq!((head.status(), head.headers()["content-length"].as_bytes()), (StatusCode::OK, &b"3"[..]));
+    assert_eq!(head.into_body(), "");
+    assert!(server.object(LEASE).is_none(), "it has asked nobody");
+}
+
+#[tokio::test]
+async fn hyper_serves_it_over_a_socket() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let health = Health::new(election.leader(), TOLERATED);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), health.clone()));
+        }
+    });
+    let client = legacy::Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
+    for (method, path, status, length, body) in [
+        (Method::GET, "/livez", 200, "3", "ok\n"),
+        (Method::HEAD, "/livez", 200, "3", ""),
+        (Method::POST, "/livez", 405, "18", "only GET and HEAD\n"),
+        (Method::GET, "/", 404, "41", "there are /livez, /healthz and /leader\n"),
+    ] {
+        let request = Request::builder().method(&method).uri(format!("http://{address}{path}"));
+        let response = client.request(request.body(Empty::new()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), status, "{method} {path}");
+        assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+        assert_eq!(response.headers()["cache-control"], "no-store");
+        if method == Method::HEAD {
+            assert_eq!(response.headers()["content-length"], length);
+        }
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), body);
+    }
+    serving.abort();
+}

@@ -1,0 +1,210 @@
+//! A lost term: the token at once, a bounded time, and then the drop.
+
+use super::support::{Journal, SteppedClock, lead, lead_with};
+use crate::bent::{Bend, bent};
+use crate::support::{LEASE, SOON, builder, candidate, is_not_leader, pass, steal, until, within, write};
+use kube_leader_gate::{
+    CancellationToken,
+    election::ElectionEnded,
+    testing::{ApiServer, Fault},
+};
+use std::{
+    future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::sleep;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// At 15/10/2 s another replica may lead 5 s after the deadline.
+#[tokio::test(start_paused = true)]
+async fn work_that_ignores_its_token_is_dropped_after_its_time() {
+    let given = [(None, 5000), (Some(1000), 1000), (Some(0), 0), (Some(60_000), 5000)];
+    for (grace, expected) in given {
+        for stolen in [true, false] {
+            let server = ApiServer::new();
+            let journal = Journal::default();
+            let mut builder = builder("a");
+            if let Some(grace) = grace {
+                builder = builder.grace(grace * MS);
+            }
+            let _a = lead_with(&server, "a", builder, |_, _| journal.deaf());
+            until(SOON, "it works", || journal.present() == 1).await;
+            let began = tokio::time::Instant::now();
+            if stolen {
+                steal(&server)
+            } else {
+                server.delete("outsider", LEASE).unwrap()
+            }
+            until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+            let took = journal.ended()[0].duration_since(began);
+            assert!(took >= expected * MS && took <= (expected + 5) * MS, "grace {grace:?}: {took:?}");
+            if expected > 0 {
+                assert!(journal.cancelled()[0].duration_since(began) <= 5 * MS, "the token comes at once");
+            }
+        }
+    }
+}
+
+/// An outage: the old work has ended before the lease has run out for the others.
+#[tokio::test(start_paused = true)]
+async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let _a = lead(&server, "a", journal.deaf());
+    until(SOON, "a works", || journal.present() == 1).await;
+    let _b = lead(&server, "b", journal.deaf());
+    pass(Duration::from_secs(7)).await;
+    let _cut = server.inject(Fault::hang_before().user("a"));
+    until(Duration::from_secs(16), "b works", || journal.begun().len() == 2).await;
+    assert_eq!(journal.most(), 1);
+    let spare = journal.begun()[1].1.duration_since(journal.ended()[0]);
+    assert!(spare < SOON, "and it had all the time that there was: {spare:?}");
+}
+
+/// The deadline passes, and nobody is awake to notice.
+#[tokio::test(start_paused = true)]
+async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
+    for frozen in [11_u64, 13, 60] {
+        let server = ApiServer::new();
+        let journal = Journal::default();
+        let clock = SteppedClock::new();
+        let polls = Arc::new(AtomicUsize::new(0));
+        let builder = builder("a").clock(Arc::new(clock.clone()));
+        let _a = lead_with(&server, "a", builder, |_, _| {
+            let (journal, polls) = (journal.clone(), polls.clone());
+            move |token: CancellationToken, term| {
+                let (present, polls) = (journal.begin(&term), polls.clone());
+                async move {
+                    let busy = async {
+                        loop {
+                            polls.fetch_add(1, Ordering::SeqCst);
+                            sleep(MS).await;
+                        }
+                    };
+                    tokio::join!(present.until_cancelled(&token), busy);
+                }
+            }
+        });
+        until(SOON, "it works", || journal.present() == 1).await;
+        pass(SOON).await;
+        let (began, before) = (tokio::time::Instant::now(), polls.load(Ordering::SeqCst));
+        clock.step(Duration::from_secs(frozen));
+        until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+        let lived = journal.ended()[0].duration_since(began);
+        // Acquired some 100 ms ago, 10 s to the deadline, 5 s from there.
+        let left = Duration::from_secs(15_u64.saturating_sub(frozen));
+        assert!(lived <= left && lived + 2 * SOON >= left, "frozen for {frozen} s, lived for {lived:?}");
+        if left.is_zero() {
+            assert_eq!(polls.load(Ordering::SeqCst), before, "it is not polled again");
+        } else {
+            assert!(journal.cancelled()[0].duration_since(began) <= 2 * MS, "the token comes at once");
+        }
+        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        assert_eq!(journal.most(), 1);
+    }
+}
+
+/// The term is lost in the middle of the call that makes the work: it has done nothing yet, and never does.
+#[tokio::test(start_paused = true)]
+async fn a_loss_during_the_start_starts_nothing() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let clock = SteppedClock::new();
+    let polled = Arc::new(AtomicUsize::new(0));
+    let builder = builder("a").clock(Arc::new(clock.clone()));
+    let _a = lead_with(&server, "a", builder, |_, _| {
+        let (journal, polled) = (journal.clone(), polled.clone());
+        move |_, term| {
+            let (present, polled) = (journal.begin(&term), polled.clone());
+            if journal.begun().len() == 1 {
+                clock.step(Duration::from_secs(11));
+            }
+            async move {
+                polled.fetch_add(1, Ordering::SeqCst);
+                future::pending::<()>().await;
+                drop(present);
+            }
+        }
+    });
+    until(Duration::from_secs(2), "it works in the next term", || journal.begun().len() == 2).await;
+    pass(MS).await;
+    assert_eq!(polled.load(Ordering::SeqCst), 1);
+    assert_eq!((journal.most(), journal.present()), (1, 1));
+    assert_eq!(journal.cancelled().len(), 0);
+}
+
+/// Work that fails because its term is over has not failed: it is not kept away.
+#[tokio::test(start_paused = true)]
+async fn work_that_ends_with_its_term_is_not_punished() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let clock = SteppedClock::new();
+    let builder = builder("a").clock(Arc::new(clock.clone()));
+    let _a = lead_with(&server, "a", builder, |client, _| {
+        let journal = journal.clone();
+        move |_, term| {
+            let (present, client, clock) = (journal.begin(&term), client.clone(), clock.clone());
+            let first = journal.begun().len() == 1;
+            async move {
+                let _present = present;
+                if first {
+                    sleep(SOON).await;
+                    clock.step(Duration::from_secs(11));
+                }
+                write(&client).await.expect("it leads");
+                future::pending::<()>().await;
+            }
+        }
+    });
+    until(SOON, "it works", || journal.present() == 1).await;
+    until(3 * SOON, "it works again at once", || journal.begun().len() == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
+    for deaf in [true, false] {
+        let server = ApiServer::new();
+        let journal = Journal::default();
+        let breaks = Arc::new(AtomicBool::new(false));
+        let election = bent(&server, "a", Bend::Panics(breaks.clone()));
+        let leader = election.leader();
+        let run = if deaf {
+            tokio::spawn(election.run_while_leading(future::pending(), journal.deaf()))
+        } else {
+            tokio::spawn(election.run_while_leading(future::pending(), journal.obedient(SOON)))
+        };
+        until(SOON, "it works", || journal.present() == 1).await;
+        breaks.store(true, Ordering::SeqCst);
+        let ended: ElectionEnded = within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
+        assert!(ended.to_string().contains("ended unasked"));
+        let took = journal.ended()[0].duration_since(journal.cancelled()[0]);
+        let expected = if deaf { Duration::from_secs(5) } else { SOON };
+        assert!(took >= expected && took <= expected + 5 * MS, "{took:?}");
+        assert!(!leader.is_leader());
+        assert_eq!(leader.ended().await, Err(ended));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_dropping_the_future_drops_the_work_and_closes_the_gate() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let a = lead(&server, "a", journal.deaf());
+    until(SOON, "it works", || journal.present() == 1).await;
+    a.run.abort();
+    let _ = a.run.await;
+    assert_eq!(journal.present(), 0);
+    assert!(!a.leader.can_write() && a.leader.ended().await.is_err());
+    assert!(is_not_leader(&write(&a.client).await));
+    assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
+    // Before it was ever polled, too.
+    let election = candidate(&server, "b");
+    let leader = election.leader();
+    drop(election.run_while_leading(future::pending(), journal.deaf()));
+    assert!(leader.ended().await.is_err());
+}

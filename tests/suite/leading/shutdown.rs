@@ -1,0 +1,235 @@
+//! A shutdown: the work first, then its writes, then the lease.
+
+use super::support::{Journal, Runs, lead, lead_with};
+use crate::support::{
+    LEASE, SOON, builder, candidate, is_cut_off, is_not_leader, lease_writes, pass, spec, steal, until,
+    within, write,
+};
+use kube_leader_gate::{
+    CancellationToken,
+    election::Stopped,
+    testing::{ApiServer, Fault, WriteRecord},
+};
+use std::{
+    future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep};
+
+const GRACE: Duration = Duration::from_secs(20);
+
+fn release(server: &ApiServer) -> WriteRecord {
+    let last = lease_writes(server, "a").pop().expect("a has written");
+    assert_eq!(last.lease.as_ref().unwrap().holder_identity, "", "a has released the lease");
+    last
+}
+
+fn reviews(server: &ApiServer) -> Vec<WriteRecord> {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource == "tokenreviews");
+    log
+}
+
+/// A candidate whose work goes on writing, one write a second, for so long after it was asked to end.
+fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
+    lead_with(server, "a", builder("a").grace(GRACE), |client, _| {
+        let journal = journal.clone();
+        move |token: CancellationToken, term| {
+            let (present, client) = (journal.begin(&term), client.clone());
+            async move {
+                let busy = async {
+                    loop {
+                        write(&client).await.expect("the gate is open for the work");
+                        sleep(Duration::from_secs(1)).await;
+                    }
+                };
+                let over = async {
+                    present.until_cancelled(&token).await;
+                    sleep(after).await;
+                };
+                tokio::select! {
+                    () = over => {}
+                    () = busy => {}
+                }
+                write(&client).await.expect("the last write passes");
+                drop(present);
+            }
+        }
+    })
+}
+
+/// Longer than the lease would last without being renewed.
+#[tokio::test(start_paused = true)]
+async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let a = writing(&server, &journal, Duration::from_secs(18));
+    until(SOON, "it works", || journal.present() == 1).await;
+    pass(Duration::from_secs(3)).await;
+    a.shutdown.cancel();
+    let stopped = within(Duration::from_secs(19), "it stops", a.run).await.unwrap();
+    assert_eq!(stopped, Ok(Stopped::Released));
+    assert_eq!(a.leader.ended().await, Ok(Stopped::Released));
+    let (released, written) = (release(&server), reviews(&server));
+    assert!(written.len() >= 21 && written.iter().all(WriteRecord::took_effect), "{}", written.len());
+    assert!(written.iter().all(|write| write.completed.unwrap() < released.received), "released last");
+    assert!(released.received.at >= journal.ended()[0]);
+    assert!(is_not_leader(&write(&a.client).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_ignores_a_shutdown_is_dropped_after_its_time() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
+    until(SOON, "it works", || journal.present() == 1).await;
+    a.shutdown.cancel();
+    let began = Instant::now();
+    assert_eq!(within(GRACE + SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert!(journal.ended()[0].duration_since(began) >= GRACE, "the whole of it: the lease is still renewed");
+    assert!(release(&server).received.at >= journal.ended()[0]);
+}
+
+/// Work that has not ended in its time has a write under way: it may finish in the time for that, and nothing else may.
+#[tokio::test(start_paused = true)]
+async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
+    for (needs, finishes) in [(5, true), (60, false)] {
+        let server = ApiServer::new();
+        let slow = server.inject(Fault::delay_before(Duration::from_secs(needs)).resource("tokenreviews"));
+        let journal = Journal::default();
+        let results = Arc::new(Mutex::new(Vec::new()));
+        let a = lead_with(&server, "a", builder("a").grace(Duration::from_secs(1)), |client, _| {
+            let (journal, results) = (journal.clone(), results.clone());
+            move |token: CancellationToken, term| {
+                let (present, client, results) = (journal.begin(&term), client.clone(), results.clone());
+                async move {
+                    present.until_cancelled(&token).await;
+                    let written = write(&client).await;
+                    results.lock().unwrap().push(written.map_err(|error| error.to_string()));
+                    let another = write(&client).await;
+                    assert!(is_not_leader(&another) || is_cut_off(&another));
+                    future::pending::<()>().await;
+                }
+            }
+        });
+        until(SOON, "it works", || journal.present() == 1).await;
+        a.shutdown.cancel();
+        until(SOON, "the write is under way", || slow.hits() == 1).await;
+        let began = Instant::now();
+        let stopped = within(Duration::from_secs(12), "it stops", a.run).await.unwrap();
+        assert_eq!(journal.present(), 0);
+        assert_eq!(slow.hits(), 1, "the gate is closed to all else");
+        if finishes {
+            assert_eq!(stopped, Ok(Stopped::Released));
+            assert_eq!(*results.lock().unwrap(), [Ok(())]);
+            assert!(reviews(&server)[0].completed.unwrap() < release(&server).received);
+        } else {
+            assert_eq!(stopped, Ok(Stopped::LeftToExpire));
+            assert!(began.elapsed() + SOON >= Duration::from_secs(11), "1 s to end, 10 s to drain");
+            assert_eq!(spec(&server)["holderIdentity"], "a", "not released behind a write that was cut off");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_just_stops() {
+    let server = ApiServer::new();
+    let (first, second) = (Journal::default(), Journal::default());
+    let _a = lead(&server, "a", first.obedient(Duration::ZERO));
+    until(SOON, "a works", || first.present() == 1).await;
+    let b = lead(&server, "b", second.deaf());
+    until(SOON, "b knows a", || b.leader.holder().is_some()).await;
+    b.shutdown.cancel();
+    assert_eq!(within(SOON, "it stops", b.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(spec(&server)["holderIdentity"], "a");
+    assert!(second.begun().is_empty());
+}
+
+/// controller-runtime #2719: a shutdown started the leader's work.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_starts_nothing() {
+    // At the start, and at each step of taking over from a leader that stops at the same time.
+    for delay in 0..30 {
+        let server = ApiServer::new();
+        let (first, second) = (Journal::default(), Journal::default());
+        let a = lead(&server, "a", first.obedient(Duration::ZERO));
+        until(SOON, "a works", || first.present() == 1).await;
+        let b = lead(&server, "b", second.obedient(Duration::ZERO));
+        pass(SOON).await;
+        a.shutdown.cancel();
+        pass(Duration::from_micros(200 * delay)).await;
+        b.shutdown.cancel();
+        let before = second.begun().len();
+        assert_eq!(within(SOON, "a stops", a.run).await.unwrap(), Ok(Stopped::Released));
+        assert_eq!(within(SOON, "b stops", b.run).await.unwrap(), Ok(Stopped::Released));
+        assert_eq!(second.begun().len(), before, "delay {delay}");
+        assert_eq!(spec(&server)["holderIdentity"], "");
+    }
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let run = candidate(&server, "a").run_while_leading(future::ready(()), journal.deaf());
+    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert!(journal.begun().is_empty());
+}
+
+/// The work was made and has not run yet when the shutdown comes.
+#[tokio::test(start_paused = true)]
+async fn work_that_has_not_begun_at_a_shutdown_never_does() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let shutdown = CancellationToken::new();
+    let run = candidate(&server, "a").run_while_leading(shutdown.cancelled(), |_, term| {
+        let present = journal.begin(&term);
+        shutdown.cancel();
+        async move {
+            let _present = present;
+            panic!("it runs");
+        }
+    });
+    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!((journal.begun().len(), journal.present()), (1, 0));
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing() {
+    for stolen in [true, false] {
+        let server = ApiServer::new();
+        let journal = Journal::default();
+        let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
+        until(SOON, "it works", || journal.present() == 1).await;
+        a.shutdown.cancel();
+        pass(Duration::from_secs(2)).await;
+        let (lost, written) = (Instant::now(), lease_writes(&server, "a").len());
+        if stolen {
+            steal(&server)
+        } else {
+            server.delete("outsider", LEASE).unwrap()
+        }
+        let stopped = within(GRACE, "it stops", a.run).await.unwrap();
+        assert_eq!(stopped, Ok(Stopped::Released), "it is somebody else's, or gone");
+        let lived = journal.ended()[0].duration_since(lost);
+        assert!(lived >= Duration::from_secs(5) && lived < Duration::from_secs(5) + SOON, "{lived:?}");
+        assert_eq!(lease_writes(&server, "a").len(), written, "nothing written any more");
+        assert_eq!(journal.begun().len(), 1);
+        assert_eq!(server.object(LEASE).is_some(), stolen);
+    }
+}
+
+/// The shutdown comes while the work of a lost term winds down.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_during_a_loss_waits_for_the_work() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
+    until(SOON, "it works", || journal.present() == 1).await;
+    server.delete("outsider", LEASE).unwrap();
+    pass(Duration::from_secs(1)).await;
+    a.shutdown.cancel();
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(journal.present(), 1, "it has its time");
+    assert_eq!(within(Duration::from_secs(2), "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!((journal.begun().len(), journal.present()), (1, 0));
+    assert!(server.object(LEASE).is_none(), "nothing is acquired any more");
+}

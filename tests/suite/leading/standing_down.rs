@@ -1,0 +1,184 @@
+//! An election that stands down, and goes on.
+
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass,
+    spec, until, within, write,
+};
+use futures_util::FutureExt;
+use kube_leader_gate::{
+    LeaseTiming,
+    election::Stopped,
+    testing::{ApiServer, Fault},
+};
+use std::time::Duration;
+
+const PAUSE: Duration = Duration::from_secs(30);
+
+#[tokio::test(start_paused = true)]
+async fn another_candidate_leads_at_once_and_it_contends_again_later() {
+    let server = ApiServer::new();
+    let (mut a, a_client) = leading(&server, "a").await;
+    let leader = a.leader().clone();
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+    within(SOON, "b leads", b.leader().elected()).await;
+    assert!(!leader.is_leader() && is_not_leader(&write(&a_client).await));
+    assert_eq!(leader.state().lost, Some(kube_leader_gate::leadership::Loss::Released));
+    drop(b);
+    pass(Duration::from_secs(29)).await;
+    assert!(!leader.is_leader() && !stepping.is_finished(), "b's lease has run out, and a is still away");
+    leader.check(Duration::ZERO).expect("healthy");
+    let (stopped, a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+    assert_eq!(stopped, Stopped::Released);
+    within(SOON, "it leads again", leader.elected()).await;
+    write(&a_client).await.expect("it leads");
+    assert_eq!(a.stop().await, Stopped::Released);
+}
+
+/// The order comes while the lease is being acquired: the gate opens for nobody, and the lease is given up.
+#[tokio::test(start_paused = true)]
+async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
+    for fault in [Fault::delay_after, Fault::delay_before] {
+        let server = ApiServer::new();
+        let slow = server.inject(fault(Duration::from_secs(1)).verb("create").resource("leases").times(1));
+        let mut a = candidate(&server, "a").start();
+        let leader = a.leader().clone();
+        until(SOON, "it acquires", || slow.hits() == 1).await;
+        let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+        let mut opened = false;
+        until(Duration::from_secs(2), "it is given up", || {
+            opened |= leader.can_write();
+            server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "")
+        })
+        .await;
+        pass(Duration::from_secs(20)).await;
+        assert!(!opened && !leader.is_leader());
+        assert_eq!(spec(&server)["holderIdentity"], "");
+        let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
+        assert_eq!(stopped, Stopped::Released);
+        within(SOON, "it leads", leader.elected()).await;
+    }
+}
+
+/// Rule S4: it is left to run out, others take it then, and the one that left it does not take it back.
+#[tokio::test(start_paused = true)]
+async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
+    for alone in [true, false] {
+        let server = ApiServer::new();
+        let (mut a, client) = leading(&server, "a").await;
+        let (leader, b) = (a.leader().clone(), (!alone).then(|| candidate(&server, "b").start()));
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+        let hanging = tokio::spawn(async move { write(&client).await });
+        until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+        let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+        let cut_off = within(Duration::from_millis(10_100), "it is cut off", hanging).await.unwrap();
+        assert!(is_cut_off(&cut_off) && !leader.is_leader());
+        let away = tokio::time::Instant::now();
+        let written = lease_writes(&server, "a").len();
+        assert_eq!(spec(&server)["holderIdentity"], "a");
+        if let Some(b) = &b {
+            within(Duration::from_secs(16), "b takes it over", b.leader().elected()).await;
+        }
+        tokio::time::sleep_until(away + Duration::from_secs(29)).await;
+        assert_eq!(lease_writes(&server, "a").len(), written, "neither renewed nor taken");
+        leader.check(Duration::ZERO).expect("it does not lead on purpose");
+        let (stopped, _a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+        assert_eq!(stopped, Stopped::LeftToExpire);
+        if alone {
+            within(SOON, "it leads again", leader.elected()).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
+    let server = ApiServer::new();
+    let (mut a, _) = leading(&server, "a").await;
+    let leader = a.leader().clone();
+    let outage = server.inject(Fault::hang_before());
+    let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+    until(SOON, "the gate closes", || !leader.can_write()).await;
+    pass(4 * LeaseTiming::fast().call_timeout() + SOON).await;
+    assert!(!leader.is_leader());
+    pass(Duration::from_secs(25)).await;
+    leader.check(Duration::ZERO).expect("healthy");
+    drop(outage);
+    let (stopped, _a) = within(Duration::from_secs(15), "it contends", stepping).await.unwrap();
+    assert_eq!(stopped, Stopped::LeftToExpire);
+    within(Duration::from_secs(5), "it leads again", leader.elected()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_stays_out_and_leaves_the_lease_alone() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let mut b = candidate(&server, "b").start();
+    let b_leader = b.leader().clone();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let stepping = tokio::spawn(async move { (b.step_down(PAUSE).await, b) });
+    pass(SOON).await;
+    a.stop().await;
+    pass(Duration::from_secs(29)).await;
+    assert!(!b_leader.is_leader());
+    assert_eq!(b_leader.holder(), None, "it goes on following");
+    let (stopped, _b) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+    assert_eq!(stopped, Stopped::Released);
+    within(SOON, "b leads", b_leader.elected()).await;
+}
+
+/// Dropped in the middle: it stays out until it is called again, and a stop is a stop.
+#[tokio::test(start_paused = true)]
+async fn a_step_down_that_is_dropped_stays_out() {
+    for dropped_after in [Duration::ZERO, SOON] {
+        for again in [true, false] {
+            let server = ApiServer::new();
+            let (mut a, client) = leading(&server, "a").await;
+            let leader = a.leader().clone();
+            let dropped = tokio::time::timeout(dropped_after, a.step_down(PAUSE)).await;
+            assert!(dropped.is_err());
+            pass(2 * PAUSE).await;
+            assert!(is_not_leader(&write(&client).await));
+            if again {
+                assert_eq!(a.step_down(Duration::ZERO).await, Stopped::Released);
+                within(SOON, "it leads", leader.elected()).await;
+                write(&client).await.expect("it leads");
+            }
+            assert_eq!(within(SOON, "it stops", a.stop()).await, Stopped::Released);
+            assert_eq!(spec(&server)["holderIdentity"], "");
+        }
+    }
+}
+
+/// Waits end with the election, and say how it was.
+#[tokio::test(start_paused = true)]
+async fn the_handle_tells_how_the_election_has_ended() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    assert!(leader.ended().now_or_never().is_none(), "it may still run");
+    let waiting = {
+        let leader = leader.clone();
+        tokio::spawn(async move { leader.ended().await })
+    };
+    let workload = leader.clone();
+    election.run(async move { workload.elected().await }).await.unwrap();
+    assert_eq!(within(SOON, "it is told", waiting).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(leader.ended().now_or_never(), Some(Ok(Stopped::Released)), "ever after");
+
+    let election = build(&server, "b", builder("b")).unwrap();
+    let (leader, client) = (election.leader(), gated(&server, &election, "b"));
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let workload = async {
+        leader.elected().await;
+        let _left_behind = tokio::spawn(async move { write(&client).await });
+        until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+    };
+    within(Duration::from_millis(10_200), "it stops", election.run(workload)).await.unwrap();
+    assert_eq!(leader.ended().now_or_never(), Some(Ok(Stopped::LeftToExpire)));
+
+    let (c, _) = leading(&ApiServer::new(), "c").await;
+    let leader = c.leader().clone();
+    drop(c);
+    assert!(within(SOON, "it is told", leader.ended()).await.is_err());
+}

@@ -1,0 +1,150 @@
+//! Once for each term, with an open gate, and never two at once.
+
+use super::support::{Journal, lead, lead_with};
+use crate::support::{
+    LEASE, SOON, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
+};
+use kube_leader_gate::{
+    election::Stopped,
+    testing::{ApiServer, Fault},
+};
+use std::{
+    cell::Cell,
+    future::{Future, poll_fn},
+    pin::pin,
+    rc::Rc,
+    sync::{Arc, Mutex},
+    task::Poll,
+    time::Duration,
+};
+
+#[tokio::test(start_paused = true)]
+async fn work_begins_with_each_term_and_an_open_gate() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (notes, mut obedient) = (seen.clone(), journal.obedient(Duration::ZERO));
+    let a = lead_with(&server, "a", builder("a"), |client, leader| {
+        move |token, term| {
+            notes.lock().unwrap().push((leader.can_write(), leader.term() == Some(term.clone())));
+            let (client, wait) = (client.clone(), obedient(token, term));
+            async move {
+                write(&client).await.expect("it leads");
+                wait.await;
+            }
+        }
+    });
+    until(SOON, "it works", || journal.present() == 1).await;
+    for _ in 0..3 {
+        let begun = journal.begun().len();
+        server.delete("outsider", LEASE).unwrap();
+        until(SOON, "it works again", || journal.begun().len() > begun).await;
+    }
+    a.shutdown.cancel();
+    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(*seen.lock().unwrap(), [(true, true); 4]);
+    assert_eq!((journal.most(), journal.present()), (1, 0));
+    let mut terms: Vec<_> = journal.begun().into_iter().map(|(term, _)| term).collect();
+    terms.dedup();
+    assert_eq!(terms.len(), 4, "each in a term of its own");
+}
+
+/// Nothing but the future itself holds the work: it may hold what belongs to one thread, or to the caller.
+#[tokio::test(start_paused = true)]
+async fn work_may_be_of_one_thread_and_borrow() {
+    let server = ApiServer::new();
+    let (shutdown, runs) = (kube_leader_gate::CancellationToken::new(), Rc::new(Cell::new(0)));
+    let counter = &runs;
+    let run = candidate(&server, "a").run_while_leading(shutdown.cancelled(), |_, _| {
+        let (counter, shutdown) = (Rc::clone(counter), &shutdown);
+        async move {
+            counter.set(counter.get() + 1);
+            shutdown.cancel();
+        }
+    });
+    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(runs.get(), 1);
+}
+
+/// The lease comes back at once, and the old work is still busy: it must not meet the new term's open gate, nor new work.
+#[tokio::test(start_paused = true)]
+async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
+    until(SOON, "it works", || journal.present() == 1).await;
+    server.delete("outsider", LEASE).unwrap();
+    until(Duration::from_millis(5), "the token is cancelled", || !journal.cancelled().is_empty()).await;
+    pass(Duration::from_millis(2900)).await;
+    assert_eq!((journal.present(), journal.begun().len()), (1, 1));
+    assert!(server.object(LEASE).is_none(), "it does not contend meanwhile: others are ready");
+    assert!(is_not_leader(&write(&a.client).await));
+    until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+    assert_eq!(journal.most(), 1);
+    assert!(journal.begun()[1].1 >= journal.ended()[0]);
+}
+
+/// A swap was under way when the loss was noticed: the old work is still busy, so the lease is given up again at once.
+#[tokio::test(start_paused = true)]
+async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_up() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let election = candidate(&server, "a");
+    let (leader, starved) = (election.leader(), Cell::new(false));
+    let mut run =
+        pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
+    let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
+    let script = async {
+        until(SOON, "it works", || journal.present() == 1).await;
+        let slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").times(1));
+        starved.set(true);
+        server.delete("outsider", LEASE).unwrap();
+        until(SOON, "it acquires", || slow.hits() == 1).await;
+        starved.set(false);
+        until(Duration::from_millis(1100), "it is given up", || spec(&server)["holderIdentity"] == "").await;
+        pass(Duration::from_secs(2)).await;
+        assert!(!leader.is_leader() && spec(&server)["holderIdentity"] == "", "for others to take");
+        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        assert_eq!(journal.most(), 1);
+    };
+    tokio::select! {
+        _ = run => panic!("it goes on"),
+        () = script => {}
+    }
+}
+
+/// Two terms go by while the future is not polled: another task of its thread is busy, say.
+#[tokio::test(start_paused = true)]
+async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let election = candidate(&server, "a");
+    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let starved = Cell::new(false);
+    let mut run =
+        pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));
+    let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
+    let script = async {
+        until(SOON, "it works", || journal.present() == 1).await;
+        let first = leader.term();
+        starved.set(true);
+        for _ in 0..2 {
+            let before = leader.term();
+            server.delete("outsider", LEASE).unwrap();
+            until(SOON, "another term", || leader.can_write() && leader.term() != before).await;
+        }
+        starved.set(false);
+        until(SOON, "the token is cancelled", || !journal.cancelled().is_empty()).await;
+        assert!(is_not_leader(&write(&client).await), "the old work has no part in the new term");
+        pass(Duration::from_millis(1900)).await;
+        assert_eq!(journal.begun().len(), 1);
+        until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+        assert_ne!(Some(journal.begun()[1].0.clone()), first);
+        assert!(leader.can_write());
+        assert_eq!((journal.most(), spec(&server)["holderIdentity"].as_str()), (1, Some("a")));
+    };
+    tokio::select! {
+        _ = run => panic!("it goes on"),
+        () = script => {}
+    }
+}

@@ -1,0 +1,322 @@
+//! What becomes of a holder that was preempted, and for how long its successor waits.
+
+use crate::{
+    priority::{KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
+    support::{
+        LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, lease_writes, pass, spec, until,
+        within, write,
+    },
+};
+use kube_leader_gate::{
+    LeaseTiming,
+    election::{Priority, Stopped},
+    leadership::Loss,
+    testing::{ApiServer, Fault},
+};
+use serde_json::json;
+use std::time::Duration;
+use tokio::{task::JoinSet, time::Instant};
+
+const HANDOVER: &str = "kube-leader-gate/handover";
+
+/// A holder that tells nothing: client-go's, Istio's, a crashed or frozen one.
+fn held_by_foreign(server: &ApiServer, seconds: u64) {
+    let mut held = lease(
+        &json!({ "holderIdentity": "go", "leaseDurationSeconds": seconds, "leaseTransitions": 3,
+                       "acquireTime": "2026-01-02T03:04:05.000000Z", "renewTime": "2026-01-02T03:04:05.000000Z" }),
+    );
+    held["metadata"]["annotations"] = json!({ KEY: "low" });
+    server.put("go", LEASE, held).unwrap();
+}
+
+/// The gate closes with the watch's news, and writes that were admitted finish; only then does the other one begin.
+#[tokio::test(start_paused = true)]
+async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews").user("a"));
+    let writer = low_client.clone();
+    let admitted = tokio::spawn(async move { write(&writer).await });
+    until(SOON, "a write is under way", || slow.hits() == 1).await;
+    let election = ranked(&server, "b", "high");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, gated(&server, &election, "b"));
+    let high = election.start();
+    until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+    until(Duration::from_millis(5), "the gate is closed", || !low.leader().can_write()).await;
+    assert!(low.leader().is_leader() && low.leader().state().closing);
+    assert!(is_not_leader(&write(&low_client).await));
+    assert_eq!(annotations(&server)[HANDOVER], "from 0 to 1");
+    pass(Duration::from_millis(2800)).await;
+    assert!(!high.leader().is_leader() && high.leader().holder().as_deref() == Some("b"));
+    within(SOON * 2, "the higher one leads", high.leader().elected()).await;
+    admitted.await.unwrap().expect("it was not cut off");
+    assert_eq!(low.leader().state().lost, Some(Loss::Taken));
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+}
+
+/// A write that hangs is cut off at the deadline, and that is not acknowledged: the other waits for the lease's end.
+#[tokio::test(start_paused = true)]
+async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let stuck = tokio::spawn(async move { write(&low_client).await });
+    until(SOON, "a write is under way", || hang.hits() == 1).await;
+    let began = Instant::now();
+    let high = ranked(&server, "b", "high").start();
+    until(Duration::from_secs(11), "the write is cut off", || stuck.is_finished()).await;
+    assert_eq!(low.leader().state().lost, Some(Loss::Expired));
+    within(Duration::from_secs(6), "the higher one leads", high.leader().elected()).await;
+    assert!(began.elapsed() >= Duration::from_millis(14_800), "{:?}", began.elapsed());
+    assert_eq!(lease_writes(&server, "a").len(), 1, "its acquisition, and nothing else");
+}
+
+/// A holder that does not know what is asked of it is waited for, by the duration that it had written.
+#[tokio::test(start_paused = true)]
+async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
+    for seconds in [5, 15, 137] {
+        let server = ApiServer::new();
+        held_by_foreign(&server, seconds);
+        let election = ranked(&server, "b", "high");
+        let client = gated(&server, &election, "b");
+        let high = election.start();
+        let began = Instant::now();
+        until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+        assert_eq!(annotations(&server), json!({ KEY: "high", HANDOVER: "from 3 to 4" }));
+        // Whoever comes next waits for both.
+        assert_eq!(spec(&server)["leaseDurationSeconds"], seconds.max(15));
+        let leads = within(Duration::from_secs(seconds + 1), "it leads", high.leader().elected());
+        let refused = async {
+            pass(Duration::from_millis(seconds * 1000 - 100)).await;
+            assert!(is_not_leader(&write(&client).await));
+        };
+        let (term, ()) = tokio::join!(leads, refused);
+        let after = began.elapsed();
+        assert!(after >= Duration::from_secs(seconds), "{after:?}");
+        assert!(after < Duration::from_millis(seconds * 1000 + 50), "{after:?}");
+        assert_eq!(term.transitions(), 4);
+        assert_eq!(annotations(&server), json!({ KEY: "high" }));
+        assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
+        // The grant is as long as any other.
+        let left = high.leader().time_left().unwrap();
+        assert!(left > Duration::from_millis(9900) && left <= Duration::from_secs(10), "{left:?}");
+        pass(Duration::from_secs(30)).await;
+        assert_eq!(high.leader().term(), Some(term));
+    }
+}
+
+/// Cut off from the API server, the old holder writes on until its deadline, and hears of nothing.
+#[tokio::test(start_paused = true)]
+async fn s6_a_holder_that_cannot_hear_is_waited_for() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+    server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+    let election = ranked(&server, "b", "high");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, low_client);
+    hammer(&mut writing, gated(&server, &election, "b"));
+    let high = election.start();
+    until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+    pass(Duration::from_secs(5)).await;
+    assert!(low.leader().can_write(), "it knows nothing");
+    within(Duration::from_secs(11), "the higher one leads", high.leader().elected()).await;
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+}
+
+/// The preempting candidate dies, stops, or restarts under its name while the other may still be writing.
+#[tokio::test(start_paused = true)]
+async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
+    for how in ["dies", "stops", "restarts", "is deleted"] {
+        let server = ApiServer::new();
+        let timing =
+            LeaseTiming::new(Duration::from_secs(25), Duration::from_secs(22), Duration::from_secs(2));
+        let low = build(&server, "a", builder("a").timing(timing.unwrap())).unwrap();
+        let mut writing = JoinSet::new();
+        write_every(&mut writing, gated(&server, &low, "a"), 20);
+        let low = low.start();
+        within(SOON, "it leads", low.leader().elected()).await;
+        let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+        server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+        let third = ranked(&server, "c", "middle");
+        write_every(&mut writing, gated(&server, &third, "c"), 20);
+        let third = third.start();
+        let high = ranked(&server, "b", "high");
+        write_every(&mut writing, gated(&server, &high, "b"), 20);
+        let high = high.start();
+        until(SOON, "the lease is taken", || {
+            let holder = spec(&server)["holderIdentity"].clone();
+            holder == "b" || holder == "c"
+        })
+        .await;
+        pass(Duration::from_secs(1)).await;
+        let holder = spec(&server)["holderIdentity"].as_str().unwrap().to_owned();
+        let (first, second) = if holder == "b" { (high, third) } else { (third, high) };
+        let again = match how {
+            "stops" => {
+                assert_eq!(first.stop().await, Stopped::LeftToExpire);
+                None
+            }
+            "is deleted" => {
+                server.delete("outsider", LEASE).unwrap();
+                Some(first)
+            }
+            "restarts" => {
+                drop(first);
+                let again = ranked(&server, &holder, "high");
+                write_every(&mut writing, gated(&server, &again, &holder), 20);
+                Some(again.start())
+            }
+            _ => {
+                drop(first);
+                None
+            }
+        };
+        until(Duration::from_secs(23), "a's deadline", || !low.leader().can_write()).await;
+        let leads =
+            || again.as_ref().is_some_and(|it| it.leader().can_write()) || second.leader().can_write();
+        until(Duration::from_secs(60), how, leads).await;
+        pass(SOON * 5).await;
+        let writers = writers(&server);
+        assert!(writers.len() >= 2 && writers[0] == "a", "{how}: {writers:?}");
+    }
+}
+
+/// Its answers get lost on the way: whatever has landed, the wait is not forgotten.
+#[tokio::test(start_paused = true)]
+async fn s6_a_preemption_without_an_answer_is_one() {
+    for lost in [1, 2, 3] {
+        let server = ApiServer::new();
+        let (low, low_client) = leading_as(&server, "a", "low").await;
+        let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+        server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+        let election = ranked(&server, "b", "high");
+        let mut writing = JoinSet::new();
+        hammer(&mut writing, low_client);
+        hammer(&mut writing, gated(&server, &election, "b"));
+        let _landed = server.inject(Fault::hang_after().user("b").verb("update").resource("leases").times(1));
+        let _lost =
+            server.inject(Fault::hang_before().user("b").verb("update").resource("leases").times(lost));
+        let high = election.start();
+        within(Duration::from_secs(30), "the higher one leads", high.leader().elected()).await;
+        assert!(!low.leader().can_write());
+        pass(SOON).await;
+        assert_eq!(writers(&server), ["a", "b"]);
+    }
+}
+
+/// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_is_stopping_acknowledges() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let _slow = server.inject(Fault::delay_after(Duration::from_secs(2)).resource("tokenreviews").user("a"));
+    let admitted = tokio::spawn(async move { write(&low_client).await });
+    until(SOON, "a write is under way", || low.leader().writes_under_way() == 1).await;
+    let stopping = tokio::spawn(low.stop());
+    pass(SOON).await;
+    let began = Instant::now();
+    let high = ranked(&server, "b", "high").start();
+    within(Duration::from_secs(3), "the higher one leads", high.leader().elected()).await;
+    assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
+    admitted.await.unwrap().expect("it was not cut off");
+    assert_eq!(stopping.await.unwrap(), Stopped::Released);
+    assert_eq!(spec(&server)["holderIdentity"], "b");
+}
+
+/// A backup is played in, in which the preemption has not happened: a new term, not a gate that is closed for ever.
+#[tokio::test(start_paused = true)]
+async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let backup = server.object(LEASE).unwrap();
+    let _slow = server.inject(Fault::delay_after(Duration::from_secs(2)).resource("tokenreviews").times(1));
+    let _admitted = tokio::spawn({
+        let client = low_client.clone();
+        async move { write(&client).await }
+    });
+    until(SOON, "a write is under way", || low.leader().writes_under_way() == 1).await;
+    let high = ranked(&server, "b", "high").start();
+    until(SOON, "the gate is closed", || !low.leader().can_write()).await;
+    drop(high);
+    server
+        .edit("outsider", LEASE, |lease| {
+            lease["spec"] = backup["spec"].clone();
+            lease["metadata"]["annotations"] = backup["metadata"]["annotations"].clone();
+        })
+        .unwrap();
+    until(SOON, "it leads again", || low.leader().can_write()).await;
+    assert_eq!(low.leader().term().unwrap().transitions(), 1);
+}
+
+/// Comparisons that contradict each other: bounded, and nobody writes twice.
+#[tokio::test(start_paused = true)]
+async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
+    const HOURS: u64 = 3;
+    let server = ApiServer::new();
+    let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
+    let b = with(&server, "b", Priority::new("b", |_| true).unwrap());
+    let mut writing = JoinSet::new();
+    write_every(&mut writing, gated(&server, &a, "a"), 997);
+    write_every(&mut writing, gated(&server, &b, "b"), 1009);
+    let (a, b) = (a.start(), b.start());
+    pass(Duration::from_secs(600)).await;
+    let early = spec(&server)["leaseTransitions"].as_u64().unwrap();
+    assert!((4..=14).contains(&early), "{early} transitions in the first 10 min");
+    pass(Duration::from_secs(HOURS * 3600 - 600)).await;
+    let all = spec(&server)["leaseTransitions"].as_u64().unwrap();
+    assert!(all <= 24, "{all} transitions in {HOURS} h");
+    writers(&server);
+    assert!(a.leader().is_leader() != b.leader().is_leader());
+    // Once they agree, the preferred one is not held back for ever by what was.
+    drop(a);
+    within(Duration::from_secs(16), "b leads", async { b.leader().elected().await }).await;
+}
+
+/// Three in a ring, of different timings, are bounded as well.
+#[tokio::test(start_paused = true)]
+async fn a_ring_of_three_does_not_flap_for_ever() {
+    let server = ApiServer::new();
+    let ring = [("a", "b", 15), ("b", "c", 60), ("c", "a", 137)];
+    let running: Vec<_> = ring
+        .into_iter()
+        .map(|(key, prey, seconds)| {
+            let lease = Duration::from_secs(seconds);
+            let timing = LeaseTiming::new(lease, lease * 2 / 3, lease / 8).unwrap();
+            let priority = Priority::new(key, move |holder| holder == prey).unwrap();
+            build(&server, key, builder(key).timing(timing).priority(priority)).unwrap().start()
+        })
+        .collect();
+    pass(Duration::from_secs(2 * 3600)).await;
+    let early = spec(&server)["leaseTransitions"].as_u64().unwrap();
+    pass(Duration::from_secs(4 * 3600)).await;
+    let late = spec(&server)["leaseTransitions"].as_u64().unwrap();
+    assert!(
+        early <= 60 && late - early <= 16,
+        "{early} transitions in 2 h, {} in the next 4 h",
+        late - early
+    );
+    drop(running);
+}
+
+/// A fight is not remembered for ever.
+#[tokio::test(start_paused = true)]
+async fn after_a_quiet_time_it_preempts_at_once_again() {
+    let server = ApiServer::new();
+    let high = ranked(&server, "b", "high").start();
+    within(SOON, "it leads", high.leader().elected()).await;
+    for pause in [0, 45, 45] {
+        pass(Duration::from_secs(pause)).await;
+        let low = candidate(&server, "a");
+        // An outage of one candidate, in which another one takes the lease.
+        let cut = server.inject(Fault::drop_before().user("b"));
+        server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+        let low = low.start();
+        within(Duration::from_secs(16), "a leads", low.leader().elected()).await;
+        drop(cut);
+        within(Duration::from_secs(4), "b leads again", high.leader().elected()).await;
+    }
+}

@@ -1,0 +1,271 @@
+//! Prioritised election: who preempts whom, and that nobody writes twice on the way.
+
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within, write,
+};
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::{Priority, Running, Stopped},
+    leadership::Loss,
+    testing::{ApiServer, Fault},
+};
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{task::JoinSet, time::Instant};
+
+pub const KEY: &str = "leader.istio.io/holder-key";
+
+pub fn with(server: &ApiServer, identity: &str, priority: Priority) -> Election {
+    build(server, identity, builder(identity).priority(priority)).expect("a valid election")
+}
+
+pub fn ranked(server: &ApiServer, identity: &str, key: &str) -> Election {
+    with(server, identity, Priority::ranked(key, ["high", "middle", "low"]).expect("a priority"))
+}
+
+/// A candidate with this key that leads already.
+pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Running, Client) {
+    let election = ranked(server, identity, key);
+    let client = gated(server, &election, identity);
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    (running, client)
+}
+
+/// A holder of somebody else's making.
+fn held_by(server: &ApiServer, holder: &str, annotations: &Value) {
+    let mut held =
+        lease(&json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
+                                  "acquireTime": "2026-01-02T03:04:05.000000Z",
+                                  "renewTime": "2026-01-02T03:04:05.000000Z" }));
+    held["metadata"]["annotations"] = annotations.clone();
+    server.put(holder, LEASE, held).unwrap();
+}
+
+pub fn annotations(server: &ApiServer) -> Value {
+    server.object(LEASE).expect("the lease")["metadata"]["annotations"].take()
+}
+
+/// Tries to write each millisecond.
+pub fn hammer(tasks: &mut JoinSet<()>, client: Client) {
+    write_every(tasks, client, 1);
+}
+
+pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
+    tasks.spawn(async move {
+        loop {
+            let _ = write(&client).await;
+            pass(Duration::from_millis(millis)).await;
+        }
+    });
+}
+
+/// Reads in the server's log that each writer's last write had ended before the next one's first arrived, and returns the
+/// writers in their order.
+pub fn writers(server: &ApiServer) -> Vec<String> {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource != "leases" && write.took_effect());
+    log.sort_by_key(|write| write.received);
+    let mut writers: Vec<String> = Vec::new();
+    for (place, write) in log.iter().enumerate() {
+        if writers.last() == Some(&write.user) {
+            continue;
+        }
+        let over = log[..place].iter().all(|it| it.user == write.user || it.completed < Some(write.received));
+        assert!(over, "two write at once: {write:?}");
+        writers.push(write.user.clone());
+    }
+    writers
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twice() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    assert_eq!(annotations(&server), json!({ KEY: "low" }));
+    let before = low.leader().term().unwrap();
+    let election = ranked(&server, "b", "high");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, low_client);
+    hammer(&mut writing, gated(&server, &election, "b"));
+    pass(SOON).await;
+    let high = election.start();
+    let began = Instant::now();
+    let after = within(SOON, "the higher one leads", high.leader().elected()).await;
+    assert!(began.elapsed() < Duration::from_millis(20), "{:?}", began.elapsed());
+    assert!(!low.leader().is_leader());
+    assert_eq!(low.leader().state().lost, Some(Loss::Taken));
+    assert_eq!(after.transitions(), before.transitions() + 1);
+    assert_eq!(annotations(&server), json!({ KEY: "high" }), "nothing is left of the handover");
+    assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
+    pass(Duration::from_secs(20)).await;
+    assert_eq!(high.leader().term(), Some(after));
+    assert_eq!(writers(&server), ["a", "b"]);
+    drop(writing);
+    // The key goes with a release, as Istio has it; anybody may lead then.
+    assert_eq!(high.stop().await, Stopped::Released);
+    within(SOON, "the lower one leads", low.leader().elected()).await;
+    assert_eq!(annotations(&server), json!({ KEY: "low" }));
+    low.stop().await;
+    assert!(annotations(&server).get(KEY).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
+    let server = ApiServer::new();
+    let (high, _) = leading_as(&server, "a", "high").await;
+    let middle = ranked(&server, "b", "middle").start();
+    until(SOON, "b knows a", || middle.leader().holder().is_some()).await;
+    // Somebody faster, of lower precedence.
+    high.stop().await;
+    held_by(&server, "c", &json!({ KEY: "low" }));
+    until(SOON, "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
+    middle.stop().await;
+    server.delete("outsider", LEASE).unwrap();
+    let server = ApiServer::new();
+    let (_low, _) = leading_as(&server, "a", "low").await;
+    let now = Arc::new(AtomicBool::new(false));
+    let asked = now.clone();
+    let priority = Priority::new("x", move |_| asked.load(Ordering::SeqCst)).unwrap();
+    let b = with(&server, "b", priority).start();
+    pass(Duration::from_secs(60)).await;
+    assert!(!b.leader().is_leader());
+    now.store(true, Ordering::SeqCst);
+    within(Duration::from_millis(2100), "it leads with the next renewal", b.leader().elected()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
+    for (holder, candidate) in [("high", "low"), ("high", "high"), ("low", "low"), ("unheard of", "high")] {
+        let server = ApiServer::new();
+        let order = [holder.to_owned()];
+        let a = with(&server, "a", Priority::ranked(holder, order).unwrap()).start();
+        within(SOON, "it leads", a.leader().elected()).await;
+        let b = ranked(&server, "b", candidate).start();
+        pass(Duration::from_secs(60)).await;
+        assert!(a.leader().is_leader(), "{holder}, {candidate}");
+        assert!(server.write_log().iter().all(|write| write.user == "a"), "{holder}, {candidate}");
+        // What nobody holds is anybody's.
+        a.stop().await;
+        within(SOON, "b leads", b.leader().elected()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_a_lease_that_has_run_out_is_taken_by_a_lower_one_too() {
+    let server = ApiServer::new();
+    held_by(&server, "dead", &json!({ KEY: "high" }));
+    let low = ranked(&server, "a", "low").start();
+    pass(Duration::from_millis(14_900)).await;
+    assert!(!low.leader().is_leader());
+    within(Duration::from_millis(200), "it leads", low.leader().elected()).await;
+    assert_eq!(annotations(&server), json!({ KEY: "low" }));
+}
+
+/// Revisions of a program from before and after it had priorities.
+#[tokio::test(start_paused = true)]
+async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, gated(&server, &election, "a"));
+    let old = election.start();
+    within(SOON, "it leads", old.leader().elected()).await;
+    assert!(annotations(&server).is_null());
+    let election = ranked(&server, "b", "low");
+    hammer(&mut writing, gated(&server, &election, "b"));
+    let new = election.start();
+    within(SOON, "b leads", new.leader().elected()).await;
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+}
+
+/// Three replicas of one revision are replaced, one by one, by three of the next; then it is taken back.
+#[tokio::test(start_paused = true)]
+async fn a_rollout_hands_over_once_and_a_rollback_once_more() {
+    let server = ApiServer::new();
+    let generation = |generation: u64| {
+        Priority::new(generation.to_string(), move |holder| {
+            holder.parse().is_ok_and(|its: u64| its < generation)
+        })
+    };
+    let mut writing = JoinSet::new();
+    let mut start = |name: String, number: u64| {
+        let election = with(&server, &name, generation(number).unwrap());
+        write_every(&mut writing, gated(&server, &election, &name), 5);
+        election.start()
+    };
+    let mut running: Vec<_> = (0..3).map(|replica| start(format!("one-{replica}"), 1)).collect();
+    let leaders = |running: &[Running], number: &str| {
+        running
+            .iter()
+            .any(|it| it.leader().can_write() && it.leader().identity().as_str().starts_with(number))
+    };
+    until(SOON, "one leads", || leaders(&running, "one")).await;
+    for (number, name) in [(2, "two"), (3, "three")] {
+        let before = spec(&server)["leaseTransitions"].as_u64().unwrap();
+        for replica in 0..3 {
+            running.push(start(format!("{name}-{replica}"), number));
+            until(SOON, "the new revision leads", || leaders(&running, name)).await;
+            running.remove(0).stop().await;
+            pass(Duration::from_secs(3)).await;
+        }
+        assert_eq!(spec(&server)["leaseTransitions"], before + 1);
+    }
+    assert_eq!(writers(&server).len(), 3, "{:?}", writers(&server));
+}
+
+/// Without the permission to watch, both poll.
+#[tokio::test(start_paused = true)]
+async fn without_watches_it_preempts_within_some_retry_periods() {
+    for deaf in ["a", "b", "both"] {
+        let server = ApiServer::new();
+        let fault = Fault::forbidden().verb("watch");
+        let _deaf = server.inject(if deaf == "both" { fault } else { fault.user(deaf) });
+        let (low, low_client) = leading_as(&server, "a", "low").await;
+        let election = ranked(&server, "b", "high");
+        let mut writing = JoinSet::new();
+        hammer(&mut writing, low_client);
+        hammer(&mut writing, gated(&server, &election, "b"));
+        let high = election.start();
+        // The holder's next renewal tells it, the other's next one tells of the acknowledgement.
+        within(Duration::from_millis(4100), deaf, high.leader().elected()).await;
+        pass(SOON).await;
+        assert!(!low.leader().is_leader());
+        assert_eq!(writers(&server), ["a", "b"]);
+    }
+}
+
+/// Keys that are no keys: their holders are left alone, whatever the comparison would say.
+#[tokio::test(start_paused = true)]
+async fn a_holder_whose_key_makes_no_sense_is_not_preempted() {
+    for key in ["x".repeat(254), "x".repeat(200_000), "a\u{0}b".into(), " ".into(), "a\n".into()] {
+        let server = ApiServer::new();
+        held_by(&server, "foreign", &json!({ KEY: key, "other": "stays" }));
+        let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
+        pass(Duration::from_millis(14_900)).await;
+        assert_eq!(spec(&server)["holderIdentity"], "foreign");
+        within(Duration::from_millis(200), "it leads", a.leader().elected()).await;
+        assert_eq!(annotations(&server), json!({ KEY: "a", "other": "stays" }));
+    }
+}
+
+/// A panic in the program's own comparison is a dead election: the gate stays closed.
+#[tokio::test(start_paused = true)]
+async fn s10_a_comparison_that_panics_ends_the_election() {
+    let server = ApiServer::new();
+    held_by(&server, "foreign", &json!({}));
+    let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());
+    let client = gated(&server, &election, "a");
+    let a = election.start();
+    within(SOON, "it has ended", a.ended()).await;
+    assert!(a.leader().check(Duration::ZERO).is_err());
+    assert!(is_not_leader(&write(&client).await));
+}

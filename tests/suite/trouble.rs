@@ -1,0 +1,150 @@
+//! Why an election makes no progress: the handle says so, and so does a rejected write.
+
+use crate::bent::{Bend, bent};
+use crate::support::{
+    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
+};
+use futures_util::StreamExt;
+use kube_client::Client;
+use kube_leader_gate::{
+    Election, Leader,
+    testing::{ApiServer, Fault},
+};
+use serde_json::json;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+async fn rejection(client: &Client) -> String {
+    let result = write(client).await;
+    assert!(is_not_leader(&result), "{result:?}");
+    result.unwrap_err().to_string()
+}
+
+async fn in_trouble(leader: &Leader, bound: Duration) -> Arc<str> {
+    until(bound, "it is in trouble", || leader.trouble().is_some()).await;
+    leader.trouble().expect("trouble")
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_permission_it_says_which_until_it_has_it() {
+    let server = ApiServer::new();
+    let refused = server.inject(Fault::forbidden().resource("leases"));
+    let election = candidate(&server, "a");
+    let client = gated(&server, &election, "a");
+    assert!(!rejection(&client).await.contains("trouble"), "it has not begun");
+    let running = election.start();
+    let trouble = in_trouble(running.leader(), SOON).await;
+    assert!(trouble.starts_with("lease calls fail: read: forbidden: 403: "), "{trouble}");
+    assert!(
+        trouble
+            .ends_with("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
+    );
+    let message = rejection(&client).await;
+    let said =
+        format!("nobody is known to hold the lease; the election is in trouble: {trouble}; nothing was sent");
+    assert!(message.contains(&said), "{message}");
+    drop(refused);
+    within(Duration::from_secs(3), "it leads", running.leader().elected()).await;
+    assert_eq!(running.leader().trouble(), None);
+    write(&client).await.unwrap();
+}
+
+/// Each sort of trouble once, however often it is met; and observers of leadership hear nothing of it.
+#[tokio::test(start_paused = true)]
+async fn it_changes_with_the_kind_of_trouble_alone() {
+    let server = ApiServer::new();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = heard.clone();
+    let refused = server.inject(Fault::forbidden().verb("get").resource("leases"));
+    let builder = builder("a").attend(|leader, _| async move {
+        leader
+            .changes()
+            .for_each(|_| async {
+                let _ = count.fetch_add(1, Ordering::SeqCst);
+            })
+            .await;
+    });
+    let running = build(&server, "a", builder).unwrap().start();
+    let first = in_trouble(running.leader(), SOON).await;
+    pass(Duration::from_secs(60)).await;
+    assert!(refused.hits() > 20, "{}", refused.hits());
+    assert!(Arc::ptr_eq(&running.leader().trouble().unwrap(), &first), "nothing is said anew");
+    assert_eq!(heard.load(Ordering::SeqCst), 1, "what there was");
+    drop(refused);
+    let _hang = server.inject(Fault::hang_before().verb("get").resource("leases"));
+    until(Duration::from_secs(5), "another sort", || running.leader().trouble() != Some(first.clone())).await;
+    let second = running.leader().trouble().unwrap();
+    assert!(second.contains("timeout: no answer within 1.625s; look at the API server"), "{second}");
+}
+
+/// A leader that cannot renew is rejected by its own gate, and the holder that was last seen is itself.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
+    until(Duration::from_secs(12), "the gate closes", || !a.leader().can_write()).await;
+    let message = rejection(&client).await;
+    assert!(
+        message.contains("last seen held by \"a\"; the election is in trouble: lease calls fail: renew: ")
+    );
+    drop(outage);
+    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    assert_eq!(a.leader().trouble(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_has_passed_with_the_next_renewal() {
+    let server = ApiServer::new();
+    // Whose news would tell of it too.
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
+    until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
+    in_trouble(a.leader(), SOON).await;
+    until(Duration::from_secs(1), "it has passed", || a.leader().trouble().is_none()).await;
+    assert!(a.leader().can_write());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_may_not_watch_is_in_no_trouble() {
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let refused = server.inject(Fault::forbidden().user("b").verb("watch"));
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "the watch is refused", || refused.hits() > 0).await;
+    assert_eq!(b.leader().trouble(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_makes_no_sense_is_trouble() {
+    let server = ApiServer::new();
+    server.put("x", LEASE, lease(&json!({ "holderIdentity": "x" }))).unwrap();
+    let a = candidate(&server, "a").start();
+    let trouble = in_trouble(a.leader(), SOON).await;
+    assert!(trouble.starts_with("the lease makes no sense: "), "{trouble}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_an_election_that_has_ended_says_so() {
+    let server = ApiServer::new();
+    let breaks = Arc::new(AtomicBool::new(false));
+    let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
+    let client = election.wrap(Client::new(server.service().user("a"), "default"));
+    let running = election.start();
+    within(SOON, "it leads", running.leader().elected()).await;
+    breaks.store(true, Ordering::SeqCst);
+    within(Duration::from_secs(3), "the election ends", running.ended()).await;
+    let trouble = running.leader().trouble().expect("trouble");
+    assert_eq!(&*trouble, "the leader election has ended; restart the process to contend again");
+    assert!(rejection(&client).await.contains(&*trouble));
+    running.stop().await;
+    let message = rejection(&client).await;
+    assert!(!message.contains("trouble") && message.contains("the election of this process has stopped"));
+}
