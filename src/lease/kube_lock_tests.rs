@@ -3,7 +3,7 @@
 use super::*;
 use bytes::Bytes;
 use futures_util::stream;
-use http::Response;
+use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use serde_json::json;

@@ -79,6 +79,7 @@ impl<L: Lock> Elector<L> {
                     return self.failed_to_write("acquire", &error);
                 }
                 self.worked();
+                self.fall_out_of_step();
                 self.pulse.beat(sent);
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // Too late means that the answer came after the deadline, or that this election is stopping.
@@ -100,6 +101,7 @@ impl<L: Lock> Elector<L> {
         match self.call(async move { lock.update(&seen, &claim).await }).await {
             Ok(record) => {
                 self.know(record);
+                self.early = Duration::ZERO;
                 self.worked();
                 let deadline = sent.saturating_add(self.timing.renew_deadline());
                 // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
