@@ -12,6 +12,7 @@ mod dead;
 mod election;
 mod http;
 mod loss;
+mod many;
 mod pinniped;
 mod silence;
 mod stopping;
