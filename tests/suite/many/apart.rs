@@ -40,7 +40,7 @@ async fn a_lease_that_is_forbidden_is_lost_alone() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _forbidden = FEW.map(|number| scene.server.inject(Fault::forbidden().name(shard(number))));
-        scene.watch_over(Duration::from_secs(60), &FEW).await;
+        scene.watch_over(Duration::from_secs(20), &FEW).await;
         assert!(FEW.iter().all(|number| !scene.a.elections[*number].leader().can_write()));
     }
 }
@@ -50,7 +50,7 @@ async fn s9_leases_that_hang_are_lost_alone() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _hang = FEW.map(|number| scene.server.inject(Fault::hang_before().name(shard(number))));
-        scene.watch_over(Duration::from_secs(120), &FEW).await;
+        scene.watch_over(Duration::from_secs(30), &FEW).await;
         assert!(FEW.iter().all(|number| !scene.a.elections[*number].leader().can_write()));
     }
 }
@@ -62,7 +62,7 @@ async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
     let half: Vec<usize> = (0..MANY / 2).collect();
     let _hang: Vec<_> =
         half.iter().map(|number| scene.server.inject(Fault::hang_before().name(shard(*number)))).collect();
-    scene.watch_over(Duration::from_secs(60), &half).await;
+    scene.watch_over(Duration::from_secs(20), &half).await;
 }
 
 /// An object that is no lease reaches all who share the watch.
@@ -75,7 +75,7 @@ async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
             scene.server.edit("outsider", &path(number), garbage).unwrap();
         }
         let watches = scene.server.reads("a", "watch", "leases");
-        scene.watch_over(Duration::from_secs(60), &FEW).await;
+        scene.watch_over(Duration::from_secs(20), &FEW).await;
         if shared {
             assert_eq!(scene.server.reads("a", "watch", "leases"), watches, "the watch goes on");
         }
@@ -99,7 +99,7 @@ async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
         scene.server.put("outsider", &path(both), lease).unwrap();
         pass(Duration::from_millis(1)).await;
         assert_eq!(scene.a.losses(), FEW, "shared: {shared}");
-        scene.watch_over(Duration::from_secs(60), &FEW).await;
+        scene.watch_over(Duration::from_secs(20), &FEW).await;
         scene.a.leads(Duration::from_millis(1)).await;
     }
 }
@@ -115,7 +115,7 @@ async fn the_end_of_some_ends_nothing_of_the_others() {
         drop(last);
         pass(Duration::from_millis(1)).await;
         scene.a.losses();
-        scene.watch_over(Duration::from_secs(60), &[97, 98, 99]).await;
+        scene.watch_over(Duration::from_secs(20), &[97, 98, 99]).await;
         assert_eq!(scene.server.open_watches(), if shared { 1 } else { MANY - 3 });
     }
 }
@@ -133,6 +133,6 @@ async fn foreign_leases_are_skipped() {
             pass(Duration::from_millis(1)).await;
         }
     }
-    scene.watch_over(Duration::from_secs(30), &[]).await;
+    scene.watch_over(Duration::from_secs(10), &[]).await;
     assert_eq!(scene.server.reads("a", "watch", "leases"), 1);
 }

@@ -63,17 +63,17 @@ async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
     let highest = most.clone();
     let network = Network::new(&server, "a", move |request, client| {
         if request.uri().path().ends_with(&victim) {
-            return if seen.fetch_add(1, Ordering::SeqCst) > 10 { Fate::Hangs } else { Fate::Passes };
+            return if seen.fetch_add(1, Ordering::SeqCst) > 4 { Fate::Hangs } else { Fate::Passes };
         }
         highest.fetch_max(client, Ordering::SeqCst);
         Fate::Passes
     });
     let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
     a.leads(Duration::from_secs(1)).await;
-    pass(Duration::from_secs(110)).await;
+    pass(Duration::from_secs(35)).await;
     assert_eq!(a.losses(), [7]);
     let made = network.made.load(Ordering::SeqCst);
-    assert!(made > 10, "{made} clients: each call of the victim has a fresh one");
+    assert!(made > 5, "{made} clients: each call of the victim has a fresh one");
     assert_eq!(most.load(Ordering::SeqCst), 0, "and nobody else has left the first");
 }
 
@@ -87,13 +87,13 @@ async fn a_fresh_client_that_stands_becomes_everybody_s() {
         let hit = request.uri().path().ends_with(&victim) && hangs.swap(false, Ordering::SeqCst);
         if hit { Fate::Hangs } else { Fate::Passes }
     });
-    let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
+    let mut a = Replica::start(&over(network.clone(), true), "a", 20);
     a.leads(Duration::from_secs(1)).await;
     hiccup.store(true, Ordering::SeqCst);
     pass(Duration::from_secs(30)).await;
     let sent = || network.sent.lock().unwrap().clone();
     let [first, second] = sent()[..] else { panic!("{:?} requests by client", sent()) };
-    assert!(first > 20 * second && second > 5, "{first} {second}");
+    assert!(first > 10 * second && second > 5, "{first} {second}");
     pass(Duration::from_secs(60)).await;
     let before = sent();
     pass(Duration::from_secs(30)).await;
