@@ -64,3 +64,8 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(all(doctest, feature = "election"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So does that of the guide.
+#[cfg(all(doctest, feature = "election"))]
+#[doc = include_str!("../docs/MANY.md")]
+struct Many;

@@ -2,7 +2,10 @@
 
 use super::replica::{Fate, MANY, Network, Replica, over, pool};
 use crate::support::{pass, until};
-use kube_leader_gate::{LeaseTiming, testing::ApiServer};
+use kube_leader_gate::{
+    LeaseTiming,
+    testing::{ApiServer, Fault},
+};
 use std::{sync::atomic::Ordering, time::Duration};
 
 /// One client, one watch, and a renewal each for a retry period.
@@ -23,6 +26,17 @@ async fn a_hundred_lead_over_one_client_and_one_watch() {
     assert_eq!(server.reads("a", "get", "leases"), reads, "nobody has to read");
     let writes = server.write_log().len() - writes;
     assert!((MANY * 9..=MANY * 11).contains(&writes), "{writes} renewals in 20 s at a retry period of 2 s");
+}
+
+/// As many calls as there are connections for, not two hundred.
+#[tokio::test(start_paused = true)]
+async fn sixteen_calls_are_under_way_at_once() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_before(Duration::from_millis(10)).resource("leases"));
+    let network = Network::new(&server, "a", |_, _| Fate::Passes);
+    let a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_millis(300)).await;
+    assert_eq!(network.most.load(Ordering::SeqCst), 16);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +98,7 @@ async fn renewals_are_spread_over_the_retry_period() {
     assert!(most() < MANY / 3, "{} in a tenth of a second", most());
 
     // Trouble brings them together again.
-    let outage = server.inject(kube_leader_gate::testing::Fault::hang_before());
+    let outage = server.inject(Fault::hang_before());
     pass(Duration::from_secs(4)).await;
     drop(outage);
     pass(Duration::from_secs(10)).await;

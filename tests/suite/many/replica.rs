@@ -138,7 +138,19 @@ pub struct Network {
     pub single: Arc<AtomicU64>,
     /// The requests by client.
     pub sent: Arc<std::sync::Mutex<Vec<u64>>>,
+    /// How many calls were under way at once, at most.
+    pub most: Arc<AtomicU32>,
+    under_way: Arc<AtomicU32>,
     decide: Decide,
+}
+
+/// A call that is under way, until it is dropped.
+struct UnderWay(Arc<AtomicU32>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// One client's requests.
@@ -162,6 +174,8 @@ impl Network {
             shared: Arc::default(),
             single: Arc::default(),
             sent: Arc::default(),
+            most: Arc::default(),
+            under_way: Arc::default(),
             decide: Arc::new(decide),
         }
     }
@@ -199,9 +213,14 @@ impl Service<Request<Body>> for Connection {
             let count = if is_shared_watch(&request) { &network.shared } else { &network.single };
             count.fetch_add(1, Ordering::SeqCst);
         }
+        let under_way = (!is_watch(&request)).then(|| {
+            network.most.fetch_max(network.under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            UnderWay(network.under_way.clone())
+        });
         let fate = (network.decide)(&request, self.number);
         let mut service = network.server.service().user(&network.user);
         async move {
+            let _under_way = under_way;
             if fate == Fate::Hangs {
                 std::future::pending::<()>().await;
             }
