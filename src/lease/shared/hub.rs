@@ -173,6 +173,11 @@ impl Drop for Ending {
 // === impl Following ===
 
 impl Following {
+    /// Which watch it is part of.
+    pub(super) fn watch(&self) -> u64 {
+        self.hub.id
+    }
+
     /// Waits until the watch stands. Cancel-safe.
     pub(super) async fn stands(&self) -> Result<(), LockError> {
         let mut phase = self.hub.board.phase.subscribe();
@@ -214,5 +219,25 @@ impl Drop for Following {
                 slots.remove(&self.name);
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{lease::clients::Clients, testing::ApiServer};
+    use kube_client::Client;
+
+    #[tokio::test]
+    async fn who_leaves_leaves_nothing_behind() {
+        let service = ApiServer::new().service();
+        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let hub = Arc::new(Hub::start(1, clients.caller(Duration::ZERO), "default"));
+        let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
+        a.stands().await.unwrap();
+        drop(a);
+        assert_eq!(hub.board.slots().get("x").map(Vec::len), Some(1));
+        drop((b, other));
+        assert!(hub.board.slots().is_empty());
     }
 }

@@ -126,7 +126,6 @@ impl Member {
             }
             Err(error) => return Err(error),
         }
-        self.follows.store(hub.id(), Ordering::Release);
         Ok(Some(Joined { following, follows: self.follows.clone() }))
     }
 }
@@ -141,6 +140,7 @@ impl Joined {
 
     pub(super) fn events(self) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
         let follows = self.follows;
+        follows.store(self.following.watch(), Ordering::Release);
         self.following.events(move || follows.store(0, Ordering::Release))
     }
 }

@@ -1,10 +1,17 @@
 //! What goes wrong with one lease is that lease's trouble: no other loses a term, or is renewed late.
 
-use super::replica::{MANY, Replica, path, shard};
+use super::replica::{Fate, MANY, Network, Replica, contains, over, path, shard};
 use crate::support::pass;
+use bytes::Bytes;
 use kube_leader_gate::testing::{ApiServer, Fault};
 use serde_json::json;
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 /// The victims of the day.
 const FEW: [usize; 3] = [7, 42, 99];
@@ -69,13 +76,28 @@ async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
 #[tokio::test(start_paused = true)]
 async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
     for shared in [true, false] {
-        let mut scene = Scene::new(shared).await;
-        for number in FEW {
-            let garbage = |lease: &mut serde_json::Value| lease["metadata"]["uid"] = json!({ "no": "uid" });
-            scene.server.edit("outsider", &path(number), garbage).unwrap();
-        }
+        let server = ApiServer::new();
+        let garbles = Arc::new(AtomicBool::new(false));
+        let (met, bad) = (Arc::new(AtomicU32::new(0)), garbles.clone());
+        let count = met.clone();
+        let garble = move |data: Bytes| {
+            if !bad.load(Ordering::SeqCst) || !contains(&data, r#""shard-7""#) {
+                return data;
+            }
+            count.fetch_add(1, Ordering::SeqCst);
+            String::from_utf8_lossy(&data).replace(r#""uid":"#, r#""diu":"#).into()
+        };
+        let garble = Fate::Bent(Arc::new(garble));
+        let network = Network::new(&server, "a", move |_, _| garble.clone());
+        let a = Replica::start(&over(network, shared), "a", MANY);
+        a.leads(Duration::from_secs(1)).await;
+        pass(Duration::from_secs(1)).await;
+        let mut scene = Scene { server, a };
         let watches = scene.server.reads("a", "watch", "leases");
-        scene.watch_over(Duration::from_secs(20), &FEW).await;
+        garbles.store(true, Ordering::SeqCst);
+        scene.watch_over(Duration::from_secs(20), &[7]).await;
+        assert!(met.load(Ordering::SeqCst) > 3);
+        assert!(!scene.a.elections[7].leader().can_write());
         if shared {
             assert_eq!(scene.server.reads("a", "watch", "leases"), watches, "the watch goes on");
         }

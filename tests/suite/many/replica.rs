@@ -114,16 +114,17 @@ pub fn over(network: Network, shared: bool) -> LeasePool {
 }
 
 /// What becomes of a request.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Fate {
     Passes,
     /// It is never answered.
     Hangs,
     Forbidden,
-    /// The answer comes without the lines that have this in them.
-    Without(&'static str),
+    /// Each piece of the answer, such as a line of a watch, is changed on its way.
+    Bent(Bend),
 }
 
+type Bend = Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>;
 type Decide = Arc<dyn Fn(&Request<Body>, u32) -> Fate + Send + Sync>;
 
 /// The way to the server, of which each client is a connection that may go bad.
@@ -221,28 +222,34 @@ impl Service<Request<Body>> for Connection {
         let mut service = network.server.service().user(&network.user);
         async move {
             let _under_way = under_way;
-            if fate == Fate::Hangs {
+            if matches!(fate, Fate::Hangs) {
                 std::future::pending::<()>().await;
             }
-            if fate == Fate::Forbidden {
+            if matches!(fate, Fate::Forbidden) {
                 let status = r#"{"kind":"Status","code":403,"message":"leases is forbidden"}"#;
                 let body = http_body_util::Full::from(status).map_err(|never| match never {}).boxed_unsync();
                 return Ok(Response::builder().status(403).body(body)?);
             }
             let answer = service.call(request).await?;
             Ok(answer.map(|body| {
-                let kept = move |data: Bytes| match fate {
-                    Fate::Without(text) if contains(&data, text) => Bytes::new(),
+                let bent = move |data| match &fate {
+                    Fate::Bent(bend) => bend(data),
                     _ => data,
                 };
-                let kept = move |frame: Frame<Bytes>| frame.map_data(kept);
-                body.map_err(BoxError::from).map_frame(kept).boxed_unsync()
+                let bent = move |frame: Frame<Bytes>| frame.map_data(&bent);
+                body.map_err(BoxError::from).map_frame(bent).boxed_unsync()
             }))
         }
         .boxed()
     }
 }
 
-fn contains(data: &[u8], text: &str) -> bool {
+/// Leaves out the pieces that have this in them.
+pub fn without(text: &'static str) -> Fate {
+    let kept = move |data: Bytes| if contains(&data, text) { Bytes::new() } else { data };
+    Fate::Bent(Arc::new(kept))
+}
+
+pub fn contains(data: &[u8], text: &str) -> bool {
     String::from_utf8_lossy(data).contains(text)
 }

@@ -1,8 +1,11 @@
 //! The shared watch: cut, refused, silent, garbled.
 
-use super::replica::{Fate, MANY, Network, Replica, is_shared_watch, is_watch, over, path, pool};
+use super::replica::{
+    Fate, MANY, Network, Replica, is_shared_watch, is_watch, over, path, pool, shard, without,
+};
 use crate::support::{pass, until};
 use kube_leader_gate::testing::{ApiServer, Break, Fault};
+use serde_json::json;
 use std::{
     sync::{
         Arc,
@@ -69,6 +72,8 @@ async fn where_the_namespace_may_not_be_watched_each_lease_is() {
     let mut a = Replica::start(&over(network.clone(), true), "a", 10);
     a.leads(Duration::from_secs(1)).await;
     pass(Duration::from_secs(60)).await;
+    server.break_watches(|_| true, Break::End);
+    pass(Duration::from_secs(60)).await;
     assert_eq!(server.open_watches(), 10);
     assert_eq!(network.shared.load(Ordering::SeqCst), 1, "nobody asks again in vain");
     // It is allowed by and by: as the watches end, the shared one takes their place.
@@ -85,11 +90,7 @@ async fn a_silent_watch_is_begun_anew_once_for_all() {
     let mute = Arc::new(AtomicBool::new(false));
     let silent = mute.clone();
     let network = Network::new(&server, "a", move |request, _| {
-        if is_watch(request) && silent.swap(false, Ordering::SeqCst) {
-            Fate::Without("")
-        } else {
-            Fate::Passes
-        }
+        if is_watch(request) && silent.swap(false, Ordering::SeqCst) { without("") } else { Fate::Passes }
     });
     let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
     a.leads(Duration::from_secs(1)).await;
@@ -112,7 +113,7 @@ async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let network = Network::new(&server, "b", |request, _| {
-        if is_shared_watch(request) { Fate::Without(r#""shard-7""#) } else { Fate::Passes }
+        if is_shared_watch(request) { without(r#""shard-7""#) } else { Fate::Passes }
     });
     let b = Replica::start(&over(network.clone(), true), "b", MANY);
     b.knows("a").await;
@@ -123,15 +124,35 @@ async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
     b.leads(Duration::from_millis(100)).await;
 }
 
-/// A request for the watch that is never answered holds up no election, and is given up.
+/// A request for the watch that is never answered holds up no election, and is given up, however many wait for it by turns.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_never_answered_is_asked_for_again() {
     let server = ApiServer::new();
-    let hang = server.inject(Fault::hang_before().verb("watch").times(2));
+    let hang = server.inject(Fault::hang_before().verb("watch"));
     let mut a = Replica::start(&pool(&server, "a", true), "a", MANY);
     a.leads(Duration::from_secs(1)).await;
-    until(Duration::from_secs(60), "it stands", || server.open_watches() == 1).await;
-    assert_eq!(hang.hits(), 2);
+    pass(Duration::from_secs(40)).await;
+    drop(hang);
+    until(Duration::from_secs(8), "it stands", || server.open_watches() == 1).await;
     pass(Duration::from_secs(10)).await;
     assert_eq!(a.losses(), [0; 0]);
+}
+
+/// What the watch has told before an election came is read: nothing has been missed, and the watch is not distrusted.
+#[tokio::test(start_paused = true)]
+async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
+    let server = ApiServer::new();
+    for number in 0..10 {
+        let metadata = json!({ "name": shard(number), "namespace": "default" });
+        let spec = json!({ "holderIdentity": "outsider", "leaseDurationSeconds": 600 });
+        server.put("outsider", &path(number), json!({ "metadata": metadata, "spec": spec })).unwrap();
+    }
+    let network = Network::new(&server, "b", |_, _| Fate::Passes);
+    let b_pool = over(network.clone(), true);
+    let early = Replica::start(&b_pool, "early", 1);
+    early.knows("outsider").await;
+    let late = Replica::start(&b_pool, "late", 10);
+    late.knows("outsider").await;
+    pass(Duration::from_secs(60)).await;
+    assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
 }
