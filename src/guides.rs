@@ -15,3 +15,13 @@ struct Timing;
 
 #[doc = include_str!("../docs/MIGRATING.md")]
 struct Migrating;
+
+#[doc = include_str!("../docs/MANY.md")]
+struct Many;
+
+#[doc = include_str!("../docs/PRIORITY.md")]
+struct Prioritised;
+
+#[cfg(feature = "metrics")]
+#[doc = include_str!("../docs/METRICS.md")]
+struct Metrics;

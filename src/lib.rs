@@ -79,8 +79,3 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(all(doctest, feature = "election"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// So does that of the guide to metrics.
-#[cfg(all(doctest, feature = "metrics"))]
-#[doc = include_str!("../docs/METRICS.md")]
-struct Metrics;

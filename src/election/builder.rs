@@ -12,7 +12,7 @@ use super::{
 use crate::{
     gate::WriteGateLayer,
     leadership::{BootClock, Clock, Leadership},
-    lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeaseTiming, Lock},
+    lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::{InvalidRule, Policy},
 };
 use kube_client::{Client, Config, client::ClientBuilder};
@@ -260,6 +260,15 @@ impl ElectionBuilder {
     /// Outside of a tokio runtime, as every kube client does.
     pub fn build(self, config: &Config) -> Result<Election, BuildError> {
         self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
+    }
+
+    /// Builds the election over what the elections of this process share.
+    ///
+    /// # Errors
+    /// [`BuildError`] says what was given and what is allowed.
+    pub fn build_in(self, pool: &LeasePool) -> Result<Election, BuildError> {
+        let timing = self.timing;
+        self.build_with(|lease| Ok(pool.lock(lease, &timing)))
     }
 
     /// Builds the election over a lock of your own.

@@ -45,18 +45,6 @@ pub(super) async fn open(
     Err(refusal(status, &collect(response.into_body()).await?))
 }
 
-/// What an answer of this status means.
-pub(super) fn kind(status: StatusCode) -> LockErrorKind {
-    match status {
-        StatusCode::CONFLICT => LockErrorKind::Conflict,
-        StatusCode::NOT_FOUND => LockErrorKind::NotFound,
-        StatusCode::UNAUTHORIZED => LockErrorKind::Unauthorized,
-        StatusCode::FORBIDDEN => LockErrorKind::Forbidden,
-        StatusCode::GONE => LockErrorKind::Gone,
-        _ => LockErrorKind::Refused,
-    }
-}
-
 async fn collect(body: Body) -> Result<Bytes, LockError> {
     let read = Limited::new(body, lines::LONGEST).collect().await;
     read.map(Collected::to_bytes)
@@ -71,7 +59,7 @@ fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
             || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
             |message| message.chars().take(500).collect(),
         );
-    LockError::new(kind(status), format!("{}: {message}", status.as_u16()))
+    LockError::new(LockErrorKind::of(status), format!("{}: {message}", status.as_u16()))
 }
 
 /// An error with its causes, outermost first.

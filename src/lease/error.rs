@@ -1,9 +1,10 @@
 //! What a lease call can fail with.
 
+use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
 /// A lease call that failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LockError {
     kind: LockErrorKind,
     message: String,
@@ -53,6 +54,18 @@ impl LockError {
 }
 
 impl LockErrorKind {
+    /// What a status that is no success means.
+    pub(super) fn of(status: StatusCode) -> Self {
+        match status {
+            StatusCode::CONFLICT => Self::Conflict,
+            StatusCode::NOT_FOUND => Self::NotFound,
+            StatusCode::UNAUTHORIZED => Self::Unauthorized,
+            StatusCode::FORBIDDEN => Self::Forbidden,
+            StatusCode::GONE => Self::Gone,
+            _ => Self::Refused,
+        }
+    }
+
     /// The word for it in log fields.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::Cluster,
-    candidate::{Candidate, builder_for, start, timing},
+    candidate::{Candidate, builder_for, config, start, timing},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, release, throughout, until, within},
@@ -12,6 +12,7 @@ use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
     election::Stopped,
+    lease::LeasePool,
     testing::{Judge, Verdict},
 };
 use serde_json::{Value, json};
@@ -110,6 +111,30 @@ async fn the_role_suffices() {
     let handovers = judged(&world).await.handovers();
     assert!(handovers[..].iter().all(|gap| *gap < DELAY), "{handovers:?}");
     assert_eq!(handovers.len(), 1);
+}
+
+/// The Role allows to watch each lease by its name, and so not all of the namespace together.
+#[tokio::test]
+async fn a_watch_that_may_not_be_shared_is_not() {
+    let Some(world) = Real::shared().await else { return };
+    grant(&world, None).await;
+    let start = |user| {
+        let pool = LeasePool::new(&config(&world, user)).expect("a client").share_watches();
+        let builder = builder_for(&world, user, LEASE).timing(LeaseTiming::fast());
+        builder.build_in(&pool).expect("a valid election").start()
+    };
+    let (a, b) = (start(USERS[0]), start(USERS[1]));
+    until("one leads", async || a.leader().is_leader() || b.leader().is_leader()).await;
+    let (leader, follower) = if a.leader().is_leader() { (a, b) } else { (b, a) };
+    until("each watches for itself", async || {
+        world.reads(USERS[0], "watch").await == 2 && world.reads(USERS[1], "watch").await == 2
+    })
+    .await;
+    leader.stop().await;
+    within(PATIENCE, "the other leads", follower.leader().elected()).await;
+    assert_eq!(refused(&world).await, ["watch"; 2]);
+    let handovers = judged(&world).await.handovers();
+    assert!(handovers[..].iter().all(|gap| *gap < DELAY), "{handovers:?}");
 }
 
 /// And hardly asks for the watch any more.

@@ -16,6 +16,7 @@ mod health;
 mod http;
 mod leading;
 mod loss;
+mod many;
 mod pinniped;
 mod preempted;
 mod priority;

@@ -85,11 +85,18 @@ impl<L: Lock> Elector<L> {
         if self.failures > 0 {
             // Trouble that has passed for calls has passed for the watch, whose pauses have grown meanwhile.
             self.restart_a_missing_watch();
+            self.fall_out_of_step();
         }
         self.failures = 0;
         self.not_before = self.leadership.now();
         self.calls.settle();
         self.note_trouble();
+    }
+
+    /// Elections that acquired, or came out of trouble, at one moment would renew together ever after: the next renewal
+    /// comes early, by chance.
+    pub(super) fn fall_out_of_step(&mut self) {
+        self.early = self.timing.retry_period().mul_f64(0.5 * fastrand::f64());
     }
 
     /// A leader has a deadline and tries again soon; a candidate has time.

@@ -23,7 +23,7 @@ use crate::{
     lease::{JITTER, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
 /// What the election is told to do.
@@ -92,6 +92,8 @@ pub(super) struct Elector<L: Lock> {
     failures: u32,
     /// Nothing is sent before this moment.
     not_before: Moment,
+    /// So much before its time the next renewal comes.
+    early: Duration,
     /// When the lease was last read or written.
     last_call: Moment,
     calls: Complaint,
@@ -129,6 +131,7 @@ impl<L: Lock> Elector<L> {
             unanswered: false,
             failures: 0,
             not_before: now,
+            early: Duration::ZERO,
             last_call: now,
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
@@ -188,8 +191,8 @@ impl<L: Lock> Elector<L> {
         }
         match self.candidacy.decide(now, leading) {
             Decision::Renew => {
-                let due =
-                    self.pulse.renewed().saturating_add(self.timing.retry_period()).max(self.not_before);
+                let period = self.timing.retry_period().saturating_sub(self.early);
+                let due = self.pulse.renewed().saturating_add(period).max(self.not_before);
                 if now >= due || self.doubt == Doubt::None { (Step::Renew, due) } else { read }
             }
             Decision::Read => read,

@@ -88,6 +88,7 @@ impl<L: Lock> Elector<L> {
                     return self.failed_to_write(LeaseCall::Acquire, &error);
                 }
                 self.worked();
+                self.fall_out_of_step();
                 self.pulse.beat(sent);
                 match self.candidacy.decide(self.leadership.now(), false) {
                     Decision::Hold(until) => self.wait_for_the_overtaken(until),
@@ -124,6 +125,7 @@ impl<L: Lock> Elector<L> {
             Ok(record) => {
                 let term = record.term();
                 self.know(record);
+                self.early = Duration::ZERO;
                 self.worked();
                 if matches!(decision, Decision::Hold(_) | Decision::Open) {
                     if self.candidacy.is_current() {

@@ -8,6 +8,7 @@ mod crashes;
 mod fields;
 mod following;
 mod foreign;
+mod many;
 mod outages;
 mod pinniped;
 mod stopping;
@@ -82,6 +83,8 @@ scenarios! {
             labels_disturb_nobody
             a_shortened_duration_ends_the_term
             it_never_gives_up;
+        many:
+            many_elections_hand_over_by_one_watch;
         pinniped:
             only_the_holder_writes_whatever_happens_to_the_lease;
         stopping:

@@ -1,0 +1,153 @@
+//! The clients that lease calls go over, and their succession after calls without an answer (rule S9).
+
+use super::{LockError, call};
+use http::Method;
+use kube_client::{Client, client::Body};
+use serde_json::Value;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
+use tracing::Span;
+
+/// So many calls of one pool share the connections without waiting for each other; each needs one while it lasts.
+const ROOM: usize = 16;
+/// The newest client that has stood for so long is everybody's.
+const SETTLED: Duration = Duration::from_secs(60);
+
+type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
+
+/// Clients of one making, the newest at hand.
+pub(super) struct Clients {
+    make: Make,
+    newest: Mutex<Made>,
+    /// Making one may block, and cannot be stopped: one at a time.
+    making: Arc<Semaphore>,
+    room: Semaphore,
+}
+
+#[derive(Clone)]
+struct Made {
+    client: Client,
+    generation: u64,
+    at: Instant,
+}
+
+/// One lock's way to the API server. It stays with its client until a call goes unanswered; the others stay with theirs.
+pub(super) struct Caller {
+    clients: Arc<Clients>,
+    /// How long a call waits for room before it goes out all the same: what hangs may hold up nobody else.
+    patience: Duration,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    made: Made,
+    /// The newest generation at the time of the last call.
+    newest_at_call: u64,
+    /// The client to use is at least of this generation, once there is one.
+    at_least: u64,
+}
+
+// === impl Clients ===
+
+impl Clients {
+    pub(super) fn new(
+        make: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, kube_client::Error> {
+        let first = Made { client: make()?, generation: 0, at: Instant::now() };
+        Ok(Arc::new(Self {
+            make: Box::new(make),
+            newest: Mutex::new(first),
+            making: Arc::new(Semaphore::new(1)),
+            room: Semaphore::new(ROOM),
+        }))
+    }
+
+    pub(super) fn caller(self: &Arc<Self>, patience: Duration) -> Caller {
+        let made = self.newest().clone();
+        let held = Mutex::new(Held { newest_at_call: made.generation, at_least: 0, made });
+        Caller { clients: self.clone(), patience, held }
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Made> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the next client. May block.
+    fn succeed(&self) {
+        match (self.make)() {
+            Ok(client) => {
+                let mut newest = self.newest();
+                *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
+            }
+            Err(error) => tracing::warn!("no fresh client for lease calls: {error}"),
+        }
+    }
+}
+
+// === impl Caller ===
+
+impl Caller {
+    /// One call, read to its end: JSON, or what was refused.
+    pub(super) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, LockError> {
+        let _room = timeout(self.patience, self.clients.room.acquire()).await;
+        call::call(&self.client(), method, path.to_owned(), body).await
+    }
+
+    /// The body of a watch. It has a connection of its own for as long as it lasts, and waits for no room.
+    pub(super) async fn watch(&self, path: &str) -> Result<Body, LockError> {
+        call::open(&self.client(), Method::GET, path.to_owned(), None).await
+    }
+
+    /// Sees to it that later calls use a client that was made after the last call was sent. If another caller has had
+    /// one made since, or is about to, that one will do. Calls that are under way are not touched.
+    pub(super) fn reconnect(&self) {
+        let at_least = {
+            let mut held = self.held();
+            held.at_least = held.newest_at_call + 1;
+            held.at_least
+        };
+        let Ok(one) = self.clients.making.clone().try_acquire_owned() else { return };
+        if self.clients.newest().generation >= at_least {
+            return;
+        }
+        let (clients, span) = (self.clients.clone(), Span::current());
+        // Reading certificates or running a credential plugin may block.
+        tokio::task::spawn_blocking(move || {
+            let _one = one;
+            span.in_scope(|| clients.succeed());
+        });
+    }
+
+    fn client(&self) -> Client {
+        let newest = self.clients.newest().clone();
+        let mut held = self.held();
+        held.newest_at_call = newest.generation;
+        let unanswered = held.made.generation < held.at_least && held.at_least <= newest.generation;
+        if unanswered || newest.at.elapsed() >= SETTLED {
+            held.made = newest;
+        }
+        held.made.client.clone()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").field("generation", &self.newest().generation).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,101 @@
+//! What the elections of one process share.
+
+use super::{KubeLock, LeaseName, LeaseTiming, clients::Clients, shared::SharedWatches};
+use kube_client::{Client, Config, client::ClientBuilder};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// A call may wait this part of its time for room.
+const PART_FOR_WAITING: u32 = 8;
+
+/// What the elections of one process share: the connections of their lease calls, and, if asked for, one watch for all
+/// leases of a namespace. Clones share everything.
+///
+/// ```no_run
+/// use kube_leader_gate::{Election, lease::LeasePool};
+///
+/// # fn example(config: &kube_client::Config) -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = LeasePool::new(config)?.share_watches();
+/// let mut elections = Vec::new();
+/// for shard in 0..100 {
+///     let election = Election::builder("my-namespace", format!("shard-{shard}")).build_in(&pool)?;
+///     elections.push(election.start());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The elections stay apart in failure. A call that goes unanswered moves its own election to a fresh client (rule S9); the
+/// others stay where they are until their own calls go unanswered, and then move to the same one. Sixteen calls are under way
+/// at once; one that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
+/// which hang hold up nobody.
+///
+/// A client or a watch has tasks of its own, in the runtime in which the pool was made or the watch was first asked for; they
+/// end with the last lock that uses them.
+#[derive(Clone)]
+pub struct LeasePool {
+    clients: Arc<Clients>,
+    watches: Option<Arc<SharedWatches>>,
+}
+
+// === impl LeasePool ===
+
+impl LeasePool {
+    /// A pool over clients made from `config`: ungated, without retries, apart from the workload's (rule S14).
+    ///
+    /// # Errors
+    /// What [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as every kube client does.
+    pub fn new(config: &Config) -> Result<Self, kube_client::Error> {
+        let mut config = config.clone();
+        // A renewal that is retried below would outlive its own timeout (rule S9).
+        config.default_retry = false;
+        // Each call has its own time, and a watch is idle by nature.
+        config.read_timeout = None;
+        Self::over(move || Ok(ClientBuilder::try_from(config.clone())?.build()))
+    }
+
+    /// A pool over clients of your own making: one now, and a fresh one after calls that were not answered in time (rule
+    /// S9). They must neither retry nor share a limit or a buffer with the workload (rule S14).
+    ///
+    /// # Errors
+    /// What `connect` fails with.
+    pub fn over(
+        connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
+    ) -> Result<Self, kube_client::Error> {
+        Ok(Self { clients: Clients::new(connect)?, watches: None })
+    }
+
+    /// Lets all locks in a namespace share one watch, of all its leases. Without it each lease has its own watch, and with
+    /// that a connection.
+    ///
+    /// This needs the permission to `watch` *all* leases of the namespace: a Role that lists `resourceNames` does not give
+    /// it. Where it is refused each lease is watched by itself, and the pool asks again after ten minutes. All the
+    /// namespace's leases are sent, so use a namespace of your own: in `kube-node-lease` that is one for each node, renewed
+    /// every ten seconds.
+    #[must_use]
+    pub fn share_watches(self) -> Self {
+        let watches = SharedWatches::new(self.clients.clone());
+        Self { watches: Some(watches), ..self }
+    }
+
+    /// The lock on `lease`, for an election of this timing;
+    /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) asks for it.
+    #[must_use]
+    pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> KubeLock {
+        let member = self.watches.as_ref().map(SharedWatches::member);
+        KubeLock::with(lease, self.clients.caller(timing.call_timeout() / PART_FOR_WAITING), member)
+    }
+
+    /// The only lock of this pool, which never has to wait for room.
+    pub(super) fn into_lock(self, lease: LeaseName) -> KubeLock {
+        KubeLock::with(lease, self.clients.caller(Duration::ZERO), None)
+    }
+}
+
+impl fmt::Debug for LeasePool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeasePool").field("shares_watches", &self.watches.is_some()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,243 @@
+//! One watch of all leases in a namespace, from its request to its end. It lasts as long as somebody follows it.
+
+use super::slot::Slot;
+use crate::lease::{LeaseEvent, LockError, LockErrorKind, clients::Caller, lines, watching};
+use futures_util::{Stream, StreamExt, stream};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
+
+/// How long the watch may take to stand. Those who wait for it have their own, shorter patience.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Held by those who follow it; dropping the last of them ends the task.
+#[derive(Debug)]
+pub(super) struct Hub {
+    id: u64,
+    board: Arc<Board>,
+    task: JoinHandle<()>,
+}
+
+/// Where the task tells its news.
+#[derive(Debug)]
+struct Board {
+    slots: Mutex<HashMap<String, Vec<Arc<Slot>>>>,
+    /// Changed under the lock of the slots, so that nobody comes in between.
+    phase: watch::Sender<Phase>,
+    /// The newest version of any lease that was told.
+    told: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Connecting,
+    Standing,
+    Over(Option<LockError>),
+}
+
+/// One lock's part of the watch.
+#[derive(Debug)]
+pub(super) struct Following {
+    hub: Arc<Hub>,
+    name: String,
+    slot: Arc<Slot>,
+    /// Whether the watch stood already, so that what was there at its start has been told to others.
+    pub(super) late: bool,
+}
+
+/// Tells everybody that it is over, in whatever way the task ends.
+struct Ending(Arc<Board>);
+
+// === impl Hub ===
+
+impl Hub {
+    /// Begins to watch the leases of `namespace`, in a task of the current runtime.
+    pub(super) fn start(id: u64, caller: Caller, namespace: &str) -> Self {
+        let (phase, _) = watch::channel(Phase::Connecting);
+        let board = Arc::new(Board { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
+        let ending = Ending(board.clone());
+        let path = watching::of_all(namespace);
+        let task = tokio::spawn(async move {
+            let Ending(board) = &ending;
+            board.end(board.watch(&caller, &path).await.err().as_ref());
+        });
+        Self { id, board, task }
+    }
+
+    /// Unlike that of any other.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(*self.board.phase.borrow(), Phase::Over(_))
+    }
+
+    /// Whether something at least as new as `version` was told, of any lease.
+    pub(super) fn has_told(&self, version: u64) -> bool {
+        self.board.told.load(Ordering::Acquire) >= version
+    }
+
+    /// Ends it for everybody.
+    pub(super) fn give_up(&self, error: &LockError) {
+        self.board.end(Some(error));
+        self.task.abort();
+    }
+
+    /// Follows the lease `name` from here on.
+    pub(super) fn follow(self: &Arc<Self>, name: &str) -> Following {
+        let slot = Arc::new(Slot::default());
+        let mut slots = self.board.slots();
+        let late = match &*self.board.phase.borrow() {
+            Phase::Connecting => false,
+            Phase::Standing => true,
+            Phase::Over(error) => {
+                slot.end(error.clone());
+                false
+            }
+        };
+        slots.entry(name.to_owned()).or_default().push(slot.clone());
+        Following { hub: self.clone(), name: name.to_owned(), slot, late }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+// === impl Board ===
+
+impl Board {
+    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), LockError> {
+        let asked = timeout(PATIENCE, caller.watch(path)).await;
+        let mut lines = lines::lines(asked.map_err(|_| LockError::timeout(PATIENCE))??);
+        {
+            let _slots = self.slots();
+            self.phase.send_replace(Phase::Standing);
+        }
+        while let Some(line) = lines.next().await {
+            self.tell(&line?)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, line: &[u8]) -> Result<(), LockError> {
+        let Some(news) = watching::news(line)? else { return Ok(()) };
+        if let Some(slots) = self.slots().get(&news.name) {
+            for slot in slots {
+                match &news.event {
+                    Ok(event) => slot.put(event.clone()),
+                    // An object that is no lease is the trouble of those who follow it.
+                    Err(error) => slot.end(Some(error.clone())),
+                }
+            }
+        }
+        self.told.fetch_max(news.version.unwrap_or(0), Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// The first word counts.
+    fn end(&self, error: Option<&LockError>) {
+        let slots = self.slots();
+        let first = self.phase.send_if_modified(|phase| {
+            let first = !matches!(phase, Phase::Over(_));
+            if first {
+                *phase = Phase::Over(error.cloned());
+            }
+            first
+        });
+        if first {
+            slots.values().flatten().for_each(|slot| slot.end(error.cloned()));
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Vec<Arc<Slot>>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end(None);
+    }
+}
+
+// === impl Following ===
+
+impl Following {
+    /// Which watch it is part of.
+    pub(super) fn watch(&self) -> u64 {
+        self.hub.id
+    }
+
+    /// Waits until the watch stands. Cancel-safe.
+    pub(super) async fn stands(&self) -> Result<(), LockError> {
+        let mut phase = self.hub.board.phase.subscribe();
+        // The sender is on the board, which this keeps.
+        let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
+        match phase.as_deref() {
+            Ok(Phase::Over(Some(error))) => Err(error.clone()),
+            Ok(Phase::Over(None)) | Err(_) => {
+                Err(LockError::new(LockErrorKind::Unreachable, "the shared watch ended at once"))
+            }
+            Ok(Phase::Connecting | Phase::Standing) => Ok(()),
+        }
+    }
+
+    /// The news of the lease; `ended` is called when they end by themselves.
+    pub(super) fn events(
+        self,
+        ended: impl FnOnce() + Send,
+    ) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+        stream::unfold(Some((self, ended)), |state| async move {
+            let (following, ended) = state?;
+            match following.slot.next().await {
+                Some(Ok(event)) => Some((Ok(event), Some((following, ended)))),
+                last => {
+                    ended();
+                    last.map(|error| (error, None))
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut slots = self.hub.board.slots();
+        if let Some(of_lease) = slots.get_mut(&self.name) {
+            of_lease.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+            if of_lease.is_empty() {
+                slots.remove(&self.name);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{lease::clients::Clients, testing::ApiServer};
+    use kube_client::Client;
+
+    #[tokio::test]
+    async fn who_leaves_leaves_nothing_behind() {
+        let service = ApiServer::new().service();
+        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let hub = Arc::new(Hub::start(1, clients.caller(Duration::ZERO), "default"));
+        let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
+        a.stands().await.unwrap();
+        drop(a);
+        assert_eq!(hub.board.slots().get("x").map(Vec::len), Some(1));
+        drop((b, other));
+        assert!(hub.board.slots().is_empty());
+    }
+}

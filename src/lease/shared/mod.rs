@@ -1,0 +1,146 @@
+//! Watches that the locks of a pool share, one per namespace.
+//!
+//! A [`Hub`](hub::Hub) is one watch and its task, a [`Slot`](slot::Slot) what one lock has not yet taken of it. When a watch
+//! ends all who follow it are told, and the first to ask again begins the next one.
+
+mod hub;
+mod slot;
+
+use self::hub::{Following, Hub};
+use super::{LeaseEvent, LeaseName, LockError, LockErrorKind, clients::Clients};
+use futures_util::Stream;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// A namespace that may not be watched is not asked for again for so long; each lease has its own watch meanwhile.
+const REFUSED_FOR: Duration = Duration::from_secs(600);
+
+/// The watches of one pool.
+pub(super) struct SharedWatches {
+    clients: Arc<Clients>,
+    namespaces: Mutex<HashMap<String, Namespace>>,
+    ids: AtomicU64,
+}
+
+enum Namespace {
+    Watched(Weak<Hub>),
+    Refused(Instant),
+}
+
+/// One lock's place among those who share.
+pub(super) struct Member {
+    watches: Arc<SharedWatches>,
+    /// The watch that this lock follows; 0 when it has been told of its end.
+    follows: Arc<AtomicU64>,
+}
+
+/// A lock's part of a watch that stands.
+pub(super) struct Joined {
+    following: Following,
+    follows: Arc<AtomicU64>,
+}
+
+// === impl SharedWatches ===
+
+impl SharedWatches {
+    pub(super) fn new(clients: Arc<Clients>) -> Arc<Self> {
+        Arc::new(Self { clients, namespaces: Mutex::default(), ids: AtomicU64::new(1) })
+    }
+
+    pub(super) fn member(self: &Arc<Self>) -> Member {
+        Member { watches: self.clone(), follows: Arc::default() }
+    }
+
+    /// The watch of this namespace, begun if there is none. None where it may not be watched.
+    fn hub(&self, namespace: &str) -> Option<Arc<Hub>> {
+        let mut namespaces = self.namespaces();
+        match namespaces.get(namespace) {
+            Some(Namespace::Watched(hub)) => {
+                if let Some(hub) = hub.upgrade().filter(|hub| !hub.is_over()) {
+                    return Some(hub);
+                }
+            }
+            Some(Namespace::Refused(at)) if at.elapsed() < REFUSED_FOR => return None,
+            Some(Namespace::Refused(_)) | None => {}
+        }
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        // Over the newest client: it needs a connection of its own in any case.
+        let hub = Arc::new(Hub::start(id, self.clients.caller(Duration::ZERO), namespace));
+        namespaces.insert(namespace.to_owned(), Namespace::Watched(Arc::downgrade(&hub)));
+        Some(hub)
+    }
+
+    fn refused(&self, namespace: &str, error: &LockError) {
+        let refused = Namespace::Refused(Instant::now());
+        let before = self.namespaces().insert(namespace.to_owned(), refused);
+        if !matches!(before, Some(Namespace::Refused(_))) {
+            tracing::warn!(
+                namespace,
+                error = error.kind().as_str(),
+                "the leases cannot be watched together, so each is watched by itself; allow `watch` on all leases of the \
+                 namespace: {error}"
+            );
+        }
+    }
+
+    fn namespaces(&self) -> MutexGuard<'_, HashMap<String, Namespace>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Member ===
+
+impl Member {
+    /// Takes part in the watch of the namespace, once it stands. None when this lock should watch its lease by itself.
+    ///
+    /// A lock that asks while the watch that it follows still stands has missed something in it. `known` is the newest
+    /// version of the lease that it has heard of by other ways: if the watch has told newer things of other leases, the
+    /// trouble is this lease's alone, else the watch hangs and is begun anew, for all.
+    pub(super) async fn join(&self, lease: &LeaseName, known: u64) -> Result<Option<Joined>, LockError> {
+        let namespace = lease.namespace();
+        let follows = self.follows.swap(0, Ordering::AcqRel);
+        let Some(mut hub) = self.watches.hub(namespace) else { return Ok(None) };
+        if hub.id() == follows {
+            if hub.has_told(known) {
+                return Ok(None);
+            }
+            hub.give_up(&LockError::new(LockErrorKind::Timeout, "the shared watch is silent"));
+            match self.watches.hub(namespace) {
+                Some(next) => hub = next,
+                None => return Ok(None),
+            }
+        }
+        let following = hub.follow(lease.name());
+        match following.stands().await {
+            Ok(()) => {}
+            Err(error) if error.kind() == LockErrorKind::Forbidden => {
+                self.watches.refused(namespace, &error);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Some(Joined { following, follows: self.follows.clone() }))
+    }
+}
+
+// === impl Joined ===
+
+impl Joined {
+    /// Whether what was there at the start of the watch has been told to others before.
+    pub(super) fn is_late(&self) -> bool {
+        self.following.late
+    }
+
+    pub(super) fn events(self) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+        let follows = self.follows;
+        follows.store(self.following.watch(), Ordering::Release);
+        self.following.events(move || follows.store(0, Ordering::Release))
+    }
+}

@@ -1,0 +1,112 @@
+//! What one lock has not yet taken of a shared watch.
+
+use crate::lease::{LeaseEvent, LeaseRecord, LockError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
+use tokio::sync::Notify;
+
+/// Never full, and never more than two records: of several states the newest is told, and a deletion always. A lock that is
+/// slow to look holds nobody up.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    untold: Mutex<Untold>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Untold {
+    deleted: Option<LeaseRecord>,
+    /// After the deletion.
+    seen: Option<LeaseRecord>,
+    over: bool,
+    error: Option<LockError>,
+}
+
+// === impl Slot ===
+
+impl Slot {
+    pub(super) fn put(&self, event: LeaseEvent) {
+        {
+            let mut untold = self.untold();
+            match event {
+                LeaseEvent::Seen(record) => untold.seen = Some(record),
+                LeaseEvent::Deleted(record) => {
+                    untold.seen = None;
+                    untold.deleted = Some(record);
+                }
+            }
+        }
+        self.news.notify_one();
+    }
+
+    /// What has been put is still told, then the error, and nothing more. The first word counts.
+    pub(super) fn end(&self, error: Option<LockError>) {
+        {
+            let mut untold = self.untold();
+            if !untold.over {
+                untold.over = true;
+                untold.error = error;
+            }
+        }
+        self.news.notify_one();
+    }
+
+    /// What comes next; an error or none is the last. Cancel-safe. Only one may wait.
+    pub(super) async fn next(&self) -> Option<Result<LeaseEvent, LockError>> {
+        loop {
+            if let Poll::Ready(next) = self.untold().take() {
+                return next;
+            }
+            self.news.notified().await;
+        }
+    }
+
+    fn untold(&self) -> MutexGuard<'_, Untold> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Untold {
+    fn take(&mut self) -> Poll<Option<Result<LeaseEvent, LockError>>> {
+        if let Some(record) = self.deleted.take() {
+            return Poll::Ready(Some(Ok(LeaseEvent::Deleted(record))));
+        }
+        if let Some(record) = self.seen.take() {
+            return Poll::Ready(Some(Ok(LeaseEvent::Seen(record))));
+        }
+        if self.over { Poll::Ready(self.error.take().map(Err)) } else { Poll::Pending }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::LockErrorKind;
+    use serde_json::json;
+
+    fn record(version: u32) -> LeaseRecord {
+        let metadata = json!({ "uid": "u", "resourceVersion": version.to_string() });
+        LeaseRecord::from_json(json!({ "metadata": metadata })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_newest_state_is_told_and_a_deletion_always() {
+        let slot = Slot::default();
+        for version in 1..4 {
+            slot.put(LeaseEvent::Seen(record(version)));
+        }
+        assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Seen(record(3)));
+        slot.put(LeaseEvent::Seen(record(4)));
+        slot.put(LeaseEvent::Deleted(record(5)));
+        slot.put(LeaseEvent::Seen(record(6)));
+        slot.put(LeaseEvent::Seen(record(7)));
+        slot.end(None);
+        slot.end(Some(LockError::new(LockErrorKind::Gone, "late")));
+        assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Deleted(record(5)));
+        assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Seen(record(7)));
+        assert!(slot.next().await.is_none());
+        assert!(slot.next().await.is_none());
+    }
+}

@@ -1,0 +1,65 @@
+//! What a watch of leases tells, line by line.
+
+use super::{LeaseEvent, LeaseName, LeaseRecord, LockError, LockErrorKind};
+use http::StatusCode;
+use serde_json::Value;
+
+/// A watch is asked to end after so many seconds, and up to as many again, so that watches do not end together.
+const SECONDS: u64 = 300;
+
+/// News of one lease.
+pub(super) struct News {
+    /// The name of the lease.
+    pub(super) name: String,
+    /// The version of the object, if it is a number.
+    pub(super) version: Option<u64>,
+    /// What has happened to it; an error when it is an object that is no lease.
+    pub(super) event: Result<LeaseEvent, LockError>,
+}
+
+/// The path of the leases in the namespace of `lease`.
+pub(super) fn collection(namespace: &str) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")
+}
+
+/// The path that watches `lease` alone.
+pub(super) fn of_one(lease: &LeaseName) -> String {
+    format!("{}&fieldSelector=metadata.name%3D{}", of_all(lease.namespace()), lease.name())
+}
+
+/// The path that watches all leases of a namespace.
+pub(super) fn of_all(namespace: &str) -> String {
+    let seconds = SECONDS + fastrand::u64(..SECONDS);
+    format!("{}?watch=true&timeoutSeconds={seconds}", collection(namespace))
+}
+
+/// Reads a line; none for a bookmark. An error ends the watch: it is one of the API server, or nobody knows whose news it
+/// would be.
+pub(super) fn news(line: &[u8]) -> Result<Option<News>, LockError> {
+    let garbage = |message| LockError::new(LockErrorKind::Garbage, message);
+    let mut event: Value = serde_json::from_slice(line)
+        .map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
+    let object = event.get_mut("object").map(Value::take).unwrap_or_default();
+    let wrap: fn(LeaseRecord) -> LeaseEvent = match event.get("type").and_then(Value::as_str) {
+        Some("ADDED" | "MODIFIED") => LeaseEvent::Seen,
+        Some("DELETED") => LeaseEvent::Deleted,
+        Some("BOOKMARK") => return Ok(None),
+        Some("ERROR") => return Err(failure(&object)),
+        _ => return Err(garbage("a line of the watch has no known type".into())),
+    };
+    let metadata = |key| object.get("metadata")?.get(key)?.as_str();
+    let Some(name) = metadata("name").map(str::to_owned) else {
+        return Err(garbage("a line of the watch is about no object with a name".into()));
+    };
+    let version = metadata("resourceVersion").and_then(|version| version.parse().ok());
+    let record = LeaseRecord::from_json(object);
+    let event = record.map(wrap).map_err(|error| garbage(error.to_string()));
+    Ok(Some(News { name, version, event }))
+}
+
+fn failure(status: &Value) -> LockError {
+    let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let code = code.and_then(|code| StatusCode::from_u16(code).ok());
+    let message = status.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
+    LockError::new(code.map_or(LockErrorKind::Refused, LockErrorKind::of), message)
+}

@@ -1,0 +1,75 @@
+//! Nothing is left behind.
+
+use super::replica::{MANY, Replica, pool};
+use crate::support::{pass, until};
+use kube_leader_gate::testing::{ApiServer, Fault};
+use std::time::Duration;
+
+fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_all_have_ended_no_task_and_no_watch_remains() {
+    for shared in [true, false] {
+        for stopped in [true, false] {
+            let server = ApiServer::new();
+            let before = tasks();
+            let a_pool = pool(&server, "a", shared);
+            let with_pool = tasks();
+            let a = Replica::start(&a_pool, "a", MANY);
+            a.leads(Duration::from_secs(1)).await;
+            let running = tasks() - with_pool;
+            assert_eq!(running, 2 * MANY + usize::from(shared), "two for each election, one for the watch");
+            if stopped {
+                a.stop().await
+            } else {
+                drop(a)
+            }
+            until(Duration::from_secs(1), "the tasks have ended", || tasks() == with_pool).await;
+            assert_eq!(server.open_watches(), 0);
+            drop(a_pool);
+            until(Duration::from_secs(1), "the client has ended", || tasks() == before).await;
+        }
+    }
+}
+
+/// The pool's handle is not what keeps things alive, nor what ends them.
+#[tokio::test(start_paused = true)]
+async fn elections_outlive_the_handle_of_their_pool() {
+    let server = ApiServer::new();
+    let a_pool = pool(&server, "a", true);
+    let a = Replica::start(&a_pool, "a", MANY);
+    drop(a_pool);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(20)).await;
+    a.leads(Duration::from_millis(1)).await;
+}
+
+/// The pool may be used again after the last election has ended.
+#[tokio::test(start_paused = true)]
+async fn a_pool_may_be_used_again() {
+    let server = ApiServer::new();
+    let a_pool = pool(&server, "a", true);
+    for _ in 0..3 {
+        let a = Replica::start(&a_pool, "a", 10);
+        a.leads(Duration::from_secs(1)).await;
+        assert_eq!(server.open_watches(), 1);
+        a.stop().await;
+        until(Duration::from_secs(1), "the watch has ended", || server.open_watches() == 0).await;
+    }
+}
+
+/// Also while the watch is being asked for.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_nobody_waits_for_any_more_ends() {
+    let server = ApiServer::new();
+    let _hang = server.inject(Fault::hang_before().verb("watch"));
+    let a_pool = pool(&server, "a", true);
+    let before = tasks();
+    let a = Replica::start(&a_pool, "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    assert_eq!(tasks() - before, 2 * MANY + 1);
+    drop(a);
+    until(Duration::from_millis(100), "the tasks have ended", || tasks() == before).await;
+}

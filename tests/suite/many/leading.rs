@@ -1,0 +1,141 @@
+//! They lead, they hand over, and it costs little.
+
+use super::replica::{Fate, MANY, Network, Replica, over, pool};
+use crate::support::{pass, until};
+use kube_leader_gate::{
+    LeaseTiming,
+    testing::{ApiServer, Fault},
+};
+use std::{sync::atomic::Ordering, time::Duration};
+
+/// One client, one watch, and a renewal each for a retry period.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_lead_over_one_client_and_one_watch() {
+    let server = ApiServer::new();
+    let network = Network::new(&server, "a", |_, _| Fate::Passes);
+    let a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(4)).await;
+    let (writes, reads) = (server.write_log().len(), server.reads("a", "get", "leases"));
+    pass(Duration::from_secs(20)).await;
+    a.leads(Duration::from_millis(1)).await;
+    assert_eq!(network.made.load(Ordering::SeqCst), 1);
+    assert_eq!(server.open_watches(), 1);
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1);
+    assert_eq!(network.single.load(Ordering::SeqCst), 0);
+    assert_eq!(server.reads("a", "get", "leases"), reads, "nobody has to read");
+    let writes = server.write_log().len() - writes;
+    assert!((MANY * 9..=MANY * 11).contains(&writes), "{writes} renewals in 20 s at a retry period of 2 s");
+}
+
+/// As many calls as there are connections for, not two hundred.
+#[tokio::test(start_paused = true)]
+async fn sixteen_calls_are_under_way_at_once() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_before(Duration::from_millis(10)).resource("leases"));
+    let network = Network::new(&server, "a", |_, _| Fate::Passes);
+    let a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_millis(300)).await;
+    assert_eq!(network.most.load(Ordering::SeqCst), 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_shared_watch_each_has_its_own() {
+    let server = ApiServer::new();
+    let network = Network::new(&server, "a", |_, _| Fate::Passes);
+    let a = Replica::start(&over(network.clone(), false), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    assert_eq!(network.made.load(Ordering::SeqCst), 1);
+    assert_eq!((server.open_watches(), network.shared.load(Ordering::SeqCst)), (MANY, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_one_replica_stops_all_leases_change_hands_at_once() {
+    for shared in [true, false] {
+        let server = ApiServer::new();
+        let a = Replica::leading(&server, "a", shared).await;
+        let b = Replica::start(&pool(&server, "b", shared), "b", MANY);
+        b.knows("a").await;
+        pass(Duration::from_secs(10)).await;
+        let reads = server.reads("b", "get", "leases");
+        pass(Duration::from_secs(10)).await;
+        assert_eq!(server.reads("b", "get", "leases"), reads, "a follower reads nothing");
+        a.stop().await;
+        b.leads(Duration::from_millis(100)).await;
+    }
+}
+
+/// A crashed replica's leases run out one by one, as they were renewed.
+#[tokio::test(start_paused = true)]
+async fn when_one_replica_crashes_all_leases_change_hands_as_they_run_out() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    let b = Replica::start(&pool(&server, "b", true), "b", MANY);
+    b.knows("a").await;
+    drop(a);
+    pass(Duration::from_secs(12)).await;
+    assert_eq!(b.least_time_left(&[]), Duration::ZERO);
+    b.leads(Duration::from_millis(3100)).await;
+}
+
+/// All at one instant would be a hundred calls at once each retry period, for ever.
+#[tokio::test(start_paused = true)]
+async fn renewals_are_spread_over_the_retry_period() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    pass(Duration::from_secs(10)).await;
+    let most = || {
+        let mut tenths = [0; 20];
+        let now = tokio::time::Instant::now();
+        for write in server.write_log() {
+            let ago = now.duration_since(write.received.at);
+            if ago < Duration::from_secs(2) {
+                tenths[usize::try_from(ago.as_millis()).unwrap() / 100] += 1;
+            }
+        }
+        *tenths.iter().max().unwrap()
+    };
+    assert!(most() < MANY / 3, "{} in a tenth of a second", most());
+
+    // Trouble brings them together again.
+    let outage = server.inject(Fault::hang_before());
+    pass(Duration::from_secs(4)).await;
+    drop(outage);
+    pass(Duration::from_secs(10)).await;
+    a.leads(Duration::from_millis(1)).await;
+    assert!(most() < MANY / 3, "{} in a tenth of a second after an outage", most());
+}
+
+/// Two candidates of one process on one lease, of two identities.
+#[tokio::test(start_paused = true)]
+async fn two_candidates_of_one_lease_share_a_pool() {
+    let server = ApiServer::new();
+    let pool = pool(&server, "a", true);
+    let a = Replica::start(&pool, "a", 1);
+    a.leads(Duration::from_millis(100)).await;
+    let b = Replica::start(&pool, "b", 1);
+    b.knows("a").await;
+    a.stop().await;
+    b.leads(Duration::from_millis(100)).await;
+    assert_eq!(server.open_watches(), 1);
+}
+
+/// A lease whose election begins late is known at once, although the watch has told of it before.
+#[tokio::test(start_paused = true)]
+async fn a_late_election_joins_the_watch() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    let b_pool = pool(&server, "b", true);
+    let early = Replica::start(&b_pool, "b", 10);
+    early.knows("a").await;
+    let late = Replica::start(&b_pool, "b2", MANY);
+    late.knows("a").await;
+    assert_eq!(server.reads("b", "watch", "leases"), 1);
+    // And its watch is not thought to be silent.
+    let reads = server.reads("b", "get", "leases");
+    pass(LeaseTiming::fast().retry_period() * 5).await;
+    assert_eq!(server.reads("b", "get", "leases"), reads);
+    drop(early);
+    a.stop().await;
+    until(Duration::from_millis(100), "it leads", || late.least_time_left(&[]) > Duration::ZERO).await;
+}

@@ -1,0 +1,104 @@
+//! Rule S9 for many: a fresh client after a call without an answer, one for all who need it, and for nobody else.
+
+use super::replica::{Fate, MANY, Network, Replica, is_watch, over, shard};
+use crate::support::pass;
+use kube_leader_gate::testing::ApiServer;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+/// The connections of the first client die without a word, for all.
+#[tokio::test(start_paused = true)]
+async fn s9_a_hung_client_is_replaced_once() {
+    let server = ApiServer::new();
+    let dead = Arc::new(AtomicBool::new(false));
+    let is_dead = dead.clone();
+    let network = Network::new(&server, "a", move |request, client| {
+        let hangs = client == 0 && is_dead.load(Ordering::SeqCst) && !is_watch(request);
+        if hangs { Fate::Hangs } else { Fate::Passes }
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(10)).await;
+    dead.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(a.losses(), [0; 0]);
+    assert!(a.least_time_left(&[]) > Duration::from_millis(7500));
+    let made = network.made.load(Ordering::SeqCst);
+    // The elections notice within a retry period of 2 s, whose calls time out after 1.6 s.
+    assert!((2..=3).contains(&made), "{made} clients");
+}
+
+/// Every call of every election hangs for some seconds: they ask for fresh clients together.
+#[tokio::test(start_paused = true)]
+async fn s9_an_outage_is_no_storm() {
+    let server = ApiServer::new();
+    let dead = Arc::new(AtomicBool::new(false));
+    let is_dead = dead.clone();
+    let network = Network::new(&server, "a", move |request, _| {
+        if is_dead.load(Ordering::SeqCst) && !is_watch(request) { Fate::Hangs } else { Fate::Passes }
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(10)).await;
+    dead.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(5)).await;
+    dead.store(false, Ordering::SeqCst);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(a.losses(), [0; 0]);
+    let made = network.made.load(Ordering::SeqCst);
+    assert!((2..=6).contains(&made), "{made} clients in 5 s at a call timeout of 1.6 s");
+}
+
+/// One lease hangs for ever: its election goes from client to client, and the others stay with theirs.
+#[tokio::test(start_paused = true)]
+async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
+    let server = ApiServer::new();
+    let victim = format!("/{}", shard(7));
+    let (seen, most) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
+    let highest = most.clone();
+    let network = Network::new(&server, "a", move |request, client| {
+        if request.uri().path().ends_with(&victim) {
+            return if seen.fetch_add(1, Ordering::SeqCst) > 4 { Fate::Hangs } else { Fate::Passes };
+        }
+        highest.fetch_max(client, Ordering::SeqCst);
+        Fate::Passes
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(35)).await;
+    assert_eq!(a.losses(), [7]);
+    let made = network.made.load(Ordering::SeqCst);
+    assert!(made > 5, "{made} clients: each call of the victim has a fresh one");
+    assert_eq!(most.load(Ordering::SeqCst), 0, "and nobody else has left the first");
+}
+
+/// A hiccup of one lease splits the company; a minute later all are together again.
+#[tokio::test(start_paused = true)]
+async fn a_fresh_client_that_stands_becomes_everybody_s() {
+    let server = ApiServer::new();
+    let (victim, hiccup) = (format!("/{}", shard(7)), Arc::new(AtomicBool::new(false)));
+    let hangs = hiccup.clone();
+    let network = Network::new(&server, "a", move |request, _| {
+        let hit = request.uri().path().ends_with(&victim) && hangs.swap(false, Ordering::SeqCst);
+        if hit { Fate::Hangs } else { Fate::Passes }
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", 20);
+    a.leads(Duration::from_secs(1)).await;
+    hiccup.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(30)).await;
+    let sent = || network.sent.lock().unwrap().clone();
+    let [first, second] = sent()[..] else { panic!("{:?} requests by client", sent()) };
+    assert!(first > 10 * second && second > 5, "{first} {second}");
+    pass(Duration::from_secs(60)).await;
+    let before = sent();
+    pass(Duration::from_secs(30)).await;
+    let after = sent();
+    assert_eq!(before[0], after[0], "nobody uses the old one");
+    assert_eq!(after.len(), 2);
+    assert_eq!(a.losses(), [0; 0]);
+}

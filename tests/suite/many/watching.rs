@@ -1,0 +1,158 @@
+//! The shared watch: cut, refused, silent, garbled.
+
+use super::replica::{
+    Fate, MANY, Network, Replica, is_shared_watch, is_watch, over, path, pool, shard, without,
+};
+use crate::support::{pass, until};
+use kube_leader_gate::testing::{ApiServer, Break, Fault};
+use serde_json::json;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+const BREAKS: [Break; 3] = [Break::End, Break::Cut, Break::Garbage];
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
+    for how in BREAKS {
+        let server = ApiServer::new();
+        let mut a = Replica::leading(&server, "a", true).await;
+        pass(Duration::from_secs(11)).await;
+        let reads = server.reads("a", "get", "leases");
+        for _ in 0..3 {
+            assert_eq!(server.break_watches(|_| true, how), 1);
+            pass(Duration::from_secs(11)).await;
+            assert_eq!(server.open_watches(), 1, "{how:?}");
+        }
+        assert_eq!(a.losses(), [0; 0], "{how:?}");
+        assert_eq!(server.reads("a", "watch", "leases"), 4, "{how:?}");
+        let reads = server.reads("a", "get", "leases") - reads;
+        assert!(reads <= 3 * MANY as u64, "{reads} reads after three cuts");
+    }
+}
+
+/// While it cannot be had all poll, and a handover still comes; then it is there again for all.
+#[tokio::test(start_paused = true)]
+async fn without_the_watch_all_poll_and_recover() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    let mut b = Replica::start(&pool(&server, "b", true), "b", MANY);
+    b.knows("a").await;
+    let no_watch = server.inject(Fault::status(500).verb("watch").user("b"));
+    server.break_watches(|user| user == "b", Break::Cut);
+    pass(Duration::from_secs(30)).await;
+    let refused = no_watch.hits();
+    assert!(refused < 12 * MANY as u64, "{refused} watches asked for in half a minute");
+    a.stop().await;
+    b.leads(Duration::from_secs(3)).await;
+    b.losses();
+    drop(no_watch);
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(server.open_watches(), 1);
+    assert_eq!(b.losses(), [0; 0]);
+    let reads = server.reads("b", "get", "leases");
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(server.reads("b", "get", "leases"), reads);
+}
+
+/// A Role with `resourceNames` allows to watch each lease, and not all of them.
+#[tokio::test(start_paused = true)]
+async fn where_the_namespace_may_not_be_watched_each_lease_is() {
+    let server = ApiServer::new();
+    let may = Arc::new(AtomicBool::new(false));
+    let allowed = may.clone();
+    let network = Network::new(&server, "a", move |request, _| {
+        let refused = is_shared_watch(request) && !allowed.load(Ordering::SeqCst);
+        if refused { Fate::Forbidden } else { Fate::Passes }
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", 10);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(60)).await;
+    server.break_watches(|_| true, Break::End);
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(server.open_watches(), 10);
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1, "nobody asks again in vain");
+    // It is allowed by and by: as the watches end, the shared one takes their place.
+    may.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(1300)).await;
+    assert_eq!(server.open_watches(), 1);
+    assert_eq!(a.losses(), [0; 0]);
+}
+
+/// It stands and tells nothing, over a half-open connection, say: that is noticed, and it is begun anew, once for all.
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_begun_anew_once_for_all() {
+    let server = ApiServer::new();
+    let mute = Arc::new(AtomicBool::new(false));
+    let silent = mute.clone();
+    let network = Network::new(&server, "a", move |request, _| {
+        if is_watch(request) && silent.swap(false, Ordering::SeqCst) { without("") } else { Fate::Passes }
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    mute.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(10)).await;
+    server.break_watches(|_| true, Break::End);
+    pass(Duration::from_secs(20)).await;
+    // The first, the mute one, and the one in its place.
+    assert_eq!(network.shared.load(Ordering::SeqCst), 3);
+    assert_eq!(network.single.load(Ordering::SeqCst), 0);
+    assert_eq!(a.losses(), [0; 0]);
+    server.delete("outsider", &path(5)).unwrap();
+    pass(Duration::from_millis(1)).await;
+    assert_eq!(a.losses(), [5]);
+}
+
+/// The watch tells of all leases but one: that one gets a watch of its own, and the others keep theirs.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    let network = Network::new(&server, "b", |request, _| {
+        if is_shared_watch(request) { without(r#""shard-7""#) } else { Fate::Passes }
+    });
+    let b = Replica::start(&over(network.clone(), true), "b", MANY);
+    b.knows("a").await;
+    pass(Duration::from_secs(15)).await;
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1);
+    assert_eq!(network.single.load(Ordering::SeqCst), 1);
+    a.stop().await;
+    b.leads(Duration::from_millis(100)).await;
+}
+
+/// A request for the watch that is never answered holds up no election, and is given up, however many wait for it by turns.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_never_answered_is_asked_for_again() {
+    let server = ApiServer::new();
+    let hang = server.inject(Fault::hang_before().verb("watch"));
+    let mut a = Replica::start(&pool(&server, "a", true), "a", MANY);
+    a.leads(Duration::from_secs(1)).await;
+    pass(Duration::from_secs(40)).await;
+    drop(hang);
+    until(Duration::from_secs(8), "it stands", || server.open_watches() == 1).await;
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(a.losses(), [0; 0]);
+}
+
+/// What the watch has told before an election came is read: nothing has been missed, and the watch is not distrusted.
+#[tokio::test(start_paused = true)]
+async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
+    let server = ApiServer::new();
+    for number in 0..10 {
+        let metadata = json!({ "name": shard(number), "namespace": "default" });
+        let spec = json!({ "holderIdentity": "outsider", "leaseDurationSeconds": 600 });
+        server.put("outsider", &path(number), json!({ "metadata": metadata, "spec": spec })).unwrap();
+    }
+    let network = Network::new(&server, "b", |_, _| Fate::Passes);
+    let b_pool = over(network.clone(), true);
+    let early = Replica::start(&b_pool, "early", 1);
+    early.knows("outsider").await;
+    let late = Replica::start(&b_pool, "late", 10);
+    late.knows("outsider").await;
+    pass(Duration::from_secs(60)).await;
+    assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
+}
