@@ -36,9 +36,9 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
             until(SOON, "it works", || journal.present() == 1).await;
             let began = tokio::time::Instant::now();
             if stolen {
-                steal(&server)
+                steal(&server);
             } else {
-                server.delete("outsider", LEASE).unwrap()
+                server.delete("outsider", LEASE).unwrap();
             }
             until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
             let took = journal.ended()[0].duration_since(began);

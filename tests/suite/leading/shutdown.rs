@@ -223,9 +223,9 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
         pass(Duration::from_secs(2)).await;
         let (lost, written) = (Instant::now(), lease_writes(&server, "a").len());
         if stolen {
-            steal(&server)
+            steal(&server);
         } else {
-            server.delete("outsider", LEASE).unwrap()
+            server.delete("outsider", LEASE).unwrap();
         }
         let stopped = within(GRACE, "it stops", a.run).await.unwrap();
         assert_eq!(stopped, Ok(Stopped::Released), "it is somebody else's, or gone");
