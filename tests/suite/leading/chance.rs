@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::time::sleep;
 
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 30;
 const STEPS: usize = 40;
 
 /// Says which seed failed.
