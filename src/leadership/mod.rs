@@ -56,15 +56,7 @@ pub use self::{
 pub(crate) use self::{gains::Gains, lapse::Lapse, tenure::Tenure};
 
 use self::inner::Inner;
-use std::{
-    convert::Infallible,
-    fmt,
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
@@ -264,23 +256,6 @@ impl Leadership {
                 continue;
             }
             let _ = timeout(left.min(LONGEST_SLEEP), state.changed()).await;
-        }
-    }
-
-    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
-    #[cfg(feature = "election")]
-    pub(crate) async fn sleep_until(&self, moment: Moment) {
-        loop {
-            let left = moment.saturating_since(self.now());
-            if left.is_zero() {
-                return;
-            }
-            let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
-            let awake = |cx: &mut Context<'_>| match self.now() < moment {
-                true => nap.as_mut().poll(cx),
-                false => Poll::Ready(()),
-            };
-            poll_fn(awake).await;
         }
     }
 }

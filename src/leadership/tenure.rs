@@ -1,6 +1,6 @@
 //! One term of this process, as whoever works in it sees it.
 
-use super::{Inner, Leadership, Moment, Term};
+use super::{Inner, LONGEST_SLEEP, Leadership, Moment, Term};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -33,6 +33,15 @@ impl Leadership {
             }
             // No error: `self` keeps the sender.
             let _ = state.changed().await;
+        }
+    }
+
+    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
+    pub(crate) async fn sleep_until(&self, moment: Moment) {
+        while self.now() < moment {
+            let left = moment.saturating_since(self.now());
+            let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
+            poll_fn(|cx| if self.now() < moment { nap.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         }
     }
 }

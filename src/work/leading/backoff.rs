@@ -35,7 +35,7 @@ mod tests {
         let mut backoff = Backoff::default();
         let mut last = Duration::ZERO;
         for round in 0..40 {
-            let pause = backoff.after(STEADY - Duration::from_secs(1));
+            let pause = backoff.after(STEADY.saturating_sub(Duration::from_secs(1)));
             let full = (FIRST * (1 << round.min(10))).min(LONGEST);
             assert!(pause >= full / 2 && pause <= full, "round {round}: {pause:?}");
             assert!(pause >= last || full == LONGEST, "round {round}: {pause:?} after {last:?}");

@@ -75,7 +75,7 @@ async fn pauses_grow_while_work_does_not_last() {
         let server = ApiServer::new();
         let journal = Journal::default();
         let _a = lead(&server, "a", brittle(way, Duration::ZERO, &journal));
-        let began = Instant::now();
+        let start = Instant::now();
         pass(Duration::from_secs(900)).await;
         let begun = journal.begun();
         assert!((15..=40).contains(&begun.len()), "{way}: {} times in 900 s", begun.len());
@@ -86,7 +86,7 @@ async fn pauses_grow_while_work_does_not_last() {
             assert!(*pause >= full / 2 && *pause <= full + slack, "{way}: pause {round} is {pause:?}");
         }
         assert_eq!(journal.most(), 1);
-        assert!(begun[0].1.duration_since(began) < SOON);
+        assert!(begun[0].1.duration_since(start) < SOON);
     }
 }
 

@@ -5,13 +5,16 @@ use crate::support::{
     LEASE, SOON, builder, candidate, is_cut_off, is_not_leader, lease_writes, pass, spec, steal, until,
     within, write,
 };
+use futures_util::FutureExt;
 use kube_leader_gate::{
     CancellationToken,
     election::Stopped,
     testing::{ApiServer, Fault, WriteRecord},
 };
 use std::{
+    cell::Cell,
     future,
+    pin::pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -173,22 +176,39 @@ async fn a_shutdown_starts_nothing() {
     assert!(journal.begun().is_empty());
 }
 
+/// The gain and the shutdown are noticed at the same moment.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_comes_before_a_gain() {
+    let server = ApiServer::new();
+    let (journal, shutdown) = (Journal::default(), CancellationToken::new());
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    let mut run = pin!(election.run_while_leading(shutdown.cancelled(), journal.deaf()));
+    assert!((&mut run).now_or_never().is_none());
+    within(SOON, "it leads", leader.elected()).await;
+    shutdown.cancel();
+    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert!(journal.begun().is_empty());
+    assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
 /// The work was made and has not run yet when the shutdown comes.
 #[tokio::test(start_paused = true)]
 async fn work_that_has_not_begun_at_a_shutdown_never_does() {
     let server = ApiServer::new();
     let journal = Journal::default();
-    let shutdown = CancellationToken::new();
+    let (shutdown, runs) = (CancellationToken::new(), Cell::new(false));
     let run = candidate(&server, "a").run_while_leading(shutdown.cancelled(), |_, term| {
-        let present = journal.begin(&term);
+        let (present, runs) = (journal.begin(&term), &runs);
         shutdown.cancel();
         async move {
             let _present = present;
-            panic!("it runs");
+            runs.set(true);
         }
     });
     assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
+    assert!(!runs.get());
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
@@ -203,9 +223,9 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
         pass(Duration::from_secs(2)).await;
         let (lost, written) = (Instant::now(), lease_writes(&server, "a").len());
         if stolen {
-            steal(&server)
+            steal(&server);
         } else {
-            server.delete("outsider", LEASE).unwrap()
+            server.delete("outsider", LEASE).unwrap();
         }
         let stopped = within(GRACE, "it stops", a.run).await.unwrap();
         assert_eq!(stopped, Ok(Stopped::Released), "it is somebody else's, or gone");

@@ -36,6 +36,20 @@ async fn another_candidate_leads_at_once_and_it_contends_again_later() {
     assert_eq!(a.stop().await, Stopped::Released);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_is_known_without_a_watch() {
+    let server = ApiServer::new();
+    let _no_watch = server.inject(Fault::forbidden().verb("watch"));
+    let (mut a, _) = leading(&server, "a").await;
+    let leader = a.leader().clone();
+    let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+    until(SOON, "it is given up", || spec(&server)["holderIdentity"] == "").await;
+    until(SOON, "and known to be", || leader.holder().is_none()).await;
+    let (stopped, _a) = within(2 * PAUSE, "it contends", stepping).await.unwrap();
+    assert_eq!(stopped, Stopped::Released);
+    within(SOON, "it leads again", leader.elected()).await;
+}
+
 /// The order comes while the lease is being acquired: the gate opens for nobody, and the lease is given up.
 #[tokio::test(start_paused = true)]
 async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
