@@ -22,9 +22,9 @@ async fn after_all_have_ended_no_task_and_no_watch_remains() {
             let running = tasks() - with_pool;
             assert_eq!(running, 2 * MANY + usize::from(shared), "two for each election, one for the watch");
             if stopped {
-                a.stop().await
+                a.stop().await;
             } else {
-                drop(a)
+                drop(a);
             }
             until(Duration::from_secs(1), "the tasks have ended", || tasks() == with_pool).await;
             assert_eq!(server.open_watches(), 0);
