@@ -181,7 +181,8 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         until(Duration::from_secs(60), how, leads).await;
         pass(SOON * 5).await;
         let writers = writers(&server);
-        assert!(writers.len() >= 2 && writers[0] == "a", "{how}: {writers:?}");
+        // After a deletion the lower one may be faster, and is preempted in its turn.
+        assert!((2..=3).contains(&writers.len()) && writers[0] == "a", "{how}: {writers:?}");
     }
 }
 
@@ -269,7 +270,7 @@ async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
     pass(Duration::from_secs(HOURS * 3600 - 600)).await;
     let all = spec(&server)["leaseTransitions"].as_u64().unwrap();
     assert!(all <= 24, "{all} transitions in {HOURS} h");
-    writers(&server);
+    assert!(writers(&server).len() as u64 <= all + 1, "at most one turn for each term");
     assert!(a.leader().is_leader() != b.leader().is_leader());
     // Once they agree, the preferred one is not held back for ever by what was.
     drop(a);
