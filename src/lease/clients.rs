@@ -50,7 +50,7 @@ struct Held {
     made: Made,
     /// The newest generation at the time of the last call.
     newest_at_call: u64,
-    /// The client to use is at least of this generation, once there is one.
+    /// The client to use is at least of this generation, or else the newest there is.
     at_least: u64,
 }
 
@@ -134,7 +134,8 @@ impl Caller {
         let newest = self.clients.newest().clone();
         let mut held = self.held();
         held.newest_at_call = newest.generation;
-        let unanswered = held.made.generation < held.at_least && held.at_least <= newest.generation;
+        // Until there is one of that generation, the newest there is will do.
+        let unanswered = held.made.generation < held.at_least;
         if unanswered || newest.at.elapsed() >= SETTLED {
             held.made = newest;
         }
