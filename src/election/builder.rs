@@ -2,6 +2,7 @@
 
 use super::{
     attendants::Attendants,
+    build_error::BuildError,
     connections::Connections,
     hooks::Hooks,
     leader::{Candidate, Leader},
@@ -12,11 +13,11 @@ use super::{
 use crate::{
     gate::WriteGateLayer,
     leadership::{BootClock, Clock, Leadership},
-    lease::{Identity, InvalidIdentity, InvalidLeaseName, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
-    policy::{InvalidRule, Policy},
+    lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
+    policy::Policy,
 };
 use kube_client::{Client, Config, client::ClientBuilder};
-use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 
@@ -75,20 +76,6 @@ pub struct ElectionBuilder {
     grace: Duration,
     clock: Arc<dyn Clock>,
     attendants: Attendants,
-}
-
-/// An election that cannot be: what was given, and what is allowed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Kubernetes would refuse the namespace or the name.
-    LeaseName(InvalidLeaseName),
-    /// No identity was given, and the inferred one cannot stand in a lease.
-    Identity(InvalidIdentity),
-    /// A rule of the policy can never match.
-    Policy(InvalidRule),
-    /// No client can be made from the configuration.
-    Client(kube_client::Error),
 }
 
 // === impl Election ===
@@ -298,30 +285,5 @@ impl ElectionBuilder {
             priority: self.priority,
             policy: self.policy,
         })
-    }
-}
-
-// === impl BuildError ===
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LeaseName(error) => error.fmt(f),
-            Self::Identity(error) => error.fmt(f),
-            Self::Policy(error) => error.fmt(f),
-            Self::Client(error) => {
-                write!(f, "no client for the election can be made from the configuration: {error}")
-            }
-        }
-    }
-}
-
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            // The message has said the error itself.
-            Self::Client(error) => error.source(),
-            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
-        }
     }
 }

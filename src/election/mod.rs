@@ -5,6 +5,7 @@
 //! between them, the lock and the leadership word.
 
 mod attendants;
+mod build_error;
 mod builder;
 mod candidacy;
 pub(crate) mod complaint;
@@ -23,7 +24,8 @@ mod wrapped;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
 pub use self::{
-    builder::{BuildError, Election, ElectionBuilder},
+    build_error::BuildError,
+    builder::{Election, ElectionBuilder},
     connections::Connections,
     ended::{ElectionEnded, Stopped},
     leader::{Leader, Unhealthy},

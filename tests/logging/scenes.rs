@@ -10,8 +10,8 @@ use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
-    election::{BuildError, Running},
-    lease::KubeLock,
+    election::{BuildError, Priority, Running},
+    lease::{KubeLock, LeasePool},
     runtime::gated as gated_reconciler,
     testing::{ApiServer, Fault},
 };
@@ -38,6 +38,9 @@ pub fn play_all() {
     play(true, events());
     play(true, reconcilers());
     play(true, work());
+    play(true, preemption());
+    play(true, priorities_that_disagree());
+    play(true, a_pool_without_its_watch());
     play(false, connections());
 }
 
@@ -194,6 +197,46 @@ async fn work() {
     steal(&server);
     pass(MINUTE).await;
     running.abort();
+}
+
+async fn preemption() {
+    let server = ApiServer::new();
+    let ranked = |identity: &str, key: &str| {
+        let priority = Priority::ranked(key, ["high", "low"]).unwrap();
+        build(&server, identity, builder(identity).priority(priority)).unwrap().start()
+    };
+    let low = ranked("low", "low");
+    leads(&low).await;
+    let high = ranked("high", "high");
+    leads(&high).await;
+    high.stop().await;
+    low.stop().await;
+    // One that says nothing: not even that it has stopped writing.
+    let mut mute = lease(&json!({ "holderIdentity": "mute", "leaseDurationSeconds": 15 }));
+    mute["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "low" });
+    server.delete("outsider", LEASE).unwrap();
+    server.put("mute", LEASE, mute).unwrap();
+    let high = ranked("high", "high");
+    until(SOON, "it has taken the lease", || high.leader().holder().as_deref() == Some("high")).await;
+    high.stop().await;
+}
+
+async fn priorities_that_disagree() {
+    let server = ApiServer::new();
+    let _both = ["a", "b"].map(|key| {
+        let priority = Priority::new(key, |_| true).unwrap();
+        build(&server, key, builder(key).priority(priority)).unwrap().start()
+    });
+    pass(MINUTE * 60).await;
+}
+
+async fn a_pool_without_its_watch() {
+    let server = ApiServer::new();
+    let _refused = server.inject(Fault::forbidden().verb("watch"));
+    let service = server.service().user("a");
+    let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap().share_watches();
+    leads(&builder("a").build_in(&pool).unwrap().start()).await;
+    pass(SOON).await;
 }
 
 /// Over a socket, since only such a client has connections.

@@ -107,6 +107,20 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
     }
 }
 
+/// Once it leads, a preempting candidate is a leader as any other: what has lapsed begins anew.
+#[tokio::test(start_paused = true)]
+async fn s1_a_term_that_lapses_after_a_preemption_is_over() {
+    let server = ApiServer::new();
+    held_by_foreign(&server, 5);
+    let high = ranked(&server, "b", "high").start();
+    let first = within(Duration::from_secs(6), "it leads", high.leader().elected()).await;
+    let outage = server.inject(Fault::drop_before());
+    until(Duration::from_secs(11), "the gate closes", || !high.leader().can_write()).await;
+    drop(outage);
+    let second = within(Duration::from_secs(3), "it leads again", high.leader().elected()).await;
+    assert_eq!(second.transitions(), first.transitions() + 1);
+}
+
 /// Cut off from the API server, the old holder writes on until its deadline, and hears of nothing.
 #[tokio::test(start_paused = true)]
 async fn s6_a_holder_that_cannot_hear_is_waited_for() {

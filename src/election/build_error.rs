@@ -1,0 +1,46 @@
+//! What is wrong with an election that cannot be built.
+
+use crate::{
+    lease::{InvalidIdentity, InvalidLeaseName},
+    policy::InvalidRule,
+};
+use std::{error::Error, fmt};
+
+/// An election that cannot be: what was given, and what is allowed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Kubernetes would refuse the namespace or the name.
+    LeaseName(InvalidLeaseName),
+    /// No identity was given, and the inferred one cannot stand in a lease.
+    Identity(InvalidIdentity),
+    /// A rule of the policy can never match.
+    Policy(InvalidRule),
+    /// No client can be made from the configuration.
+    Client(kube_client::Error),
+}
+
+// === impl BuildError ===
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeaseName(error) => error.fmt(f),
+            Self::Identity(error) => error.fmt(f),
+            Self::Policy(error) => error.fmt(f),
+            Self::Client(error) => {
+                write!(f, "no client for the election can be made from the configuration: {error}")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            // The message has said the error itself.
+            Self::Client(error) => error.source(),
+            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
+        }
+    }
+}
