@@ -106,8 +106,9 @@ impl<L: Lock> Elector<L> {
         // Too late means that the answer came after the deadline, or that this election stops or stands down.
         self.grant = self.leadership.grant(term, deadline).ok();
         if self.grant.is_none() && !self.contends() {
-            // Acquired for nobody.
+            // Acquired for nobody, and on purpose not renewed, given up or not.
             self.release().await;
+            self.pulse.rest();
         }
     }
 
