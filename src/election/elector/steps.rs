@@ -114,7 +114,10 @@ impl<L: Lock> Elector<L> {
 
     /// Renews the lease and moves the deadline on, or opens the gate if nobody is waited for any more.
     pub(super) async fn renew(&mut self) {
-        self.restart_a_silent_watch();
+        // After a failure the lease may have been read this very moment.
+        if self.failures == 0 {
+            self.restart_a_silent_watch();
+        }
         let Some(seen) = self.candidacy.record().cloned() else {
             return;
         };

@@ -191,3 +191,31 @@ async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
         assert_eq!(network.single.load(Ordering::SeqCst), 0, "watches of one lease");
     }
 }
+
+/// Somebody annotates a lease just before a renewal, which is sent again on what was read: a moment before the watch tells it.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_no_reason_to_distrust_the_watch() {
+    let server = ApiServer::new();
+    let meddles = Arc::new(AtomicBool::new(false));
+    let (meddled, other) = (meddles.clone(), server.clone());
+    let network = Network::new(&server, "a", move |request, _| {
+        if is_watch(request) {
+            return Fate::Late(Duration::from_millis(5));
+        }
+        if request.method() == "PUT" && meddled.swap(false, Ordering::SeqCst) {
+            let annotate = |lease: &mut serde_json::Value| lease["metadata"]["annotations"]["a"] = "b".into();
+            other.edit("outsider", request.uri().path(), annotate).unwrap();
+        }
+        Fate::Passes
+    });
+    let mut a = Replica::start(&over(network.clone(), true), "a", 10);
+    a.leads(Duration::from_secs(1)).await;
+    for _ in 0..5 {
+        pass(Duration::from_secs(10)).await;
+        meddles.store(true, Ordering::SeqCst);
+    }
+    pass(Duration::from_secs(10)).await;
+    assert!(!meddles.load(Ordering::SeqCst));
+    assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
+    assert_eq!(a.losses(), [0; 0]);
+}
