@@ -73,7 +73,7 @@ impl Sidecar {
     }
 
     pub async fn leads(&self) {
-        self.says("it leads", |leader| leader["leading"] == true).await;
+        self.says("it leads", |leader| leader["is_leader"] == true).await;
     }
 
     pub async fn sees(&self, holder: &str) {
