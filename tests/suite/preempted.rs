@@ -208,6 +208,29 @@ async fn s6_a_preemption_without_an_answer_is_one() {
     }
 }
 
+/// The watch breaks while the swap is under way, and tells once more what was there before it.
+#[tokio::test(start_paused = true)]
+async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+    server.break_watches(|user| user == "a", kube_leader_gate::testing::Break::Cut);
+    let slow = server.inject(
+        Fault::delay_before(Duration::from_secs(1)).user("b").verb("update").resource("leases").times(1),
+    );
+    let election = ranked(&server, "b", "high");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, low_client);
+    hammer(&mut writing, gated(&server, &election, "b"));
+    let high = election.start();
+    until(SOON, "the swap is under way", || slow.hits() == 1).await;
+    assert_eq!(server.break_watches(|user| user == "b", kube_leader_gate::testing::Break::End), 1);
+    within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
+    assert!(!low.leader().can_write());
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+}
+
 /// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_is_stopping_acknowledges() {

@@ -179,7 +179,7 @@ impl<L: Lock> Elector<L> {
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
                 return Stopped::Released;
             };
-            if let Decision::Hold(_) = self.candidacy.decide(self.leadership.now(), false) {
+            if self.candidacy.waits(self.leadership.now()) {
                 tracing::warn!(
                     "the lease was not released: its former holder may still be writing; it runs out by itself"
                 );
