@@ -182,7 +182,8 @@ impl Candidacy {
 
     /// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
     pub(super) fn awaits(&self, term: &Term) -> bool {
-        self.record().is_some_and(|record| {
+        // What stands in a lease of its own is nobody's preemption.
+        self.record().filter(|_| !self.is_mine()).is_some_and(|record| {
             let handover = record.handover().filter(|handover| !handover.done);
             record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
         })

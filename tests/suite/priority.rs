@@ -209,6 +209,8 @@ async fn a_rollout_hands_over_once_and_a_rollback_once_more() {
             .any(|it| it.leader().can_write() && it.leader().identity().as_str().starts_with(number))
     };
     until(SOON, "one leads", || leaders(&running, "one")).await;
+    // And writes.
+    pass(SOON).await;
     for (number, name) in [(2, "two"), (3, "three")] {
         let before = spec(&server)["leaseTransitions"].as_u64().unwrap();
         for replica in 0..3 {
