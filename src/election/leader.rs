@@ -178,8 +178,8 @@ impl Leader {
     /// it may. A slow reader gets one item for several gains, and none for a term that is over when it looks. The gate has
     /// opened when an item comes, so whatever was refused before can be done again then.
     ///
-    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, since then
-    /// no gain comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
+    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, since then no gain
+    /// comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;

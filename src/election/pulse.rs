@@ -82,6 +82,8 @@ impl Alive {
 impl Drop for Alive {
     fn drop(&mut self) {
         self.pulse.end(Err(ElectionEnded(())));
+        // Nobody grants anything any more, and whoever waits for a gain is told.
+        self.leadership.seal();
         self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
     }
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    runtime::Handle,
     sync::Semaphore,
     time::{Instant, timeout},
 };
@@ -25,6 +26,8 @@ type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
 /// Clients of one making, the newest at hand.
 pub(super) struct Clients {
     make: Make,
+    /// Where clients have their tasks, whichever election asks for one: others will use it too.
+    runtime: Handle,
     newest: Mutex<Made>,
     /// Making one may block, and cannot be stopped: one at a time.
     making: Arc<Semaphore>,
@@ -50,7 +53,7 @@ struct Held {
     made: Made,
     /// The newest generation at the time of the last call.
     newest_at_call: u64,
-    /// The client to use is at least of this generation, once there is one.
+    /// The client to use is at least of this generation, or else the newest there is.
     at_least: u64,
 }
 
@@ -63,6 +66,7 @@ impl Clients {
         let first = Made { client: make()?, generation: 0, at: Instant::now() };
         Ok(Arc::new(Self {
             make: Box::new(make),
+            runtime: Handle::current(),
             newest: Mutex::new(first),
             making: Arc::new(Semaphore::new(1)),
             room: Semaphore::new(ROOM),
@@ -124,7 +128,7 @@ impl Caller {
         }
         let (clients, span) = (self.clients.clone(), Span::current());
         // Reading certificates or running a credential plugin may block.
-        tokio::task::spawn_blocking(move || {
+        self.clients.runtime.spawn_blocking(move || {
             let _one = one;
             span.in_scope(|| clients.succeed());
         });
@@ -134,7 +138,8 @@ impl Caller {
         let newest = self.clients.newest().clone();
         let mut held = self.held();
         held.newest_at_call = newest.generation;
-        let unanswered = held.made.generation < held.at_least && held.at_least <= newest.generation;
+        // Until there is one of that generation, the newest there is will do.
+        let unanswered = held.made.generation < held.at_least;
         if unanswered || newest.at.elapsed() >= SETTLED {
             held.made = newest;
         }
@@ -149,5 +154,32 @@ impl Caller {
 impl fmt::Debug for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clients").field("generation", &self.newest().generation).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{lease::watching, testing::ApiServer};
+    use tokio::{runtime::Builder, time::sleep};
+
+    /// Elections of one pool may run in several runtimes.
+    #[test]
+    fn s9_a_fresh_client_outlives_the_runtime_that_asked_for_it() {
+        let service = ApiServer::new().service();
+        let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (of_pool, of_election) = (runtime(), runtime());
+        let clients = of_pool
+            .block_on(async { Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap() });
+        let caller = clients.caller(Duration::ZERO);
+        let is_made = async {
+            caller.reconnect();
+            while clients.newest().generation == 0 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        of_election.block_on(async { timeout(Duration::from_secs(10), is_made).await }).unwrap();
+        drop(of_election);
+        of_pool.block_on(caller.call(Method::GET, &watching::collection("default"), None)).unwrap();
     }
 }

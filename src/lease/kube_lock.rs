@@ -47,6 +47,9 @@ impl KubeLock {
     ///
     /// # Errors
     /// What `connect` fails with.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn over(
         lease: LeaseName,
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,

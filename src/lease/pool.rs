@@ -29,8 +29,9 @@ const PART_FOR_WAITING: u32 = 8;
 /// at once; one that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
 /// which hang hold up nobody.
 ///
-/// A client or a watch has tasks of its own, in the runtime in which the pool was made or the watch was first asked for; they
-/// end with the last lock that uses them.
+/// A client has tasks of its own, in the runtime in which the pool was made, and a watch in that of the election which began
+/// it; they end with the last lock that uses them, or with that runtime. A watch is begun anew then, clients are not: let the
+/// pool's runtime outlive the elections.
 #[derive(Clone)]
 pub struct LeasePool {
     clients: Arc<Clients>,
@@ -61,6 +62,9 @@ impl LeasePool {
     ///
     /// # Errors
     /// What `connect` fails with.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn over(
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Self, kube_client::Error> {

@@ -24,7 +24,8 @@ pub const LEADERLESS_SECONDS: &str = "leader_election_leaderless_seconds";
 /// For how many seconds the lease was nobody's, each time it was, as this candidate saw it.
 pub const LEADERLESS_GAP_SECONDS: &str = "leader_election_leaderless_gap_seconds";
 
-/// How many seconds lease calls took, answered or not (label `call`: `read`, `acquire`, `renew`, `release`).
+/// How many seconds lease calls took, answered or not (label `call`: `read`, `acquire`, `renew`, `release`,
+/// `acknowledge`).
 pub const LEASE_CALL_DURATION_SECONDS: &str = "leader_election_lease_call_duration_seconds";
 
 /// Lease calls that failed (labels `call`, `error`).

@@ -1,12 +1,19 @@
 //! When `Leader::gains` fires, and when it ends.
 
 use crate::{
+    bent::{Bend, bent},
     support::{SOON, candidate, leading, pass, steal, until, within},
     things::depose,
 };
 use futures_util::{FutureExt, StreamExt};
 use kube_leader_gate::testing::{ApiServer, Fault};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 #[tokio::test(start_paused = true)]
 async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
@@ -89,4 +96,24 @@ async fn it_ends_with_the_election() {
         let ended = within(SOON, "it ends", waiting).await.expect("no panic");
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
+}
+
+/// Of an election that never began, and of one whose task has panicked while its owner has not looked.
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_an_election_that_nobody_stopped() {
+    let server = ApiServer::new();
+    let a = candidate(&server, "a");
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), None);
+    drop(a);
+    assert_eq!(gains.next().now_or_never(), Some(None), "it never began");
+
+    let panics = Arc::new(AtomicBool::new(false));
+    let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
+    within(SOON, "it leads", a.leader().elected()).await;
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), Some(Some(())));
+    panics.store(true, Ordering::SeqCst);
+    a.ended().await;
+    assert_eq!(within(SOON, "it ends", gains.next()).await, None);
 }

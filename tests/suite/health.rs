@@ -108,6 +108,20 @@ async fn s10_an_election_that_has_ended_is_unhealthy() {
     assert_eq!(page(&leader).await["is_leader"], false, "the page answers all the same");
 }
 
+/// It stands down while it acquires, and nobody waits any more when the lease could not be given up.
+#[tokio::test(start_paused = true)]
+async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_after(Duration::from_millis(1500)).verb("create"));
+    let _hang = server.inject(Fault::hang_before().verb("update"));
+    let mut a = candidate(&server, "a").start();
+    let leader = a.leader().clone();
+    until(SOON, "it acquires", || server.object(LEASE).is_some()).await;
+    let standing_down = a.step_down(Duration::from_secs(600));
+    assert!(tokio::time::timeout(Duration::from_secs(60), standing_down).await.is_err());
+    assert_eq!(probe(&leader).await, healthy());
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_page_says_who_leads_and_what_is_in_the_way() {
     let server = ApiServer::new();

@@ -13,6 +13,7 @@ impl<L: Lock> Elector<L> {
             Observed::Up => {
                 self.watching = true;
                 self.heard = None;
+                self.last_heard = self.leadership.now();
                 // What happened before the watch stood is not known.
                 self.doubt = self.doubt.max(Doubt::MayBeOld);
                 self.watch.settle();
@@ -102,10 +103,12 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// A watch that has not told of what is known by other ways hangs: start it afresh.
+    /// A watch that has not told of what is known by other ways hangs: start it afresh. Not one that told of something a
+    /// moment ago: an answer may be faster than the watch.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
-        if self.watching && known > self.heard {
+        let quiet = self.leadership.now().saturating_since(self.last_heard) >= self.timing.pause();
+        if self.watching && quiet && known > self.heard {
             tracing::debug!("the watch of the lease is silent; starting it afresh");
             self.watching = false;
             self.observer = observe(self.lock.clone(), self.timing);

@@ -82,7 +82,7 @@ pub(super) struct Elector<L: Lock> {
     watching: bool,
     /// The newest version that the watch has told of.
     heard: Option<u64>,
-    /// When it last told of something.
+    /// When it last told of something, or began.
     last_heard: Moment,
     /// Whether what is known of the lease may be old.
     doubt: Doubt,

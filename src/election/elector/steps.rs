@@ -117,7 +117,9 @@ impl<L: Lock> Elector<L> {
     /// Gives up what was acquired while this election was told to acquire nothing.
     async fn release_what_nobody_wants(&mut self) {
         if self.grant.is_none() && !self.contends() {
+            // On purpose not renewed, given up or not.
             self.release().await;
+            self.pulse.rest();
         }
     }
 

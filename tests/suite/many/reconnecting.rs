@@ -2,7 +2,7 @@
 
 use super::replica::{Fate, MANY, Network, Replica, is_watch, over, shard};
 use crate::support::pass;
-use kube_leader_gate::testing::ApiServer;
+use kube_leader_gate::{lease::LeasePool, testing::ApiServer};
 use std::{
     sync::{
         Arc,
@@ -100,5 +100,34 @@ async fn a_fresh_client_that_stands_becomes_everybody_s() {
     let after = sent();
     assert_eq!(before[0], after[0], "nobody uses the old one");
     assert_eq!(after.len(), 2);
+    assert_eq!(a.losses(), [0; 0]);
+}
+
+/// A fresh client cannot be had, the credential plugin hangs, say; but another election has had one made before.
+#[tokio::test(start_paused = true)]
+async fn s9_without_a_fresh_client_the_newest_there_is_will_do() {
+    let server = ApiServer::new();
+    let (victim, hiccup, dead) =
+        (format!("/{}", shard(1)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (hangs, is_dead) = (hiccup.clone(), dead.clone());
+    let network = Network::new(&server, "a", move |request, client| {
+        let victims = request.uri().path().ends_with(&victim) && hangs.swap(false, Ordering::SeqCst);
+        let hit = victims || client == 0 && is_dead.load(Ordering::SeqCst) && !is_watch(request);
+        if hit { Fate::Hangs } else { Fate::Passes }
+    });
+    let (connecting, refuses) = (network.clone(), dead.clone());
+    let pool = LeasePool::over(move || {
+        if refuses.load(Ordering::SeqCst) {
+            return Err(kube_client::Error::Service("no credentials".into()));
+        }
+        Ok(connecting.connect())
+    });
+    let mut a = Replica::start(&pool.unwrap().share_watches(), "a", 10);
+    a.leads(Duration::from_secs(1)).await;
+    hiccup.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(network.made.load(Ordering::SeqCst), 2);
+    dead.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(20)).await;
     assert_eq!(a.losses(), [0; 0]);
 }

@@ -2,10 +2,10 @@
 
 use crate::support::{pass, until};
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, future::BoxFuture};
 use http::{Request, Response};
 use http_body::Frame;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
@@ -122,6 +122,8 @@ pub enum Fate {
     Forbidden,
     /// Each piece of the answer, such as a line of a watch, is changed on its way.
     Bent(Bend),
+    /// Each piece of the answer comes so much later.
+    Late(Duration),
 }
 
 type Bend = Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>;
@@ -181,7 +183,7 @@ impl Network {
         }
     }
 
-    fn connect(&self) -> Client {
+    pub fn connect(&self) -> Client {
         let number = self.made.fetch_add(1, Ordering::SeqCst);
         self.sent.lock().unwrap().push(0);
         Client::new(Connection { network: self.clone(), number }, "default")
@@ -231,6 +233,17 @@ impl Service<Request<Body>> for Connection {
                 return Ok(Response::builder().status(403).body(body)?);
             }
             let answer = service.call(request).await?;
+            if let Fate::Late(lag) = fate {
+                return Ok(answer.map(|body| {
+                    let late = move |piece| async move {
+                        tokio::time::sleep(lag).await;
+                        piece
+                    };
+                    // Each by itself, so that they do not add up.
+                    let pieces = body.map_err(BoxError::from).into_data_stream().map(late).buffered(1000);
+                    StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync()
+                }));
+            }
             Ok(answer.map(|body| {
                 let bent = move |data| match &fate {
                     Fate::Bent(bend) => bend(data),

@@ -161,3 +161,33 @@ async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
     pass(Duration::from_secs(60)).await;
     assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
 }
+
+/// Of two that contend for each lease one loses: it reads who has won a moment before the watch tells it.
+#[tokio::test(start_paused = true)]
+async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
+    let server = ApiServer::new();
+    let a = Replica::leading(&server, "a", true).await;
+    let late = |user| {
+        Network::new(&server, user, |request, _| {
+            if is_watch(request) { Fate::Late(Duration::from_millis(5)) } else { Fate::Passes }
+        })
+    };
+    let networks = [late("b"), late("c")];
+    let rivals = ["b", "c"].map(|it| {
+        let network = &networks[usize::from(it == "c")];
+        Replica::start(&over(network.clone(), true), it, MANY)
+    });
+    for rival in &rivals {
+        rival.knows("a").await;
+    }
+    pass(Duration::from_secs(15)).await;
+    a.stop().await;
+    pass(Duration::from_secs(15)).await;
+    let [b, c] = rivals.each_ref().map(|it| it.elections.iter().filter(|it| it.leader().can_write()).count());
+    assert_eq!(b + c, MANY);
+    assert!(b > 10 && c > 10, "{b} {c}");
+    for network in networks {
+        assert_eq!(network.shared.load(Ordering::SeqCst), 1, "watches of all");
+        assert_eq!(network.single.load(Ordering::SeqCst), 0, "watches of one lease");
+    }
+}
