@@ -24,7 +24,7 @@
 //! | S3 | The flag falls before a release is sent, whatever becomes of it. |
 //! | S4 | A clean stop: the workload ends, the gate closes, admitted writes finish while the lease is renewed, the lease is released. If the writes do not finish in time, it is not. |
 //! | S5 | Only what is its own is released: holder and term. |
-//! | S6 | Compare and swap only; the lease is taken when nobody holds it, or when it was seen unchanged for its recorded duration. No wall clock is ever compared. |
+//! | S6 | Compare and swap only; the lease is taken when nobody holds it, or when it was seen unchanged for its recorded duration; a priority may take it earlier, and then the gate waits. No wall clock is ever compared. |
 //! | S7 | A theft closes the gate at once. |
 //! | S8 | A deletion closes the gate at once, until a new term. |
 //! | S9 | A hung call cannot eat the lease: each has its own timeout, three more attempts fit before the deadline, over a fresh connection. |

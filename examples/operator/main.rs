@@ -8,6 +8,7 @@
 mod operator;
 mod report;
 mod show;
+#[path = "../demo/signals.rs"]
 mod signals;
 mod user;
 

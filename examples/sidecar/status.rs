@@ -1,20 +1,20 @@
 //! Probes, and who leads.
 //!
-//! `/healthz`: the election lives, as client-go's check has it. `/readyz`: the lease has been seen, so the API server can be
-//! reached; *not* that this process leads, since a rollout would wait for that for ever. `/leader`: JSON.
+//! `/healthz` and `/leader` are [`Health`]'s. `/readyz`: the lease has been seen, so the API server can be reached; *not*
+//! that this process leads, since a rollout would wait for that for ever.
 
 use crate::{
     hosts::Hosts,
-    reply,
     serve::{Connections, Stop},
 };
-use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
-use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{Service, service_fn},
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use kube_leader_gate::Leader;
-use serde_json::json;
+use kube_leader_gate::{Leader, health::Health};
 use std::{
     convert::Infallible,
     sync::{
@@ -35,13 +35,15 @@ const LONGEST_HEAD: usize = 8 * 1024;
 pub struct Status {
     hosts: Hosts,
     leader: Leader,
+    health: Health,
     /// The lease has been seen once.
     ready: AtomicBool,
 }
 
 impl Status {
     pub fn new(leader: Leader, hosts: Hosts) -> Self {
-        Self { hosts, leader, ready: AtomicBool::new(false) }
+        let health = Health::new(leader.clone(), MAX_TOLERABLE_EXPIRED);
+        Self { hosts, leader, health, ready: AtomicBool::new(false) }
     }
 
     /// Answers for ever.
@@ -50,10 +52,7 @@ impl Status {
         let serve = |stream: TcpStream, _: Stop| {
             let status = status.clone();
             async move {
-                let answer = service_fn(|request| {
-                    let answer = status.answer(&request);
-                    async { Ok::<_, Infallible>(answer) }
-                });
+                let answer = service_fn(|request| status.answer(request));
                 // The error is the caller's doing.
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -67,27 +66,18 @@ impl Status {
         Connections::new(CONNECTIONS).accept(&listener, serve).await
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<String>, Infallible> {
         if let Err(message) = self.hosts.check(request.uri(), request.headers()) {
-            return text(StatusCode::FORBIDDEN, message);
+            return Ok(text(StatusCode::FORBIDDEN, message));
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
+        let probes = matches!(*request.method(), Method::GET | Method::HEAD);
+        if probes && request.uri().path() == "/readyz" {
+            return Ok(match self.is_ready() {
+                Ok(()) => text(StatusCode::OK, "ok"),
+                Err(message) => text(StatusCode::SERVICE_UNAVAILABLE, message),
+            });
         }
-        match request.uri().path() {
-            "/healthz" => probe(self.leader.check(MAX_TOLERABLE_EXPIRED).map_err(|error| error.to_string())),
-            "/readyz" => probe(self.is_ready()),
-            "/leader" => reply::json(
-                StatusCode::OK,
-                &json!({
-                    "identity": self.leader.identity().as_str(),
-                    "holder": self.leader.holder().as_deref(),
-                    "leading": self.leader.is_leader(),
-                    "term": self.leader.term().map(|term| term.to_string()),
-                }),
-            ),
-            _ => text(StatusCode::NOT_FOUND, "allowed: /healthz, /readyz, /leader"),
-        }
+        self.health.call(request).await
     }
 
     fn is_ready(&self) -> Result<(), String> {
@@ -99,19 +89,13 @@ impl Status {
         if self.ready.load(Ordering::Relaxed) {
             return Ok(());
         }
-        Err(format!("the lease {} has not been seen yet", self.leader.lease()))
+        let trouble = self.leader.trouble().map(|trouble| format!(": {trouble}"));
+        Err(format!("the lease {} has not been seen yet{}", self.leader.lease(), trouble.unwrap_or_default()))
     }
 }
 
-fn probe(outcome: Result<(), String>) -> Response<Full<Bytes>> {
-    match outcome {
-        Ok(()) => text(StatusCode::OK, "ok"),
-        Err(message) => text(StatusCode::SERVICE_UNAVAILABLE, message),
-    }
-}
-
-fn text(code: StatusCode, text: impl Into<String>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text.into() + "\n"));
+fn text(code: StatusCode, text: impl Into<String>) -> Response<String> {
+    let mut response = Response::new(text.into() + "\n");
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

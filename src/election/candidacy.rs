@@ -86,8 +86,10 @@ impl Candidacy {
             Known::Present { record, since, .. } if record.holder().is_some() && !self.is_mine() => {
                 Some(self.end_of(record, *since))
             }
-            Known::Present { .. } => self.precedence.overtaken().map(|overtaken| overtaken.until),
-            Known::Nothing => None,
+            Known::Present { .. } if self.is_mine() => {
+                self.precedence.overtaken().map(|overtaken| overtaken.until)
+            }
+            Known::Present { .. } | Known::Nothing => None,
             Known::Absent { held_until } => *held_until,
         };
         self.known = Known::Absent { held_until };
@@ -121,9 +123,8 @@ impl Candidacy {
             Known::Present { .. } | Known::Absent { .. } => (at, false),
         };
         self.known = Known::Present { record: news, since, from_the_start };
-        if !self.is_mine() {
-            self.precedence.settle();
-        } else if let (Some(record), true) = (self.known.record(), self.is_current()) {
+        // A lease that is not this candidate's settles nothing: its last claim may still be under way.
+        if let (Some(record), true) = (self.known.record(), self.is_current()) {
             self.precedence.observe_own(record, at);
         }
     }
@@ -181,10 +182,16 @@ impl Candidacy {
 
     /// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
     pub(super) fn awaits(&self, term: &Term) -> bool {
-        self.record().is_some_and(|record| {
+        // What stands in a lease of its own is nobody's preemption.
+        self.record().filter(|_| !self.is_mine()).is_some_and(|record| {
             let handover = record.handover().filter(|handover| !handover.done);
             record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
         })
+    }
+
+    /// Whether somebody who was overtaken may still be writing, so that the lease must not be anybody's.
+    pub(super) fn waits(&self, now: Moment) -> bool {
+        self.precedence.overtaken().is_some_and(|overtaken| now < overtaken.until)
     }
 
     /// Nobody is waited for any more: this candidate leads.

@@ -64,7 +64,7 @@ impl Precedence {
         self.pace.is_restless(now)
     }
 
-    /// The term that this candidate has overtaken, as long as that matters.
+    /// The term that this candidate's last claim has overtaken, if it has come to stand in the lease.
     pub(super) fn overtaken(&self) -> Option<Overtaken> {
         self.overtaken
     }
@@ -88,8 +88,7 @@ impl Precedence {
         }
     }
 
-    /// Nobody who was overtaken is waited for any more: this candidate leads, or somebody else holds the lease, who has
-    /// that to see to.
+    /// Nobody who was overtaken is waited for any more: this candidate leads.
     pub(super) fn settle(&mut self) {
         self.overtaken = None;
     }

@@ -169,6 +169,32 @@ fn only_the_term_s_own_end_opens_the_gate() {
     }
 }
 
+/// A swap lands late: the lease has been seen as it was before, and another swap has been tried.
+#[test]
+fn s6_a_preemption_that_lands_late_is_one() {
+    for tried_again in [false, true] {
+        let mut candidacy = high();
+        let seen = held(1, "other", 0, &json!({}));
+        candidacy.observe(seen.clone(), at(0));
+        let claim = candidacy.acquisition(at(1), "now".into());
+        candidacy.observe(seen.clone(), at(2));
+        assert_eq!(candidacy.decide(at(2), false), Decision::Preempt);
+        if tried_again {
+            candidacy.acquisition(at(3), "later".into());
+        }
+        let own = written(2, &seen, &claim);
+        candidacy.observe(own.clone(), at(4));
+        assert!(candidacy.is_mine() && candidacy.is_current() != tried_again);
+        assert!(candidacy.waits(at(59)) && !candidacy.waits(at(60)), "it is not to be given up before");
+        if tried_again {
+            assert_eq!(candidacy.decide(at(4), false), Decision::Take);
+            let claim = candidacy.acquisition(at(4), "again".into());
+            candidacy.observe(written(3, &own, &claim), at(4));
+        }
+        assert_eq!(candidacy.decide(at(4), false), Decision::Hold(at(60)));
+    }
+}
+
 #[test]
 fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
     let mut first = high();
@@ -265,8 +291,11 @@ proptest! {
                 }
                 4 if matches!(candidacy.decide(at(now), leading), Decision::Preempt | Decision::Take) => {
                     if candidacy.record() == Some(&lease) {
+                        let before = lease.clone();
                         let claim = candidacy.acquisition(at(now), format!("landed {now}"));
                         lease = written(version, &lease, &claim);
+                        // A watch that begins anew tells of what was there before.
+                        candidacy.observe(before, at(now));
                     }
                     leading = false;
                     continue; // it has not heard of it yet

@@ -38,6 +38,8 @@ pub struct Running {
     pulse: Arc<Pulse>,
     elector: Owned<Stopped>,
     _deadline: Owned<()>,
+    /// Writes were cut off as it stood down, and it has not contended since: the lease must run out.
+    cut_off: bool,
     attending: Attending,
     drain_timeout: Duration,
     call_timeout: Duration,
@@ -96,6 +98,7 @@ impl<L: Lock> Election<L> {
             pulse: self.candidate.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
+            cut_off: false,
             drain_timeout: self.drain_timeout,
             call_timeout: timing.call_timeout(),
             span,
@@ -142,7 +145,7 @@ impl Running {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
         self.leadership.seal();
-        if self.drain(work).await.is_err() {
+        if self.drain(work).await.is_err() || self.cut_off {
             return Stopped::LeftToExpire;
         }
         self.orders.send_replace(Orders::Release);
@@ -161,19 +164,24 @@ impl Running {
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> Stopped {
-        let stopped = self.stand_down().instrument(self.span.clone()).await;
+        let span = self.span.clone();
+        let stopped = self.stand_down().instrument(span).await;
         let over = self.leadership.now().saturating_add(pause);
         tokio::select! {
             _ = self.ended() => {}
-            () = self.leadership.sleep_until(over) => self.contend(),
+            () = self.leadership.sleep_until(over) => {
+                self.cut_off = false;
+                self.contend();
+            }
         }
         stopped
     }
 
-    async fn stand_down(&self) -> Stopped {
+    async fn stand_down(&mut self) -> Stopped {
         self.hold();
         self.suspend();
-        if self.drain(future::pending::<()>()).await.is_err() {
+        self.cut_off |= self.drain(future::pending::<()>()).await.is_err();
+        if self.cut_off {
             // On purpose not renewed: that is no illness. The orders wake the elector, whose grant has ended.
             self.pulse.rest();
             self.hold();

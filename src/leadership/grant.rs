@@ -1,7 +1,7 @@
 //! The right to lead, in the hands of whoever runs the election.
 
 use super::{Inner, Leadership, Loss, Moment, Term};
-use std::{fmt, mem, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// Leadership for one term. Dropping it ends the term at once, however the owner came to its end (rule S10).
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Leadership {
     /// Closes for good: no grant is made any more, also not one that is being made at this moment.
     #[cfg(feature = "election")]
     pub(crate) fn seal(&self) {
-        self.inner.state.send_if_modified(|state| !mem::replace(&mut state.sealed, true));
+        self.inner.state.send_if_modified(|state| !std::mem::replace(&mut state.sealed, true));
         self.close();
     }
 

@@ -54,8 +54,13 @@ impl Tenure {
     }
 
     /// Whether it goes on, a leader that is closing included.
-    pub(crate) fn is_valid(&self) -> bool {
+    fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
+    }
+
+    /// Whether writes are admitted in it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_valid() && self.inner.word.is_open(|| self.inner.now())
     }
 
     /// Waits until it is over. Each poll looks at the deadline, whether or not anybody has noticed that it has passed:
@@ -65,6 +70,12 @@ impl Tenure {
             let mut woken = pin!(self.inner.ended.notified());
             poll_fn(|cx| if self.is_valid() { woken.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         }
+    }
+
+    /// Waits until it admits nothing more although it goes on: its admitted writes finish. Cancel-safe.
+    pub(crate) async fn closing(&self) {
+        // No error: `self` keeps the sender.
+        let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
     /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on.

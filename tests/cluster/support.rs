@@ -1,11 +1,15 @@
 //! Waiting, in real time; and what scenarios ask of results and of the log.
 
 use crate::world::World;
-use kube_leader_gate::{
-    GateError,
-    testing::{Judge, Verdict, WriteRecord},
-};
+use kube_leader_gate::testing::{Judge, Verdict, WriteRecord};
 use std::time::Duration;
+
+#[path = "../common/refusals.rs"]
+#[allow(dead_code, reason = "each target uses its part")]
+mod refusals;
+
+#[allow(unused_imports, reason = "each target uses its part")]
+pub use self::refusals::{is_cut_off, is_not_leader};
 
 /// For what must come: far longer than it takes, so that a busy machine fails nothing.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,17 +41,6 @@ pub async fn throughout(time: Duration, what: &str, mut condition: impl FnMut() 
     };
     // The time that passes is the condition here.
     let _ = tokio::time::timeout(time, seen).await;
-}
-
-pub fn is_not_leader<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(result.as_ref().err().and_then(|error| GateError::find(error)), Some(GateError::NotLeader(_)))
-}
-
-pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(
-        result.as_ref().err().and_then(|error| GateError::find(error)),
-        Some(GateError::LeadershipLost(_))
-    )
 }
 
 /// The writes to leases that this user made with success.

@@ -5,6 +5,8 @@
 mod apiserver;
 mod changes;
 mod crash;
+#[path = "../common/example.rs"]
+mod example;
 #[path = "../../examples/operator/operator.rs"]
 mod operator;
 mod process;

@@ -1,10 +1,9 @@
 //! The operator's processes.
 
-use crate::apiserver::Guarded;
+use crate::{apiserver::Guarded, example};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
-    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -83,25 +82,5 @@ pub fn kubeconfig(server: &str, ca: &Path, token: &str, namespace: &str) -> Valu
 /// Built once, with all features, as the tests mostly are.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--example", "operator", "--all-features", "--message-format=json", "--quiet"]);
-        build.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
-        // What cargo tells a test of its package: build scripts look at it, and would run again.
-        let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(told)) {
-            build.env_remove(name);
-        }
-        let output = build.stderr(Stdio::inherit()).output().expect("cargo");
-        assert!(output.status.success(), "the operator does not build");
-        let artifact = |line: &[u8]| {
-            let message: Value = serde_json::from_slice(line).ok()?;
-            let is_it = message["target"]["name"] == "operator" && message["target"]["kind"][0] == "example";
-            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
-        };
-        output.stdout.split(|byte| *byte == b'\n').find_map(artifact).expect("cargo names the executable")
-    })
+    BINARY.get_or_init(|| example::build("operator", &["--all-features"]))
 }

@@ -5,6 +5,8 @@
 mod apiserver;
 mod bad_input;
 mod callers;
+#[path = "../common/example.rs"]
+mod example;
 mod gate;
 mod headers;
 mod kubectl;

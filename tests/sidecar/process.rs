@@ -3,12 +3,12 @@
 use crate::{
     apiserver::Guarded,
     callers::{Answer, get},
+    example,
     upstream::Upstream,
     wait::{SOON, until, within},
 };
 use serde_json::{Value, json};
 use std::{
-    env,
     fs::{self, File},
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -73,7 +73,7 @@ impl Sidecar {
     }
 
     pub async fn leads(&self) {
-        self.says("it leads", |leader| leader["leading"] == true).await;
+        self.says("it leads", |leader| leader["is_leader"] == true).await;
     }
 
     pub async fn sees(&self, holder: &str) {
@@ -135,33 +135,5 @@ fn address(log: &str, label: &str) -> SocketAddr {
 /// Built once; nothing is left to do where the examples have been built with the tests.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--example",
-            "sidecar",
-            "--features",
-            "test-util",
-            "--message-format=json",
-            "--quiet",
-        ]);
-        build.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
-        // What cargo tells a test of its package: build scripts look at it, and would run again.
-        let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(told)) {
-            build.env_remove(name);
-        }
-        let output = build.stderr(Stdio::inherit()).output().expect("cargo");
-        assert!(output.status.success(), "the sidecar does not build");
-        let artifact = |line: &[u8]| {
-            let message: Value = serde_json::from_slice(line).ok()?;
-            let is_it = message["target"]["name"] == "sidecar" && message["target"]["kind"][0] == "example";
-            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
-        };
-        output.stdout.split(|byte| *byte == b'\n').find_map(artifact).expect("cargo names the executable")
-    })
+    BINARY.get_or_init(|| example::build("sidecar", &["--features", "test-util"]))
 }

@@ -22,6 +22,8 @@ pub enum Bend {
     Denies,
     /// A webhook shortens whatever is claimed.
     Shortens,
+    /// A policy lets nobody write another holder's name than this one.
+    OwnNameOnly(&'static str),
     /// Watches stand and tell nothing; they are counted.
     Mute(Arc<AtomicU32>),
 }
@@ -75,6 +77,9 @@ impl Lock for Bent {
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
         if let Bend::Panics(now) = &self.bend {
             assert!(!now.load(Ordering::SeqCst), "the lock breaks");
+        }
+        if matches!(self.bend, Bend::OwnNameOnly(own) if claim.holder != own) {
+            return Err(LockError::new(LockErrorKind::Forbidden, "403: not in another's name"));
         }
         self.inner.update(seen, &self.stored(claim)).await
     }

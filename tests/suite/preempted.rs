@@ -1,6 +1,7 @@
 //! What becomes of a holder that was preempted, and for how long its successor waits.
 
 use crate::{
+    bent::{Bend, bent_from},
     priority::{KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
     support::{
         LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, lease_writes, pass, spec, until,
@@ -223,6 +224,29 @@ async fn s6_a_preemption_without_an_answer_is_one() {
     }
 }
 
+/// The watch breaks while the swap is under way, and tells once more what was there before it.
+#[tokio::test(start_paused = true)]
+async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+    server.break_watches(|user| user == "a", kube_leader_gate::testing::Break::Cut);
+    let slow = server.inject(
+        Fault::delay_before(Duration::from_secs(1)).user("b").verb("update").resource("leases").times(1),
+    );
+    let election = ranked(&server, "b", "high");
+    let mut writing = JoinSet::new();
+    hammer(&mut writing, low_client);
+    hammer(&mut writing, gated(&server, &election, "b"));
+    let high = election.start();
+    until(SOON, "the swap is under way", || slow.hits() == 1).await;
+    assert_eq!(server.break_watches(|user| user == "b", kube_leader_gate::testing::Break::End), 1);
+    within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
+    assert!(!low.leader().can_write());
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+}
+
 /// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_is_stopping_acknowledges() {
@@ -240,6 +264,36 @@ async fn a_holder_that_is_stopping_acknowledges() {
     admitted.await.unwrap().expect("it was not cut off");
     assert_eq!(stopping.await.unwrap(), Stopped::Released);
     assert_eq!(spec(&server)["holderIdentity"], "b");
+}
+
+/// A policy forbids the acknowledgement, and the other one dies: its lease runs out, and is taken.
+#[tokio::test(start_paused = true)]
+async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
+    let server = ApiServer::new();
+    let priority = Priority::ranked("low", ["high", "low"]).unwrap();
+    let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
+    within(SOON, "it leads", low.leader().elected()).await;
+    let high = ranked(&server, "b", "high").start();
+    until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+    pass(SOON).await;
+    drop(high);
+    within(Duration::from_secs(20), "it leads again", low.leader().elected()).await;
+}
+
+/// What stands in a lease of its own is no preemption.
+#[tokio::test(start_paused = true)]
+async fn a_holder_does_not_yield_to_itself() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let term = low.leader().term();
+    let forged =
+        |lease: &mut serde_json::Value| lease["metadata"]["annotations"][HANDOVER] = "from 0 to 0".into();
+    server.edit("outsider", LEASE, forged).unwrap();
+    pass(SOON).await;
+    write(&low_client).await.expect("it leads");
+    assert_eq!(low.leader().term(), term);
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(annotations(&server), json!({ KEY: "low" }), "gone with a renewal");
 }
 
 /// A backup is played in, in which the preemption has not happened: a new term, not a gate that is closed for ever.

@@ -3,13 +3,20 @@
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
-    Election, GateError, Identity, LeaseTiming,
+    Election, Identity, LeaseTiming,
     election::{BuildError, ElectionBuilder, Running},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
 use std::{future::Future, sync::Arc, time::Duration};
+
+#[path = "../common/refusals.rs"]
+#[allow(dead_code, reason = "each target uses its part")]
+mod refusals;
+
+#[allow(unused_imports, reason = "each target uses its part")]
+pub use self::refusals::{is_cut_off, is_not_leader};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
 
@@ -57,17 +64,6 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
         ..TokenReview::default()
     };
     Api::<TokenReview>::all(client.clone()).create(&PostParams::default(), &review).await.map(drop)
-}
-
-pub fn is_not_leader<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(result.as_ref().err().and_then(|error| GateError::find(error)), Some(GateError::NotLeader(_)))
-}
-
-pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(
-        result.as_ref().err().and_then(|error| GateError::find(error)),
-        Some(GateError::LeadershipLost(_))
-    )
 }
 
 /// The lease with this spec.

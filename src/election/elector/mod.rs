@@ -179,7 +179,10 @@ impl<L: Lock> Elector<L> {
     fn plan(&self) -> (Step, Moment) {
         let now = self.leadership.now();
         let leading = self.grant.is_some();
-        if self.owes_an_acknowledgement() && self.doubt != Doubt::IsOld {
+        let decision = self.candidacy.decide(now, leading);
+        // It spares the other a wait; once that one's time is over, there is something better to do.
+        let waits = matches!(decision, Decision::WaitUntil(_));
+        if waits && self.owes_an_acknowledgement() && self.doubt != Doubt::IsOld {
             return (Step::Acknowledge, self.not_before);
         }
         if !leading && !self.contends() {
@@ -189,7 +192,7 @@ impl<L: Lock> Elector<L> {
         if self.doubt == Doubt::IsOld {
             return read;
         }
-        match self.candidacy.decide(now, leading) {
+        match decision {
             Decision::Renew => {
                 let period = self.timing.retry_period().saturating_sub(self.early);
                 let due = self.pulse.renewed().saturating_add(period).max(self.not_before);

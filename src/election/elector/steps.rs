@@ -67,6 +67,7 @@ impl<L: Lock> Elector<L> {
         let seen = self.candidacy.record().cloned();
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
+        let kept = self.candidacy.is_mine();
         let claim = self.candidacy.acquisition(sent, wall_clock());
         let lock = self.lock.clone();
         let write = async move {
@@ -92,7 +93,13 @@ impl<L: Lock> Elector<L> {
                 self.pulse.beat(sent);
                 match self.candidacy.decide(self.leadership.now(), false) {
                     Decision::Hold(until) => self.wait_for_the_overtaken(until),
-                    _ => self.lead(term, sent).await,
+                    _ => {
+                        self.lead(term, sent);
+                        // What was this candidate's all the while is not cut short: old work may count on it.
+                        if !kept {
+                            self.release_what_nobody_wants().await;
+                        }
+                    }
                 }
             }
             Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
@@ -100,13 +107,17 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Opens the gate, by a write that was sent at `sent`.
-    async fn lead(&mut self, term: Term, sent: Moment) {
+    fn lead(&mut self, term: Term, sent: Moment) {
         self.candidacy.opened();
         let deadline = sent.saturating_add(self.timing.renew_deadline());
         // Too late means that the answer came after the deadline, or that this election stops or stands down.
         self.grant = self.leadership.grant(term, deadline).ok();
+    }
+
+    /// Gives up what was acquired while this election was told to acquire nothing.
+    async fn release_what_nobody_wants(&mut self) {
         if self.grant.is_none() && !self.contends() {
-            // Acquired for nobody, and on purpose not renewed, given up or not.
+            // On purpose not renewed, given up or not.
             self.release().await;
             self.pulse.rest();
         }
@@ -136,7 +147,8 @@ impl<L: Lock> Elector<L> {
                         self.pulse.beat(sent);
                     }
                     if self.candidacy.is_current() && decision == Decision::Open {
-                        self.lead(term, sent).await;
+                        self.lead(term, sent);
+                        self.release_what_nobody_wants().await;
                     }
                     return;
                 }
@@ -183,7 +195,7 @@ impl<L: Lock> Elector<L> {
             let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
                 return Stopped::Released;
             };
-            if let Decision::Hold(_) = self.candidacy.decide(self.leadership.now(), false) {
+            if self.candidacy.waits(self.leadership.now()) {
                 tracing::warn!(
                     "the lease was not released: its former holder may still be writing; it runs out by itself"
                 );

@@ -69,12 +69,13 @@ impl<L: Lock> Election<L> {
     /// 1. **Never two at once** (rule S11): the work of a term begins after that of the term before has ended, or has been
     ///    dropped, and its drop is complete. That holds for the future that `work` returns: tasks that it spawns are its
     ///    own affair; a [`JoinSet`](tokio::task::JoinSet) ends them with it.
-    /// 2. **A loss** (theft, deletion, a deadline that has passed, noticed at the time or not) cancels the token at once.
+    /// 2. **A loss** (theft, preemption, deletion, a deadline that has passed, noticed at the time or not) cancels the
+    ///    token at once.
     ///    The work has the [grace](crate::election::ElectionBuilder::grace) to end, and no more than lease duration less
     ///    renew deadline, counted from the end of the term: work that wakes from a freeze later than that is not polled
     ///    again. Then it is dropped. Meanwhile this process does not contend, so that nothing that the old work sends is
     ///    let in by a new term. After an expiry the work has thus ended before another replica's begins; a theft by hand
-    ///    gives no such time. Work that has not been polled when its term is lost never is.
+    ///    gives no such time, nor does a [preemption](crate::election::Priority), which waits for the writes alone. Work that has not been polled when its term is lost never is.
     /// 3. **Work that ends by itself, or panics**, also in `work` itself and in a drop, gives leadership up in the order
     ///    of rule S4, for a follower to take over, and this process stays away for a while: 1 s at most at first, doubled
     ///    each time up to a minute, half of it by chance; from the start again after work that ran for two minutes. Panics
@@ -132,7 +133,8 @@ impl<L: Lock> Election<L> {
                         running.contend();
                         continue;
                     }
-                    // Another term was gained before the loss of this one was noticed, and its gate has been closed.
+                    // The gate is closed: admitted writes of a preempted term still finish, or another term was gained before
+                    // the loss of this one was noticed.
                     Duration::ZERO
                 }
                 End::Shutdown => {
@@ -170,9 +172,11 @@ async fn end<W: Future<Output = ()>>(
     select! {
         biased;
         () = tenure.over() => End::Lost,
+        // Preempted: what was admitted finishes, and nothing new is let in.
+        () = tenure.closing() => End::Lost,
         () = shutdown => End::Shutdown,
         // What ends because its term does has not ended by itself.
-        () = shift => if tenure.is_valid() { End::Early } else { End::Lost },
+        () = shift => if tenure.is_open() { End::Early } else { End::Lost },
     }
 }
 

@@ -11,6 +11,7 @@ mod foreign;
 mod many;
 mod outages;
 mod pinniped;
+mod preferring;
 mod stopping;
 mod workload;
 
@@ -87,6 +88,9 @@ scenarios! {
             many_elections_hand_over_by_one_watch;
         pinniped:
             only_the_holder_writes_whatever_happens_to_the_lease;
+        preferring:
+            a_preferred_candidate_takes_over_and_nobody_writes_twice
+            a_preempted_holder_that_says_nothing_is_waited_for;
         stopping:
             s3_a_leader_that_stops_hands_over_with_its_gate_closed
             s4_a_clean_stop_drains_before_it_releases

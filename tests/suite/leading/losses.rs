@@ -2,6 +2,7 @@
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::bent::{Bend, bent};
+use crate::priority::ranked;
 use crate::support::{LEASE, SOON, builder, candidate, is_not_leader, pass, steal, until, within, write};
 use kube_leader_gate::{
     CancellationToken,
@@ -48,6 +49,27 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
             }
         }
     }
+}
+
+/// A preemption closes the gate at once, and lets an admitted write finish: the work need not wait for that.
+#[tokio::test(start_paused = true)]
+async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let low = lead(&server, "a", journal.obedient(SOON));
+    until(SOON, "it works", || journal.present() == 1).await;
+    let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews"));
+    let client = low.client.clone();
+    let admitted = tokio::spawn(async move { write(&client).await });
+    until(SOON, "a write is under way", || slow.hits() == 1).await;
+    let high = ranked(&server, "b", "high").start();
+    until(SOON, "the token is cancelled", || !journal.cancelled().is_empty()).await;
+    assert!(!low.leader.can_write() && low.leader.is_leader());
+    within(Duration::from_secs(4), "b leads", high.leader().elected()).await;
+    admitted.await.unwrap().expect("it was not cut off");
+    high.stop().await;
+    until(SOON, "it works again", || journal.begun().len() == 2).await;
+    assert_eq!(journal.most(), 1);
 }
 
 /// An outage: the old work has ended before the lease has run out for the others.

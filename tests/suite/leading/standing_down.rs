@@ -105,6 +105,25 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
     }
 }
 
+/// Rule S4: a stop in the pause does not give up what was left to run out.
+#[tokio::test(start_paused = true)]
+async fn s4_a_lease_that_is_left_to_expire_is_not_released_in_the_pause() {
+    for again in [false, true] {
+        let server = ApiServer::new();
+        let (mut a, client) = leading(&server, "a").await;
+        let _hang = server.inject(Fault::hang_after().resource("tokenreviews"));
+        let hanging = tokio::spawn(async move { write(&client).await });
+        until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+        let dropped = tokio::time::timeout(Duration::from_secs(11), a.step_down(PAUSE)).await;
+        assert!(dropped.is_err() && is_cut_off(&hanging.await.unwrap()));
+        if again {
+            assert!(tokio::time::timeout(SOON, a.step_down(PAUSE)).await.is_err());
+        }
+        assert_eq!(a.stop().await, Stopped::LeftToExpire);
+        assert_eq!(spec(&server)["holderIdentity"], "a", "not released behind a write that was cut off");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
     let server = ApiServer::new();

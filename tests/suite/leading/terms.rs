@@ -1,8 +1,8 @@
 //! Once for each term, with an open gate, and never two at once.
 
-use super::support::{Journal, lead, lead_with};
+use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
-    LEASE, SOON, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
+    LEASE, SOON, build, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
 };
 use kube_leader_gate::{
     election::Stopped,
@@ -105,6 +105,35 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
         pass(Duration::from_secs(2)).await;
         assert!(!leader.is_leader() && spec(&server)["holderIdentity"] == "", "for others to take");
         until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        assert_eq!(journal.most(), 1);
+    };
+    tokio::select! {
+        _ = run => panic!("it goes on"),
+        () = script => {}
+    }
+}
+
+/// The same after an expiry: the lease was this candidate's all the while, and others count on what is left of it.
+#[tokio::test(start_paused = true)]
+async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down() {
+    let server = ApiServer::new();
+    let (journal, clock) = (Journal::default(), SteppedClock::new());
+    let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
+    let starved = Cell::new(false);
+    let mut run =
+        pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(3))));
+    let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
+    let script = async {
+        until(SOON, "it works", || journal.present() == 1).await;
+        let _b = lead(&server, "b", journal.obedient(Duration::ZERO));
+        pass(SOON).await;
+        starved.set(true);
+        let slow = Fault::delay_after(Duration::from_millis(500)).user("a").verb("update").resource("leases");
+        let slow = server.inject(slow);
+        clock.step(Duration::from_secs(11));
+        until(Duration::from_secs(3), "it renews in vain, and acquires", || slow.hits() == 2).await;
+        starved.set(false);
+        until(Duration::from_secs(6), "somebody works again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     };
     tokio::select! {
