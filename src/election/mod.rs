@@ -1,8 +1,8 @@
 //! The election: a side task that contends for the lease, for as long as it is not told to stop.
 //!
 //! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
-//! `candidacy` decides, purely, from what was seen and when, and `precedence` whether a live holder is preempted; `observer` follows the lease by watch; `elector` is the loop
-//! between them, the lock and the leadership word.
+//! `candidacy` decides, purely, from what was seen and when, and `precedence` whether a live holder is preempted; `observer`
+//! follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
 mod attendants;
 mod build_error;

@@ -197,12 +197,12 @@ async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
 async fn a_conflict_is_no_reason_to_distrust_the_watch() {
     let server = ApiServer::new();
     let meddles = Arc::new(AtomicBool::new(false));
-    let (meddled, other) = (meddles.clone(), server.clone());
+    let (due, other) = (meddles.clone(), server.clone());
     let network = Network::new(&server, "a", move |request, _| {
         if is_watch(request) {
             return Fate::Late(Duration::from_millis(5));
         }
-        if request.method() == "PUT" && meddled.swap(false, Ordering::SeqCst) {
+        if request.method() == "PUT" && due.swap(false, Ordering::SeqCst) {
             let annotate = |lease: &mut serde_json::Value| lease["metadata"]["annotations"]["a"] = "b".into();
             other.edit("outsider", request.uri().path(), annotate).unwrap();
         }
