@@ -178,7 +178,7 @@ impl Leader {
     /// it may. A slow reader gets one item for several gains, and none for a term that is over when it looks. The gate has
     /// opened when an item comes, so whatever was refused before can be done again then.
     ///
-    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, since then
+    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election is stopped or dropped, or ends unasked, since then
     /// no gain comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
     ///
     /// ```no_run
@@ -193,7 +193,13 @@ impl Leader {
     /// ```
     pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
         let next = |mut gains: Gains| async move { Some((gains.next().await?, gains)) };
-        stream::unfold(Gains::new(self.leadership.clone()), next).fuse().boxed()
+        let gains = stream::unfold(Gains::new(self.leadership.clone()), next);
+        let this = self.clone();
+        // One that died, or that never began, seals nothing.
+        let ended = async move {
+            let _ = this.ended().await;
+        };
+        gains.take_until(ended).fuse().boxed()
     }
 
     /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was

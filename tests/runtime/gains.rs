@@ -89,4 +89,8 @@ async fn it_ends_with_the_election() {
         let ended = within(SOON, "it ends", waiting).await.expect("no panic");
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
+    let election = candidate(&ApiServer::new(), "a");
+    let mut gains = election.leader().gains();
+    drop(election);
+    assert_eq!(within(SOON, "it never began", gains.next()).await, None);
 }
