@@ -276,9 +276,8 @@ impl Leadership {
                 return;
             }
             let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
-            let awake = |cx: &mut Context<'_>| match self.now() < moment {
-                true => nap.as_mut().poll(cx),
-                false => Poll::Ready(()),
+            let awake = |cx: &mut Context<'_>| {
+                if self.now() < moment { nap.as_mut().poll(cx) } else { Poll::Ready(()) }
             };
             poll_fn(awake).await;
         }

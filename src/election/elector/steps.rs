@@ -91,15 +91,13 @@ impl<L: Lock> Elector<L> {
                 self.worked();
                 self.fall_out_of_step();
                 self.pulse.beat(sent);
-                match self.candidacy.decide(self.leadership.now(), false) {
-                    Decision::Hold(until) => self.wait_for_the_overtaken(until),
-                    _ => {
-                        self.lead(term, sent);
-                        // What was this candidate's all the while is not cut short: old work may count on it.
-                        if !kept {
-                            self.release_what_nobody_wants().await;
-                        }
-                    }
+                if let Decision::Hold(until) = self.candidacy.decide(self.leadership.now(), false) {
+                    return self.wait_for_the_overtaken(until);
+                }
+                self.lead(term, sent);
+                // What was this candidate's all the while is not cut short: old work may count on it.
+                if !kept {
+                    self.release_what_nobody_wants().await;
                 }
             }
             Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
