@@ -96,6 +96,10 @@ async fn it_ends_with_the_election() {
         let ended = within(SOON, "it ends", waiting).await.expect("no panic");
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
+    let election = candidate(&ApiServer::new(), "a");
+    let mut gains = election.leader().gains();
+    drop(election);
+    assert_eq!(within(SOON, "it never began", gains.next()).await, None);
 }
 
 /// Of an election that never began, and of one whose task has panicked while its owner has not looked.
