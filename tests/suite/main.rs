@@ -12,6 +12,7 @@ mod dead;
 mod election;
 #[cfg(feature = "events")]
 mod events;
+mod flapping;
 mod health;
 mod http;
 mod leading;

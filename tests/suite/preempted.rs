@@ -2,10 +2,10 @@
 
 use crate::{
     bent::{Bend, bent_from},
-    priority::{KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
+    priority::{KEY, annotations, hammer, leading_as, ranked, write_every, writers},
     support::{
-        LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, lease_writes, pass, spec, until,
-        within, write,
+        LEASE, SOON, build, builder, gated, is_not_leader, lease, lease_writes, pass, spec, until, within,
+        write,
     },
 };
 use kube_leader_gate::{
@@ -319,73 +319,4 @@ async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
         .unwrap();
     until(SOON, "it leads again", || low.leader().can_write()).await;
     assert_eq!(low.leader().term().unwrap().transitions(), 1);
-}
-
-/// Comparisons that contradict each other: bounded, and nobody writes twice.
-#[tokio::test(start_paused = true)]
-async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
-    const HOURS: u64 = 3;
-    let server = ApiServer::new();
-    let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
-    let b = with(&server, "b", Priority::new("b", |_| true).unwrap());
-    let mut writing = JoinSet::new();
-    write_every(&mut writing, gated(&server, &a, "a"), 997);
-    write_every(&mut writing, gated(&server, &b, "b"), 1009);
-    let (a, b) = (a.start(), b.start());
-    pass(Duration::from_secs(600)).await;
-    let early = spec(&server)["leaseTransitions"].as_u64().unwrap();
-    assert!((4..=14).contains(&early), "{early} transitions in the first 10 min");
-    pass(Duration::from_secs(HOURS * 3600 - 600)).await;
-    let all = spec(&server)["leaseTransitions"].as_u64().unwrap();
-    assert!(all <= 24, "{all} transitions in {HOURS} h");
-    assert!(writers(&server).len() as u64 <= all + 1, "at most one turn for each term");
-    assert!(a.leader().is_leader() != b.leader().is_leader());
-    // Once they agree, the preferred one is not held back for ever by what was.
-    drop(a);
-    within(Duration::from_secs(16), "b leads", async { b.leader().elected().await }).await;
-}
-
-/// Three in a ring, of different timings, are bounded as well.
-#[tokio::test(start_paused = true)]
-async fn a_ring_of_three_does_not_flap_for_ever() {
-    let server = ApiServer::new();
-    let ring = [("a", "b", 15), ("b", "c", 60), ("c", "a", 137)];
-    let running: Vec<_> = ring
-        .into_iter()
-        .map(|(key, prey, seconds)| {
-            let lease = Duration::from_secs(seconds);
-            let timing = LeaseTiming::new(lease, lease * 2 / 3, lease / 8).unwrap();
-            let priority = Priority::new(key, move |holder| holder == prey).unwrap();
-            build(&server, key, builder(key).timing(timing).priority(priority)).unwrap().start()
-        })
-        .collect();
-    pass(Duration::from_secs(2 * 3600)).await;
-    let early = spec(&server)["leaseTransitions"].as_u64().unwrap();
-    pass(Duration::from_secs(4 * 3600)).await;
-    let late = spec(&server)["leaseTransitions"].as_u64().unwrap();
-    assert!(
-        early <= 60 && late - early <= 16,
-        "{early} transitions in 2 h, {} in the next 4 h",
-        late - early
-    );
-    drop(running);
-}
-
-/// A fight is not remembered for ever.
-#[tokio::test(start_paused = true)]
-async fn after_a_quiet_time_it_preempts_at_once_again() {
-    let server = ApiServer::new();
-    let high = ranked(&server, "b", "high").start();
-    within(SOON, "it leads", high.leader().elected()).await;
-    for pause in [0, 45, 45] {
-        pass(Duration::from_secs(pause)).await;
-        let low = candidate(&server, "a");
-        // An outage of one candidate, in which another one takes the lease.
-        let cut = server.inject(Fault::drop_before().user("b"));
-        server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
-        let low = low.start();
-        within(Duration::from_secs(16), "a leads", low.leader().elected()).await;
-        drop(cut);
-        within(Duration::from_secs(4), "b leads again", high.leader().elected()).await;
-    }
 }
