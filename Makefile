@@ -47,7 +47,7 @@ demo:
 
 # A real API server to try things on, until Ctrl-C.
 cluster:
-	tests/apiserver/assets.sh cargo run --quiet --example cluster
+	tests/apiserver/assets.sh cargo run --example cluster
 
 # Candidates under faults on a real API server, which must be there. Each of these may be left out:
 # make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"

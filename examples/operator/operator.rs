@@ -1,6 +1,6 @@
 //! A small operator as kube's users write them, of which only the leader writes: the file to copy.
 //!
-//! Each `Greeting` gets a `ConfigMap` of its own name, which holds its text, and a status. All is in one namespace, that of
+//! Each `Greeting` gets a `ConfigMap`, which holds its text, and a status. All is in one namespace, that of
 //! the operator and its lease. What a replica writes must be right when
 //! - it has been written before: a new leader looks at everything again. Hence server-side apply, and a cleanup that takes
 //!   "not found" for success;
@@ -67,7 +67,8 @@ pub async fn run(
     match mode {
         Mode::Gated => {
             let leader = election.leader();
-            election.run(gated(client, leader, shutdown)).await
+            let work = gated(client, leader, shutdown.clone());
+            election.run_until(shutdown.cancelled(), work).await.map(drop)
         }
         Mode::LeadingOnly => {
             let work = |over, _term| leading_only(client.clone(), over);
@@ -153,14 +154,14 @@ async fn apply(
     let text = format!("Hello, {}!", greeting.spec.name);
     let map = ConfigMap {
         metadata: ObjectMeta {
-            name: Some(name.clone()),
+            name: Some(text_of(greeting)),
             owner_references: Some(greeting.controller_owner_ref(&()).into_iter().collect()),
             ..ObjectMeta::default()
         },
         data: Some([("text".to_owned(), text.clone())].into()),
         ..ConfigMap::default()
     };
-    texts.patch(&name, &PatchParams::apply(NAME).force(), &Patch::Apply(map)).await?;
+    texts.patch(&text_of(greeting), &PatchParams::apply(NAME).force(), &Patch::Apply(map)).await?;
     let status = Patch::Merge(json!({ "status": GreetingStatus { text } }));
     greetings.patch_status(&name, &PatchParams::default(), &status).await?;
     tracing::info!(greeting = name, "reconciled");
@@ -169,13 +170,18 @@ async fn apply(
 
 async fn clean_up(greeting: &Greeting, texts: &Api<ConfigMap>) -> Result<Action, kube::Error> {
     let name = greeting.name_any();
-    match texts.delete(&name, &DeleteParams::default()).await {
+    match texts.delete(&text_of(greeting), &DeleteParams::default()).await {
         Err(error) if !matches!(&error, kube::Error::Api(status) if status.is_not_found()) => {
             return Err(error);
         }
         _ => tracing::info!(greeting = name, "cleaned up"),
     }
     Ok(Action::await_change())
+}
+
+/// The name of its `ConfigMap`: no other's, so that nobody's own is overwritten or deleted.
+fn text_of(greeting: &Greeting) -> String {
+    format!("{}-greeting", greeting.name_any())
 }
 
 fn retry(_: Arc<Greeting>, _: &finalizer::Error<kube::Error>, _: Arc<Client>) -> Action {

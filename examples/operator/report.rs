@@ -77,12 +77,12 @@ impl fmt::Display for Report {
         for Row { replica, terms, writes, objects } in &self.rows {
             writeln!(f, "{replica:<12} {terms:>6} {writes:>7} {objects:>8}")?;
         }
-        writeln!(f, "\nlease passed                    after    and from write to write")?;
+        writeln!(f, "\nlease passed                 free for   no writes for  after")?;
         for Change { from, to, kind, leaderless, writeless } in &self.changes {
             let how = if *kind == SuccessionKind::Graceful { "its release" } else { "its end" };
             let after = format!("{from} -> {to}");
             let writes = writeless.map_or_else(|| "-".to_owned(), millis);
-            writeln!(f, "{after:<28} {:>9}  {writes:>9}  {how}", millis(*leaderless))?;
+            writeln!(f, "{after:<28} {:>9}  {writes:>13}  {how}", millis(*leaderless))?;
         }
         write!(f, "\nwrites by a replica that did not lead: {}", self.strays.len())
     }

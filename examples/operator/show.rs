@@ -50,7 +50,11 @@ pub async fn play(mode: Mode) -> Result<(), Failure> {
     for _ in 0..3 {
         replicas.start()?;
     }
-    println!("three replicas run, {} leads", replicas.leader().await?);
+    let how = match mode {
+        Mode::Gated => "each runs the whole controller, of which one writes",
+        Mode::LeadingOnly => "the one that leads runs the controller",
+    };
+    println!("three replicas, {how}: {} leads", replicas.leader().await?);
 
     let mut user = User::new(Client::try_from(replicas.endpoint.config("user"))?);
     for _ in 0..10 {

@@ -188,7 +188,8 @@ impl ElectionBuilder {
     }
 
     /// How long the work of [`run_while_leading`](Election::run_while_leading) may take to end once its token is
-    /// cancelled; 5 s if nothing is given. It is dropped then.
+    /// cancelled, and that of [`run_until`](Election::run_until) after the shutdown; 5 s if nothing is given. It is dropped
+    /// then.
     ///
     /// On shutdown it has all of this: the lease is still renewed. After a loss it has no more of it than
     /// [`tolerated_skew`](LeaseTiming::tolerated_skew), the lease duration less the renew deadline: another replica may
@@ -244,7 +245,8 @@ impl ElectionBuilder {
     /// [`BuildError`] says what was given and what is allowed.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside of a tokio runtime, as every kube client does. With two crypto backends of rustls in one program and none
+    /// installed, rustls panics here.
     pub fn build(self, config: &Config) -> Result<Election, BuildError> {
         self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
     }

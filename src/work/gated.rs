@@ -9,13 +9,15 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, resume_unwind},
 };
+use tokio::time::sleep;
 
 impl<L: Lock> Election<L> {
     /// Runs the election while `workload` runs, and returns the workload's output once the lease has been released.
     ///
     /// When the workload ends, by itself or in a panic, the order of rule S4 follows: it is dropped, the gate closes, the
     /// writes that it has left behind may finish within the drain timeout while the lease is still renewed, and then the
-    /// lease is given up. A panic goes on after that. To shut down on a signal, let the workload end on it.
+    /// lease is given up. A panic goes on after that. To shut down on a signal, let the workload end on it, or use
+    /// [`run_until`](Self::run_until).
     /// [`Leader::ended`](crate::Leader::ended) tells whether the lease was released or is left to run out.
     ///
     /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
@@ -37,5 +39,55 @@ impl<L: Lock> Election<L> {
         drop(workload);
         running.stop().await;
         output.map_err(|panic| resume_unwind(panic))
+    }
+
+    /// As [`run`](Self::run), and gives a workload that should end on `shutdown` no more than the
+    /// [grace](crate::election::ElectionBuilder::grace) from there; then it is dropped, and the output is none.
+    ///
+    /// The workload hears of the shutdown by its own means. But a `Controller` of kube-runtime, for one, does not end
+    /// before it has listed its objects once, which it never has where it may not list them. Kubernetes kills a process
+    /// that does not end, and its lease has to run out then.
+    ///
+    /// ```no_run
+    /// use kube_leader_gate::{CancellationToken, Election};
+    ///
+    /// # async fn controllers(_: kube_client::Client, _: CancellationToken) {}
+    /// # async fn example(config: kube_client::Config, shutdown: CancellationToken) -> Result<(), Box<dyn std::error::Error>> {
+    /// let election = Election::builder("my-namespace", "my-controller").build(&config)?;
+    /// let client = election.client(config)?;
+    /// election.run_until(shutdown.clone().cancelled_owned(), controllers(client, shutdown)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    /// As [`run`](Self::run), and when `shutdown` does.
+    pub async fn run_until<F: Future>(
+        self,
+        shutdown: impl Future<Output = ()>,
+        workload: F,
+    ) -> Result<Option<F::Output>, ElectionEnded> {
+        let (grace, leader) = (self.grace, self.leader());
+        let too_late = async {
+            shutdown.await;
+            sleep(grace).await;
+        };
+        // On the heap, since the future would hold it twice.
+        let mut workload = Box::pin(workload);
+        let workload = async move {
+            tokio::select! {
+                biased;
+                output = &mut workload => Some(output),
+                () = too_late => {
+                    let lease = leader.lease();
+                    tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped");
+                    None
+                }
+            }
+        };
+        self.run(workload).await
     }
 }

@@ -193,6 +193,8 @@ async fn work() {
         }
     };
     let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
+    let deaf = candidate(&server, "b").run_until(async {}, pending::<()>());
+    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().is_none());
     until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
     steal(&server);
     pass(MINUTE).await;

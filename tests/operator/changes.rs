@@ -148,7 +148,7 @@ async fn an_owned_map_comes_back() {
     let mut user = user(&server);
     let name = user.create().await.unwrap();
     user.satisfied(PATIENCE).await.unwrap();
-    server.delete("somebody", &format!("/api/v1/namespaces/default/configmaps/{name}")).unwrap();
+    server.delete("somebody", &format!("/api/v1/namespaces/default/configmaps/{name}-greeting")).unwrap();
     user.satisfied(PATIENCE).await.unwrap();
     replica.stop().await;
 }

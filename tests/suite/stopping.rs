@@ -9,7 +9,8 @@ use kube_leader_gate::{
     election::Stopped,
     testing::{ApiServer, Fault, WriteRecord},
 };
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{future::pending, panic::AssertUnwindSafe, time::Duration};
+use tokio::{sync::oneshot, time::Instant};
 
 fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     let mut writes = lease_writes(server, user);
@@ -34,6 +35,39 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
         assert!(is_not_leader(&refused));
         assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
     }
+}
+
+/// A workload that is deaf to its signal keeps neither the process nor the lease.
+#[tokio::test(start_paused = true)]
+async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_lease_released() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let leader = election.leader();
+    let (told, shutdown) = oneshot::channel();
+    let workload = async {
+        leader.elected().await;
+        told.send(()).expect("somebody waits");
+        pending::<()>().await;
+    };
+    let (began, grace) = (Instant::now(), Duration::from_secs(5));
+    let shutdown = async { shutdown.await.expect("it leads") };
+    let output = within(Duration::from_secs(6), "it ends", election.run_until(shutdown, workload)).await;
+    assert_eq!(output, Ok(None));
+    assert!(began.elapsed() >= grace, "it had its grace");
+    assert_eq!(releases(&server, "a").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
+    let server = ApiServer::new();
+    let slow = async {
+        pass(Duration::from_secs(4)).await;
+        "done"
+    };
+    let run = candidate(&server, "a").run_until(async {}, slow);
+    assert_eq!(within(Duration::from_secs(5), "it ends", run).await, Ok(Some("done")));
+    let at_once = candidate(&server, "b").run_until(pending(), async { 7 });
+    assert_eq!(within(SOON, "it ends by itself", at_once).await, Ok(Some(7)));
 }
 
 /// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
