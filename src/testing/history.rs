@@ -41,10 +41,10 @@ impl<'a> History<'a> {
         if next.holder_identity.is_empty() {
             self.end_term(moment, Ending::Released);
         } else if same_term {
-            self.renew(moment, next, before.as_ref());
+            self.renew(moment, record.received, next, before.as_ref());
         } else {
             self.end_term(moment, Ending::Replaced);
-            self.begin_term(moment, &record.user, next);
+            self.begin_term(moment, record, next);
         }
     }
 
@@ -67,32 +67,35 @@ impl<'a> History<'a> {
         self.verdict.strays.push(Stray { user, path, received: record.received, kind });
     }
 
-    fn begin_term(&mut self, moment: Moment, user: &str, lease: &LeaseRecord) {
-        let candidate = [lease.holder_identity.as_str(), user]
+    fn begin_term(&mut self, moment: Moment, record: &WriteRecord, lease: &LeaseRecord) {
+        let user = &record.user;
+        let candidate = [&lease.holder_identity, user]
             .into_iter()
-            .find(|it| self.judge.candidates.iter().any(|candidate| candidate == it));
+            .find(|it| self.judge.candidates.iter().any(|candidate| candidate == *it));
         if let Some(candidate) = candidate {
-            self.last_candidate = Some(candidate.to_owned());
+            self.last_candidate = Some(candidate.clone());
         }
         self.verdict.terms.push(Term {
-            user: user.to_owned(),
+            user: user.clone(),
             holder: lease.holder_identity.clone(),
             transitions: lease.lease_transitions.unwrap_or_default(),
             acquired: moment,
             renewed: moment,
+            heard: record.received,
             duration: duration(lease),
             renewals: 0,
             ended: None,
         });
     }
 
-    fn renew(&mut self, moment: Moment, lease: &LeaseRecord, before: Option<&LeaseRecord>) {
+    fn renew(&mut self, moment: Moment, heard: Moment, lease: &LeaseRecord, before: Option<&LeaseRecord>) {
         let Some(term) = self.verdict.terms.last_mut() else {
             return;
         };
         term.duration = duration(lease);
         if before.is_some_and(|it| it.renew_time != lease.renew_time) {
             term.renewed = moment;
+            term.heard = heard;
             term.renewals += 1;
         }
     }

@@ -64,6 +64,8 @@ pub struct Term {
     pub acquired: Moment,
     /// The last write that changed `spec.renewTime`.
     pub renewed: Moment,
+    /// When that write arrived: the others may have heard of it from then on, before it was answered.
+    pub heard: Moment,
     /// `spec.leaseDurationSeconds` as last written; zero when absent or negative.
     pub duration: Duration,
     /// How many writes have renewed it.
@@ -225,8 +227,13 @@ impl Term {
     /// When the Lease runs out if it is not renewed again.
     #[must_use]
     pub fn runs_out(&self) -> Instant {
+        self.after(self.renewed)
+    }
+
+    /// The end of the Lease's time from `moment` on.
+    fn after(&self, moment: Moment) -> Instant {
         // What does not fit into the clock is far enough away.
-        self.renewed.at.checked_add(self.duration).unwrap_or(self.renewed.at + Duration::from_secs(1 << 31))
+        moment.at.checked_add(self.duration).unwrap_or(moment.at + Duration::from_secs(1 << 31))
     }
 }
 
@@ -239,7 +246,8 @@ impl Succession {
         let (kind, since) = match how {
             Ending::Released => (SuccessionKind::Graceful, ended.at),
             Ending::Deleted => (SuccessionKind::AfterDeletion, ended.at),
-            Ending::Replaced if acquired >= before.runs_out() => {
+            // Others count from when they heard of the last renewal.
+            Ending::Replaced if acquired >= before.after(before.heard) => {
                 (SuccessionKind::Takeover, before.runs_out())
             }
             Ending::Replaced => (SuccessionKind::Theft, acquired),

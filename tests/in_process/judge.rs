@@ -63,6 +63,21 @@ fn what_arrived_before_the_acquisition_does_not_overlap() {
     assert_eq!(script.verdict().overlaps().count(), 0);
 }
 
+/// A watch tells of a renewal before its sender has the answer, and a follower counts from there.
+#[test]
+fn a_takeover_counts_from_when_the_renewal_could_be_heard_of() {
+    for (taken, kind) in [(14_999, SuccessionKind::Theft), (15_000, SuccessionKind::Takeover)] {
+        let mut script = Script::new();
+        script.lease("a", "a", 0, 0);
+        let answered = script.moment(20);
+        script.log[0].completed = Some(answered);
+        script.lease("b", "b", 1, taken);
+        let verdict = script.verdict();
+        let [succession] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
+        assert_eq!((succession.kind, succession.gap), (kind, Duration::ZERO));
+    }
+}
+
 #[test]
 fn at_one_instant_the_order_decides() {
     let mut script = Script::new();
