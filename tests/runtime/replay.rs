@@ -176,14 +176,12 @@ async fn a_gain_before_the_first_list_waits_for_it() {
     assert_eq!(rest, ["has x", "has y", "done"]);
 }
 
-/// The buffer is bounded, and a consumer that lags past it misses no state that lasts, and no deletion.
-#[tokio::test(start_paused = true)]
-async fn a_lagging_consumer_is_told_the_difference() {
-    let server = ApiServer::new();
+/// A leader's view of three things, of which it has been told already.
+async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = Told> + Unpin + use<>, Seen) {
     for name in ["gone", "kept", "changed"] {
-        want(&server, name, "1");
+        want(server, name, "1");
     }
-    let a = viewer(&server, "a").await;
+    let a = viewer(server, "a").await;
     let term = within(SOON, "it leads", a.leader().elected()).await;
     let mut events = a.replay.during(a.leader(), &term);
     let mut seen = Seen::default();
@@ -191,6 +189,14 @@ async fn a_lagging_consumer_is_told_the_difference() {
         seen.take(events.next().now_or_never().flatten().expect("the snapshot"));
     }
     assert!(seen.complete);
+    (a, events, seen)
+}
+
+/// The buffer is bounded, and a consumer that lags past it misses no state that lasts, and no deletion.
+#[tokio::test(start_paused = true)]
+async fn a_lagging_consumer_is_told_the_difference() {
+    let server = ApiServer::new();
+    let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     delete(&server, "gone");
     for number in 0..2_000 {
         want(&server, &format!("x{}", number % 10), &number.to_string());
@@ -234,16 +240,7 @@ fn told_now_into(events: &mut (impl Stream<Item = Told> + Unpin), seen: &mut See
 #[tokio::test(start_paused = true)]
 async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
     let server = ApiServer::new();
-    for name in ["gone", "kept", "changed"] {
-        want(&server, name, "1");
-    }
-    let a = viewer(&server, "a").await;
-    let term = within(SOON, "it leads", a.leader().elected()).await;
-    let mut events = a.replay.during(a.leader(), &term);
-    let mut seen = Seen::default();
-    for _ in 0..5 {
-        seen.take(events.next().now_or_never().flatten().expect("the snapshot"));
-    }
+    let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     let down = server.inject(Fault::drop_before().resource("configmaps"));
     server.break_watches(|user| user == "a", Break::End);
     pass(Duration::from_secs(1)).await;

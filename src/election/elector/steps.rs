@@ -141,10 +141,11 @@ impl<L: Lock> Elector<L> {
                 self.early = Duration::ZERO;
                 self.worked();
                 if matches!(decision, Decision::Hold(_) | Decision::Open) {
-                    if self.candidacy.is_current() {
-                        self.pulse.beat(sent);
+                    if !self.candidacy.is_current() {
+                        return;
                     }
-                    if self.candidacy.is_current() && decision == Decision::Open {
+                    self.pulse.beat(sent);
+                    if decision == Decision::Open {
                         self.lead(term, sent);
                         self.release_what_nobody_wants().await;
                     }

@@ -1,6 +1,6 @@
 //! Work that does not last: a follower takes over, and this process stays away for a while.
 
-use super::support::{Journal, Present, lead, lead_with};
+use super::support::{Journal, Present, Runs, lead, lead_with};
 use crate::support::{SOON, builder, lease_writes, pass, spec, until, within, write};
 use futures_util::future::BoxFuture;
 use kube_leader_gate::{
@@ -111,13 +111,9 @@ async fn pauses_begin_anew_after_work_that_lasted() {
     assert!(pause(6) <= Duration::from_millis(1050), "after work that lasted: {:?}", pause(6));
 }
 
-/// Rule S4: what the work has left behind finishes while the lease is renewed, and before another can take it.
-#[tokio::test(start_paused = true)]
-async fn s4_what_ended_work_has_left_behind_finishes_before_the_release() {
-    let server = ApiServer::new();
-    let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
-    let journal = Journal::default();
-    let a = lead_with(&server, "a", builder("a"), |client, leader| {
+/// A candidate whose work ends while a write that it has spawned is under way.
+fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
+    lead_with(server, "a", builder("a"), |client, leader| {
         let journal = journal.clone();
         move |_, term| {
             let (present, client, leader) = (journal.begin(&term), client.clone(), leader.clone());
@@ -127,7 +123,16 @@ async fn s4_what_ended_work_has_left_behind_finishes_before_the_release() {
                 drop(present);
             }
         }
-    });
+    })
+}
+
+/// Rule S4: what the work has left behind finishes while the lease is renewed, and before another can take it.
+#[tokio::test(start_paused = true)]
+async fn s4_what_ended_work_has_left_behind_finishes_before_the_release() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
+    let journal = Journal::default();
+    let a = leaving_a_write_behind(&server, &journal);
     until(SOON, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_secs(6)).await;
     assert!(a.leader.is_leader() && !a.leader.can_write(), "it drains");
@@ -143,17 +148,7 @@ async fn s4_writes_that_do_not_finish_keep_the_lease_from_being_released() {
     let server = ApiServer::new();
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let journal = Journal::default();
-    let a = lead_with(&server, "a", builder("a"), |client, leader| {
-        let journal = journal.clone();
-        move |_, term| {
-            let (present, client, leader) = (journal.begin(&term), client.clone(), leader.clone());
-            async move {
-                tokio::spawn(async move { write(&client).await });
-                until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
-                drop(present);
-            }
-        }
-    });
+    let a = leaving_a_write_behind(&server, &journal);
     until(SOON, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_millis(10_050)).await;
     assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "they are cut off");
