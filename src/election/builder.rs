@@ -6,7 +6,7 @@ use super::{
     connections::Connections,
     hooks::Hooks,
     leader::{Candidate, Leader},
-    priority::Priority,
+    preemption::Priority,
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
 };

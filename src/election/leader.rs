@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     gate::WriteGateLayer,
-    leadership::{Changes, Gains, Leadership, LeadershipState, Term},
+    leadership::{Changes, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
     policy::Policy,
 };
@@ -192,8 +192,8 @@ impl Leader {
     /// # }
     /// ```
     pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
-        let next = |mut gains: Gains| async move { Some((gains.next().await?, gains)) };
-        stream::unfold(Gains::new(self.leadership.clone()), next).fuse().boxed()
+        let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
+        stream::unfold(Terms::new(self.leadership.clone()), next).fuse().boxed()
     }
 
     /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was

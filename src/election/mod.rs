@@ -1,8 +1,8 @@
 //! The election: a side task that contends for the lease, for as long as it is not told to stop.
 //!
 //! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
-//! `candidacy` decides, purely, from what was seen and when, and `precedence` whether a live holder is preempted; `observer`
-//! follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
+//! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
+//! `observer` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
 mod attendants;
 mod build_error;
@@ -15,10 +15,10 @@ mod ended;
 mod hooks;
 mod leader;
 mod observer;
-mod precedence;
-mod priority;
+mod preemption;
 mod pulse;
 mod running;
+mod wall_clock;
 mod wrapped;
 
 #[cfg(feature = "metrics")]
@@ -29,7 +29,7 @@ pub use self::{
     connections::Connections,
     ended::{ElectionEnded, Stopped},
     leader::{Leader, Unhealthy},
-    priority::{InvalidPriority, Priority},
+    preemption::{InvalidPriority, Priority},
     running::Running,
 };
 

@@ -3,13 +3,12 @@
 use super::{
     Election, Leader,
     attendants::Attending,
-    candidacy::Candidacy,
     elector::{Elector, Orders},
     ended::{ElectionEnded, Stopped},
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Leadership, Loss, StillWriting},
+    leadership::{Leadership, Loss},
     lease::Lock,
 };
 use std::{
@@ -38,11 +37,8 @@ pub struct Running {
     pulse: Arc<Pulse>,
     elector: Owned<Stopped>,
     _deadline: Owned<()>,
-    /// Writes were cut off as it stood down, and it has not contended since: the lease must run out.
-    cut_off: bool,
     attending: Attending,
     drain_timeout: Duration,
-    call_timeout: Duration,
     /// What a stop says stands in it too.
     span: Span,
 }
@@ -76,8 +72,7 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(
             self.lock,
             self.leadership.clone(),
-            Candidacy::new(self.candidate.identity.clone(), timing, self.priority),
-            timing,
+            (self.candidate.identity.clone(), timing, self.priority),
             self.candidate.pulse.clone(),
             self.candidate.hooks.lease.clone(),
             received,
@@ -98,9 +93,7 @@ impl<L: Lock> Election<L> {
             pulse: self.candidate.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
-            cut_off: false,
             drain_timeout: self.drain_timeout,
-            call_timeout: timing.call_timeout(),
             span,
         }
     }
@@ -122,10 +115,13 @@ impl Running {
         ElectionEnded(())
     }
 
-    /// Stops in the order of rule S4: close the gate, let the admitted writes finish while the lease is still renewed,
-    /// then give it up. Stop the workload before. Takes at most the drain timeout plus five call timeouts.
+    /// Stops in the order of rule S4: closes the gate, lets the admitted writes finish while the lease is still renewed,
+    /// then gives it up. Stop the workload before.
     ///
-    /// If the writes do not finish in time they are cut off, and the lease is left to run out.
+    /// Writes that do not finish within the drain timeout are cut off. A write that ended without an answer may still be
+    /// carried out, so the lease is given up only when the [tolerated skew](crate::LeaseTiming::tolerated_skew) has passed
+    /// since then; if the lease would run out before that, it is left to. So a stop takes at most the drain timeout, the
+    /// tolerated skew, and five call timeouts; if all writes were answered, it takes as long as they and one lease call.
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
     pub async fn stop(self) -> Stopped {
@@ -137,7 +133,7 @@ impl Running {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
-        self.attending.finish(self.call_timeout).await;
+        self.attending.finish(self.leader.timing().call_timeout()).await;
         stopped
     }
 
@@ -145,11 +141,9 @@ impl Running {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
         self.leadership.seal();
-        if self.drain(work).await.is_err() || self.cut_off {
-            return Stopped::LeftToExpire;
-        }
+        self.drain(work).await;
         self.orders.send_replace(Orders::Release);
-        match timeout(self.call_timeout * CALLS_TO_STOP, &mut self.elector.0).await {
+        match timeout(self.time_to_give_up(), &mut self.elector.0).await {
             Ok(Ok(stopped)) => stopped,
             Ok(Err(_)) | Err(_) => Stopped::LeftToExpire,
         }
@@ -159,38 +153,40 @@ impl Running {
     /// and contends again after `pause`, counted from there. A follower just stays out for that long. Takes as long as a
     /// stop, and the pause.
     ///
-    /// If the writes do not finish in time they are cut off, and the lease is left to run out; this process does not take
-    /// it back before the pause is over. Ends early when the election does, see [`ended`](Self::ended).
+    /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
+    /// does, see [`ended`](Self::ended).
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> Stopped {
-        let span = self.span.clone();
-        let stopped = self.stand_down().instrument(span).await;
-        let over = self.leadership.now().saturating_add(pause);
-        tokio::select! {
-            _ = self.ended() => {}
-            () = self.leadership.sleep_until(over) => {
-                self.cut_off = false;
-                self.contend();
-            }
-        }
+        let stopped = self.stand_down(future::pending::<()>()).await;
+        self.stay_away(pause).await;
         stopped
     }
 
-    async fn stand_down(&mut self) -> Stopped {
+    /// Contends again after `pause`, or ends when the election does. Cancel-safe.
+    pub(crate) async fn stay_away(&self, pause: Duration) {
+        let over = self.leadership.now().saturating_add(pause);
+        tokio::select! {
+            _ = self.ended() => {}
+            () = self.leadership.sleep_until(over) => self.contend(),
+        }
+    }
+
+    /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
+    /// that.
+    pub(crate) async fn stand_down(&self, work: impl Future) -> Stopped {
+        let span = self.span.clone();
+        self.give_way(work).instrument(span).await
+    }
+
+    async fn give_way(&self, work: impl Future) -> Stopped {
         self.hold();
         self.suspend();
-        self.cut_off |= self.drain(future::pending::<()>()).await.is_err();
-        if self.cut_off {
-            // On purpose not renewed: that is no illness. The orders wake the elector, whose grant has ended.
-            self.pulse.rest();
-            self.hold();
-            return Stopped::LeftToExpire;
-        }
+        self.drain(work).await;
         let (done, mut outcome) = mpsc::channel(1);
         self.orders.send_replace(Orders::StandDown(done));
         tokio::select! {
-            outcome = timeout(self.call_timeout * CALLS_TO_STOP, outcome.recv()) => {
+            outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
                 outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
             }
             _ = self.ended() => Stopped::LeftToExpire,
@@ -217,19 +213,26 @@ impl Running {
         &self.leadership
     }
 
-    /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time.
-    async fn drain(&self, work: impl Future) -> Result<(), StillWriting> {
+    /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
+    /// then.
+    pub(crate) async fn drain(&self, work: impl Future) {
         let mut drained = pin!(self.leadership.drain(self.drain_timeout));
+        let mut work = pin!(work);
         let outcome = tokio::select! {
             biased;
             outcome = &mut drained => outcome,
-            _ = work => drained.await,
+            _ = &mut work => drained.await,
         };
-        outcome.inspect_err(|late| {
+        if let Err(late) = outcome {
             self.leadership.revoke(Loss::Abandoned);
             let writes = late.writes;
-            tracing::warn!(writes, "admitted writes are cut off, and the lease is left to run out: {late}");
-        })
+            tracing::warn!(writes, "admitted writes are cut off: {late}");
+        }
+    }
+
+    fn time_to_give_up(&self) -> Duration {
+        let timing = self.leader.timing();
+        timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP
     }
 }
 

@@ -85,8 +85,12 @@ where
                     }
                     break Err(GateError::from(error).into());
                 }
-                if let Poll::Ready(response) = inner.as_mut().poll(cx) {
-                    break response.map_err(Into::into);
+                if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
+                    // An error is no answer: what it stands for may have left before it (rule S4).
+                    if outcome.is_ok() {
+                        admission.answered();
+                    }
+                    break outcome.map_err(Into::into);
                 }
                 // Woken, perhaps for another grant: look again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));

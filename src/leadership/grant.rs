@@ -1,7 +1,10 @@
 //! The right to lead, in the hands of whoever runs the election.
 
-use super::{Inner, Leadership, Loss, Moment, Term};
-use std::{fmt, sync::Arc};
+use super::{
+    Leadership, Loss, Moment, Term,
+    inner::{Current, Grants, State},
+};
+use std::fmt;
 
 /// Leadership for one term. Dropping it ends the term at once, however the owner came to its end (rule S10).
 #[derive(Debug)]
@@ -25,12 +28,14 @@ impl Leadership {
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, TooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
-            if state.sealed || state.suspended || self.inner.now() >= deadline.as_nanos() {
+            if state.grants != Grants::Allowed || self.now() >= deadline {
                 return false;
             }
-            number = Some(self.inner.word.open(deadline.as_nanos()));
-            state.term = Some(term.clone());
-            state.closing = false;
+            // One that is replaced has run out, or is given up by its owner for this one.
+            self.inner.end(state, Loss::Expired);
+            let opened = self.inner.word.open(deadline.as_nanos());
+            state.current = Some(Current { number: opened, term: term.clone() });
+            number = Some(opened);
             true
         });
         let number = number.ok_or(TooLate(()))?;
@@ -42,80 +47,43 @@ impl Leadership {
 
     /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
     pub fn revoke(&self, loss: Loss) {
-        self.inner.fall(loss);
         self.inner.end_if(loss, |_| true);
     }
 
     /// Admits nothing more, while admitted writes may finish until the deadline (rule S4).
     pub fn close(&self) {
-        // Not behind the lock: nobody who looks at the state can hold the gate open.
-        self.inner.word.close();
-        self.inner.state.send_if_modified(|state| {
-            self.inner.word.close();
-            let changed = state.term.is_some() && !state.closing;
-            state.closing |= changed;
-            changed
-        });
+        self.close_and(|_| {});
     }
 
     /// Closes for good: no grant is made any more, also not one that is being made at this moment.
-    #[cfg(feature = "election")]
     pub(crate) fn seal(&self) {
-        self.inner.state.send_if_modified(|state| !std::mem::replace(&mut state.sealed, true));
-        self.close();
+        self.close_and(|state| state.grants = Grants::Sealed);
     }
 
     /// Closes, as [`seal`](Self::seal) does, until [`resume`](Self::resume).
-    #[cfg(feature = "election")]
     pub(crate) fn suspend(&self) {
-        self.set_suspended(true);
-        self.close();
+        self.close_and(|state| state.grants = state.grants.max(Grants::Suspended));
     }
 
     /// Allows grants again. A gate that has closed stays closed until the next one.
-    #[cfg(feature = "election")]
     pub(crate) fn resume(&self) {
-        self.set_suspended(false);
-    }
-
-    #[cfg(feature = "election")]
-    fn set_suspended(&self, suspended: bool) {
         self.inner.state.send_if_modified(|state| {
-            state.suspended = suspended;
+            if state.grants == Grants::Suspended {
+                state.grants = Grants::Allowed;
+            }
             false
         });
     }
-}
 
-impl Inner {
-    /// The word first, and without the lock.
-    fn fall(&self, loss: Loss) {
-        // Whoever finds the word fallen and no record yet finds the reason.
-        self.falling.store(loss);
-        self.lower();
-        self.ended.notify_waiters();
-    }
-
-    /// Ends the current grant if `which` says so of its number.
-    pub(super) fn end_if(self: &Arc<Self>, loss: Loss, which: impl FnOnce(u64) -> bool) {
-        let mut ended = None;
-        self.state.send_if_modified(|state| {
-            if state.term.is_none() || !which(self.word.current_grant()) {
-                return false;
-            }
-            self.lower();
-            ended = state.term.take();
-            state.closing = false;
-            state.lost = Some(loss);
-            true
+    fn close_and(&self, change: impl FnOnce(&mut State)) {
+        self.inner.state.send_if_modified(|state| {
+            self.inner.word.close();
+            let before = (state.grants, state.closing);
+            change(state);
+            state.closing |= state.current.is_some();
+            // Who waits for a term hears that none comes any more.
+            before != (state.grants, state.closing)
         });
-        let Some(term) = ended else { return };
-        self.ended.notify_waiters();
-        if loss == Loss::Released {
-            tracing::info!(%term, loss = loss.as_str(), "leadership given up: {loss}");
-        } else {
-            tracing::warn!(%term, loss = loss.as_str(), "leadership lost: {loss}");
-        }
     }
 }
 
@@ -157,11 +125,7 @@ impl Grant {
     }
 
     fn end_in_place(&self, loss: Loss) {
-        let inner = &self.leadership.inner;
-        if inner.word.current_grant() == self.number {
-            inner.fall(loss);
-        }
-        inner.end_if(loss, |current| current == self.number);
+        self.leadership.inner.end_if(loss, |current| current == self.number);
     }
 }
 
@@ -181,12 +145,12 @@ impl fmt::Display for TooLate {
 
 impl std::error::Error for TooLate {}
 
-#[cfg(all(test, feature = "election"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::leadership::Clock;
     use std::{
-        sync::{Barrier, atomic::AtomicBool, atomic::Ordering},
+        sync::{Arc, Barrier, atomic::AtomicBool, atomic::Ordering},
         thread,
         time::Duration,
     };
@@ -231,19 +195,5 @@ mod tests {
             drop(grant);
             assert_eq!(leadership.grant(term(), deadline).unwrap_err(), TooLate(()));
         });
-    }
-
-    /// Whoever looks between the fall of the word and its record.
-    #[test]
-    fn a_word_that_has_fallen_has_its_reason_at_once() {
-        for loss in [Loss::Released, Loss::Taken, Loss::Deleted] {
-            let leadership = Leadership::new();
-            let deadline = leadership.now().saturating_add(Duration::from_secs(10));
-            let _grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
-            let admission = leadership.admit().unwrap();
-            leadership.inner.fall(loss);
-            assert!(leadership.state().term.is_some(), "there is no record yet");
-            assert_eq!(admission.loss(), loss);
-        }
     }
 }

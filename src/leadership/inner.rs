@@ -1,8 +1,9 @@
 //! What all handles of one leadership share.
 
 use super::{
+    Moment,
     clock::Clock,
-    term::{LastLoss, LeadershipState, Loss},
+    term::{LeadershipState, Loss, Term},
     word::Word,
 };
 use std::sync::{
@@ -15,16 +16,56 @@ use tokio::sync::{Notify, watch};
 pub(super) struct Inner {
     pub(super) word: Word,
     pub(super) clock: Arc<dyn Clock>,
-    /// Why the word fell last.
-    pub(super) falling: LastLoss,
-    /// When it fell last: at its deadline if that had passed by then.
-    fallen_at: AtomicU64,
-    /// What observers see; its lock is the one under which the word changes.
-    pub(super) state: watch::Sender<LeadershipState>,
+    /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
+    unanswered: AtomicU64,
+    /// All else; its lock is the one under which the word changes.
+    pub(super) state: watch::Sender<State>,
     /// Woken whenever a grant ends.
     pub(super) ended: Arc<Notify>,
     /// Woken when the last admitted write has finished after a close.
     pub(super) idle: Notify,
+}
+
+/// What changes under the lock.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// The present grant, until its end is recorded.
+    pub(super) current: Option<Current>,
+    /// How the last grant ended, if one has.
+    pub(super) last: Option<End>,
+    /// The gate admits nothing more while admitted writes finish.
+    pub(super) closing: bool,
+    pub(super) grants: Grants,
+    /// Whoever holds the lease, as far as this process knows.
+    pub(super) holder: Option<Arc<str>>,
+    /// What keeps the election from making progress; observers are not woken by it.
+    pub(super) trouble: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Current {
+    pub(super) number: u64,
+    pub(super) term: Term,
+}
+
+/// How a grant ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) number: u64,
+    pub(super) loss: Loss,
+    /// At its deadline if that had passed by then.
+    pub(super) at: Moment,
+}
+
+/// Whether a term may be granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Grants {
+    #[default]
+    Allowed,
+    /// Not for now.
+    Suspended,
+    /// Never again.
+    Sealed,
 }
 
 impl Inner {
@@ -32,9 +73,8 @@ impl Inner {
         Self {
             word: Word::new(),
             clock,
-            falling: LastLoss::default(),
-            fallen_at: AtomicU64::new(0),
-            state: watch::Sender::new(LeadershipState::default()),
+            unanswered: AtomicU64::new(0),
+            state: watch::Sender::new(State::default()),
             ended: Arc::default(),
             idle: Notify::new(),
         }
@@ -44,56 +84,82 @@ impl Inner {
         self.clock.now().as_nanos()
     }
 
-    /// Lets the word fall, and notes when.
-    pub(super) fn lower(&self) {
-        if let Some(deadline) = self.word.deadline() {
-            // Before it falls, so that whoever finds it fallen finds the moment. Never back: several may do this at once.
-            self.fallen_at.fetch_max(deadline.min(self.now()), Ordering::AcqRel);
-        }
-        self.word.revoke();
+    // --- writes without an answer ---
+
+    pub(super) fn note_unanswered(&self) {
+        self.unanswered.fetch_max(self.now(), Ordering::AcqRel);
     }
 
-    /// When the word fell last.
-    #[cfg(feature = "election")]
-    pub(super) fn fallen_at(&self) -> u64 {
-        self.fallen_at.load(Ordering::Acquire)
+    pub(super) fn unanswered(&self) -> Option<Moment> {
+        let at = self.unanswered.load(Ordering::Acquire);
+        (at > 0).then(|| Moment::from_nanos(at))
+    }
+
+    // --- how grants end ---
+
+    /// Ends the current grant if `which` says so of its number; false when it is another or there is none.
+    pub(super) fn end_if(&self, loss: Loss, which: impl FnOnce(u64) -> bool) -> bool {
+        let mut ended = None;
+        self.state.send_if_modified(|state| {
+            if state.current.as_ref().is_some_and(|current| which(current.number)) {
+                ended = self.end(state, loss);
+            }
+            ended.is_some()
+        });
+        let Some(term) = ended else { return false };
+        self.ended.notify_waiters();
+        if loss == Loss::Released {
+            tracing::info!(%term, loss = loss.as_str(), "leadership given up: {loss}");
+        } else {
+            tracing::warn!(%term, loss = loss.as_str(), "leadership lost: {loss}");
+        }
+        true
+    }
+
+    /// Ends the current grant, if there is one, and records how.
+    pub(super) fn end(&self, state: &mut State, loss: Loss) -> Option<Term> {
+        let Current { number, term } = state.current.take()?;
+        let at = self.clock.now().min(self.word.deadline().map_or(self.clock.now(), Moment::from_nanos));
+        self.word.revoke();
+        state.closing = false;
+        state.last = Some(End { number, loss, at });
+        Some(term)
+    }
+
+    /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
+    pub(super) fn expire(&self) {
+        self.end_if(Loss::Expired, |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline));
     }
 
     /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.
     pub(super) fn loss_of(&self, grant: u64) -> Loss {
-        let state = self.state.borrow();
-        let recorded = state.term.is_none() || self.word.current_grant() != grant;
-        match state.lost {
-            Some(loss) if recorded => loss,
-            // The word has fallen, and whoever let it fall is about to say why.
-            _ if self.word.deadline().is_none() => self.falling.load(),
-            // A deadline that nobody has acted upon yet.
-            _ => Loss::Expired,
-        }
+        let last = self.state.borrow().last;
+        // Without a record, a deadline has passed that has not been acted upon.
+        last.filter(|end| end.number >= grant).map_or(Loss::Expired, |end| end.loss)
     }
 
     /// The number of the last grant that has ended; it never goes back.
-    #[cfg(feature = "election")]
     pub(super) fn last_ended(&self) -> u64 {
-        if let (current, true) = self.current() {
-            return current - 1;
+        let is_valid = |grant| self.word.is_valid(grant, || self.now());
+        let newest = self.word.current_grant();
+        if is_valid(newest) {
+            return newest - 1;
         }
         // A grant or a renewal may be half written: it is whole under the lock.
         let _whole = self.state.borrow();
-        let (current, valid) = self.current();
-        if valid { current - 1 } else { current }
+        let newest = self.word.current_grant();
+        if is_valid(newest) { newest - 1 } else { newest }
     }
+}
 
-    /// The number of the newest grant, and whether it is valid.
-    #[cfg(feature = "election")]
-    fn current(&self) -> (u64, bool) {
-        let current = self.word.current_grant();
-        (current, self.word.is_valid(current, || self.now()))
-    }
-
-    /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
-    pub(super) fn expire(self: &Arc<Self>) {
-        let late = |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline);
-        self.end_if(Loss::Expired, late);
+impl State {
+    /// What observers see.
+    pub(super) fn view(&self) -> LeadershipState {
+        LeadershipState {
+            term: self.current.as_ref().map(|current| current.term.clone()),
+            closing: self.closing,
+            holder: self.holder.clone(),
+            lost: self.last.map(|end| end.loss),
+        }
     }
 }

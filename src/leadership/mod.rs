@@ -31,18 +31,20 @@
 //! # Ok::<(), kube_leader_gate::leadership::TooLate>(())
 //! ```
 
+#![cfg_attr(
+    not(feature = "election"),
+    allow(dead_code, unused_imports, reason = "some of it is for the election alone")
+)]
+
 mod admission;
 mod clock;
-#[cfg(feature = "election")]
-mod gains;
 mod grant;
 mod inner;
-#[cfg(feature = "election")]
 mod lapse;
 mod sync;
-#[cfg(feature = "election")]
 mod tenure;
 mod term;
+mod terms;
 mod word;
 
 pub use self::{
@@ -52,11 +54,13 @@ pub use self::{
     term::{Changes, LeadershipState, Loss, Term},
 };
 
-#[cfg(feature = "election")]
-pub(crate) use self::{gains::Gains, lapse::Lapse, tenure::Tenure};
+pub(crate) use self::{
+    lapse::Lapse,
+    terms::{Tenure, Terms},
+};
 
-use self::inner::Inner;
-use std::{convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
+use self::inner::{Grants, Inner};
+use std::{convert::Infallible, fmt, future::pending, pin::pin, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
@@ -141,7 +145,7 @@ impl Leadership {
     /// The term in which this process leads now.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
-        if self.is_leader() { self.inner.state.borrow().term.clone() } else { None }
+        if self.is_leader() { self.state().term } else { None }
     }
 
     /// The validity deadline of the current grant; it may have passed.
@@ -159,7 +163,11 @@ impl Leadership {
     /// What a write is told that is not let in.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
-        Bystander { holder: state.holder.clone(), trouble: state.trouble.clone(), over: state.sealed }
+        Bystander {
+            holder: state.holder.clone(),
+            trouble: state.trouble.clone(),
+            over: state.grants == Grants::Sealed,
+        }
     }
 
     /// Notes who holds the lease, for messages and observers; it opens and closes nothing.
@@ -197,7 +205,7 @@ impl Leadership {
     /// What observers see now.
     #[must_use]
     pub fn state(&self) -> LeadershipState {
-        self.inner.state.borrow().clone()
+        self.inner.state.borrow().view()
     }
 
     /// Follows leadership: the present state, then each change of it.
@@ -208,15 +216,20 @@ impl Leadership {
 
     /// Waits until writes are admitted, and returns the term; for as long as nobody grants leadership. Cancel-safe.
     pub async fn elected(&self) -> Term {
-        let mut state = self.inner.state.subscribe();
-        loop {
-            let seen = state.borrow_and_update().clone();
-            if let (Some(term), true) = (seen.term, self.can_write()) {
-                return term;
-            }
-            // No error: `self` keeps the sender.
-            let _ = state.changed().await;
+        match Terms::new(self.clone()).next().await {
+            Some(tenure) => tenure.term().clone(),
+            None => pending().await,
         }
+    }
+
+    /// When an admitted write last ended without an answer, in this term or an earlier one; none if each was answered.
+    ///
+    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must give
+    /// nothing up before that instant plus the time by which a request may be late (rule S4). A write that is under way
+    /// now may become one: [`drain`](Self::drain) first.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<Moment> {
+        self.inner.unanswered()
     }
 
     /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](Self::close) or

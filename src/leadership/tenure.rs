@@ -1,41 +1,16 @@
 //! One term of this process, as whoever works in it sees it.
 
-use super::{Inner, LONGEST_SLEEP, Leadership, Moment, Term};
+use super::{LONGEST_SLEEP, Leadership, Moment, terms::Tenure};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::Arc,
     task::Poll,
+    time::Duration,
 };
-
-/// A term in which this process leads, or has led; it counts no write.
-#[derive(Debug)]
-pub(crate) struct Tenure {
-    inner: Arc<Inner>,
-    grant: u64,
-    term: Term,
-}
 
 // === impl Leadership ===
 
 impl Leadership {
-    /// Waits until writes are admitted, as [`elected`](Self::elected) does. Cancel-safe.
-    pub(crate) async fn tenure(&self) -> Tenure {
-        let mut state = self.inner.state.subscribe();
-        loop {
-            {
-                let seen = state.borrow_and_update();
-                if let (Some(term), true) = (&seen.term, self.can_write()) {
-                    // Under the lock, so that number and term belong together.
-                    let grant = self.inner.word.current_grant();
-                    return Tenure { inner: self.inner.clone(), grant, term: term.clone() };
-                }
-            }
-            // No error: `self` keeps the sender.
-            let _ = state.changed().await;
-        }
-    }
-
     /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
     pub(crate) async fn sleep_until(&self, moment: Moment) {
         while self.now() < moment {
@@ -44,15 +19,18 @@ impl Leadership {
             poll_fn(|cx| if self.now() < moment { nap.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         }
     }
+
+    /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
+    /// (rule S4). One that is under way now may end without an answer now.
+    pub(crate) fn settles_at(&self, margin: Duration) -> Moment {
+        let under_way = (self.writes_under_way() > 0).then(|| self.now());
+        under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
+    }
 }
 
 // === impl Tenure ===
 
 impl Tenure {
-    pub(crate) fn term(&self) -> &Term {
-        &self.term
-    }
-
     /// Whether it goes on, a leader that is closing included.
     fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
@@ -78,21 +56,29 @@ impl Tenure {
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on.
+    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on; long ago, if
+    /// another term has ended since.
     pub(crate) fn ended_at(&self) -> Moment {
-        let deadline = self.inner.word.deadline();
-        let unnoticed = deadline.filter(|_| self.inner.word.current_grant() == self.grant);
-        let ended = unnoticed.unwrap_or_else(|| self.inner.fallen_at());
-        Moment::from_nanos(ended.min(self.inner.now()))
+        let state = self.inner.state.borrow();
+        let now = self.inner.clock.now();
+        match state.last {
+            Some(end) if end.number == self.grant => end.at,
+            Some(end) if end.number > self.grant => Moment::from_nanos(0),
+            // It goes on, or its deadline has passed and nobody has noticed.
+            _ => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{leadership::Loss, testing::ManualClock};
+    use crate::{
+        leadership::{Leadership, Loss, Term, Terms},
+        testing::ManualClock,
+    };
     use futures_util::FutureExt;
-    use std::time::Duration;
+    use std::sync::Arc;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -105,7 +91,7 @@ mod tests {
     }
 
     fn tenure(leadership: &Leadership) -> Tenure {
-        leadership.tenure().now_or_never().expect("leading")
+        Terms::new(leadership.clone()).next().now_or_never().flatten().expect("leading")
     }
 
     #[test]
@@ -132,7 +118,7 @@ mod tests {
         grant.end(Loss::Taken);
         clock.advance(SECOND);
         assert_eq!(first.ended_at(), seen);
-        assert!(leadership.tenure().now_or_never().is_none(), "nobody leads");
+        assert!(Terms::new(leadership.clone()).next().now_or_never().is_none(), "nobody leads");
         let deadline = leadership.now().saturating_add(10 * SECOND);
         let _second = leadership.grant(Term::new("u", 2), deadline).unwrap();
         assert!(!first.is_valid() && first.ended_at() == seen);

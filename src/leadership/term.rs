@@ -1,12 +1,7 @@
 //! What a stretch of leadership is called, and how it can end.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
-};
+use super::inner::State;
+use std::{fmt, sync::Arc};
 use tokio::sync::watch;
 
 /// One unbroken stretch of holding a lease, named by the lease's uid and its count of transitions.
@@ -33,10 +28,6 @@ pub enum Loss {
     Abandoned,
 }
 
-/// A [`Loss`] that is set without a lock.
-#[derive(Debug, Default)]
-pub(super) struct LastLoss(AtomicU8);
-
 /// What observers see of leadership; it changes when leadership or the known holder does, not with each renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,19 +44,14 @@ pub struct LeadershipState {
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,
-    /// No grant is made for now.
-    pub(super) suspended: bool,
-    /// What keeps the election from making progress; observers are not woken by it.
-    pub(super) trouble: Option<Arc<str>>,
-    /// No grant is made any more.
-    pub(super) sealed: bool,
 }
 
 /// The states of a [`Leadership`](super::Leadership), one after the other.
 #[derive(Clone, Debug)]
 pub struct Changes {
-    state: watch::Receiver<LeadershipState>,
-    begun: bool,
+    state: watch::Receiver<State>,
+    /// What was told last.
+    told: Option<LeadershipState>,
 }
 
 // === impl Term ===
@@ -99,34 +85,23 @@ impl fmt::Display for Term {
 // === impl Changes ===
 
 impl Changes {
-    pub(super) fn new(state: watch::Receiver<LeadershipState>) -> Self {
-        Self { state, begun: false }
+    pub(super) fn new(state: watch::Receiver<State>) -> Self {
+        Self { state, told: None }
     }
 
     /// The present state at the first call, then the newest one after each change: a slow reader sees the newest, not each
     /// one. Renewals are no changes. None once the last [`Leadership`](super::Leadership) is gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<LeadershipState> {
-        if self.begun {
-            self.state.changed().await.ok()?;
+        loop {
+            if self.told.is_some() {
+                self.state.changed().await.ok()?;
+            }
+            let seen = self.state.borrow_and_update().view();
+            if self.told.as_ref() != Some(&seen) {
+                self.told = Some(seen.clone());
+                return Some(seen);
+            }
         }
-        self.begun = true;
-        Some(self.state.borrow_and_update().clone())
-    }
-}
-
-// === impl LastLoss ===
-
-impl LastLoss {
-    const ALL: [Loss; 5] = [Loss::Released, Loss::Expired, Loss::Taken, Loss::Deleted, Loss::Abandoned];
-
-    /// Before the word falls, whose own ordering carries it.
-    pub(super) fn store(&self, loss: Loss) {
-        self.0.store(loss as u8, Ordering::Relaxed);
-    }
-
-    pub(super) fn load(&self) -> Loss {
-        let loss = self.0.load(Ordering::Relaxed);
-        Self::ALL.into_iter().find(|it| *it as u8 == loss).unwrap_or(Loss::Expired)
     }
 }
 

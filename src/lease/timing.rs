@@ -170,11 +170,11 @@ impl LeaseTiming {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
-    /// The longest outage of the API server that never costs a leader its term: it begins just before a renewal, and
-    /// the first attempt after it must still be sent in time.
+    /// The longest outage of the API server that never costs a leader its term: it begins just before a renewal, each
+    /// call in it hangs, and the first attempt after it may take the whole call timeout.
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
-        self.renew_deadline.saturating_sub(self.retry_period + self.call_timeout + self.pause())
+        self.renew_deadline.saturating_sub(self.retry_period + self.pause() + self.call_timeout * 2)
     }
 
     /// How long a released lease can stay without a holder where candidates may not watch. With a watch it is

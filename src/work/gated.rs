@@ -6,7 +6,8 @@ use crate::{
 };
 use futures_util::FutureExt;
 use std::{
-    future::Future,
+    convert::Infallible,
+    future::{Future, pending},
     panic::{AssertUnwindSafe, resume_unwind},
 };
 use tokio::time::sleep;
@@ -16,7 +17,8 @@ impl<L: Lock> Election<L> {
     ///
     /// When the workload ends, by itself or in a panic, the order of rule S4 follows: it is dropped, the gate closes, the
     /// writes that it has left behind may finish within the drain timeout while the lease is still renewed, and then the
-    /// lease is given up. A panic goes on after that. To shut down on a signal, let the workload end on it, or use
+    /// lease is given up, later if a write has ended without an answer (see
+    /// [`Running::stop`](crate::election::Running::stop)). A panic goes on after that. To shut down on a signal, let the workload end on it, or use
     /// [`run_until`](Self::run_until).
     /// [`Leader::ended`](crate::Leader::ended) tells whether the lease was released or is left to run out.
     ///
@@ -28,21 +30,15 @@ impl<L: Lock> Election<L> {
     /// # Panics
     /// When the workload does, and outside of a tokio runtime.
     pub async fn run<F: Future>(self, workload: F) -> Result<F::Output, ElectionEnded> {
-        let running = self.start();
-        // On the heap, so that it can be dropped before the gate closes.
-        let mut workload = Box::pin(AssertUnwindSafe(workload).catch_unwind());
-        let output = tokio::select! {
-            biased;
-            output = &mut workload => output,
-            ended = running.ended() => return Err(ended),
-        };
-        drop(workload);
-        running.stop().await;
-        output.map_err(|panic| resume_unwind(panic))
+        match self.run_unless(pending::<Infallible>(), workload).await? {
+            Ok(output) => Ok(output),
+            Err(never) => match never {},
+        }
     }
 
     /// As [`run`](Self::run), and gives a workload that should end on `shutdown` no more than the
-    /// [grace](crate::election::ElectionBuilder::grace) from there; then it is dropped, and the output is none.
+    /// [grace](crate::election::ElectionBuilder::grace) from there. Then the gate closes, the workload goes on until its
+    /// admitted writes have finished, or the drain timeout is over, and is dropped. The output is none if it has not ended.
     ///
     /// The workload hears of the shutdown by its own means. But a `Controller` of kube-runtime, for one, does not end
     /// before it has listed its objects once, which it never has where it may not list them. Kubernetes kills a process
@@ -74,20 +70,36 @@ impl<L: Lock> Election<L> {
         let too_late = async {
             shutdown.await;
             sleep(grace).await;
+            let lease = leader.lease();
+            tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
         };
-        // On the heap, since the future would hold it twice.
-        let mut workload = Box::pin(workload);
-        let workload = async move {
-            tokio::select! {
-                biased;
-                output = &mut workload => Some(output),
-                () = too_late => {
-                    let lease = leader.lease();
-                    tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped");
-                    None
-                }
+        Ok(self.run_unless(too_late, workload).await?.ok())
+    }
+
+    /// Runs the election while `workload` runs, and stops when it ends, or when it is `too_late`.
+    async fn run_unless<T, F: Future>(
+        self,
+        too_late: impl Future<Output = T>,
+        workload: F,
+    ) -> Result<Result<F::Output, T>, ElectionEnded> {
+        let running = self.start();
+        // On the heap, so that it can be dropped before the lease is given up.
+        let mut workload = Box::pin(AssertUnwindSafe(workload).catch_unwind());
+        let mut output = tokio::select! {
+            biased;
+            output = &mut workload => Ok(output),
+            ended = running.ended() => return Err(ended),
+            late = too_late => Err(late),
+        };
+        match &mut output {
+            Ok(_) => {
+                drop(workload);
+                running.stop().await;
             }
-        };
-        self.run(workload).await
+            late => {
+                running.stop_with(async { *late = Ok(workload.await) }).await;
+            }
+        }
+        Ok(output.map(|output| output.unwrap_or_else(|panic| resume_unwind(panic))))
     }
 }

@@ -2,19 +2,101 @@
 
 use super::{Candidacy, Decision, Known};
 use crate::{
-    election::precedence::Overtaken,
+    election::{preemption::Overtaken, wall_clock},
     leadership::Moment,
     lease::{Claim, HOLDER_KEY, Identity, LeaseRecord},
 };
+use std::collections::VecDeque;
 
-/// Claims without an answer that are remembered: more than fit into a lease.
+/// Claims that are remembered: more than fit into a lease without an answer.
 const CLAIMS: usize = 8;
 
+/// The last claims of this process, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct Claims(VecDeque<Claimed>);
+
 /// What tells a claim of this process from one of another process with the same identity.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Claimed {
+#[derive(Debug)]
+struct Claimed {
+    /// Of the object that it was written into; none until a created one has been seen.
+    uid: Option<String>,
     transitions: u64,
     acquire_time: String,
+    /// The version that it swaps; none for one that creates the lease.
+    over: Option<String>,
+    /// Whether it was carried out is not known.
+    unanswered: bool,
+}
+
+/// Whose hand the spec of a lease shows, if it is this process's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hand {
+    /// The last claim's.
+    Last,
+    /// That of a claim before it.
+    Earlier,
+    /// A claim's, but in another object: a copy.
+    Copy,
+}
+
+// === impl Claims ===
+
+impl Claims {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn push(&mut self, claimed: Claimed, standing: Option<&LeaseRecord>, identity: &Identity) {
+        if self.0.len() == CLAIMS {
+            // Never the one that stands in the lease: by it the lease is known to be this process's.
+            let stands = |first: &Claimed| standing.is_some_and(|record| first.is_in(record, identity));
+            let stands = self.0.front().is_some_and(stands);
+            self.0.remove(usize::from(stands));
+        }
+        self.0.push_back(claimed);
+    }
+
+    pub(super) fn hand(&self, record: &LeaseRecord, identity: &Identity) -> Option<Hand> {
+        let place = self.0.iter().rposition(|claimed| claimed.is_in(record, identity))?;
+        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
+        let last = place + 1 == self.0.len();
+        Some(if elsewhere {
+            Hand::Copy
+        } else if last {
+            Hand::Last
+        } else {
+            Hand::Earlier
+        })
+    }
+
+    /// Takes in which object a created lease has turned out to be.
+    pub(super) fn bind(&mut self, record: &LeaseRecord, identity: &Identity) {
+        for claimed in &mut self.0 {
+            if claimed.uid.is_none() && claimed.is_in(record, identity) {
+                claimed.uid = Some(record.uid().to_owned());
+            }
+        }
+    }
+
+    /// Takes in that the outcome of the last claim is known.
+    pub(super) fn settle_last(&mut self) {
+        if let Some(last) = self.0.back_mut() {
+            last.unanswered = false;
+        }
+    }
+
+    /// Whether a claim may still be carried out while the lease is at `version`.
+    fn may_land_on(&self, version: Option<&str>) -> bool {
+        self.0.iter().any(|claimed| claimed.unanswered && claimed.over.as_deref() == version)
+    }
+}
+
+impl Claimed {
+    fn is_in(&self, record: &LeaseRecord, identity: &Identity) -> bool {
+        record.holder() == Some(identity.as_str())
+            && record.transitions() == self.transitions
+            && record.acquire_time() == Some(self.acquire_time.as_str())
+    }
 }
 
 // === impl Candidacy ===
@@ -24,17 +106,16 @@ impl Candidacy {
     pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
         let preempting = self.decide(now, false) == Decision::Preempt;
         self.precedence.taking(self.overtakes(now), preempting);
-        let transitions = self.record().map_or(0, |record| following(record.transitions()));
-        if self.claimed.len() == CLAIMS {
-            // Never the one that stands in the lease: by it the lease is known to be this process's.
-            let standing = self
-                .claimed
-                .front()
-                .zip(self.record())
-                .is_some_and(|(first, record)| first.is_in(record, &self.identity));
-            self.claimed.remove(usize::from(standing));
-        }
-        self.claimed.push_back(Claimed { transitions, acquire_time: wall_clock.clone() });
+        let record = self.known.record();
+        let transitions = record.map_or(0, |record| following(record.transitions()));
+        let claimed = Claimed {
+            uid: record.map(|record| record.uid().to_owned()),
+            transitions,
+            acquire_time: wall_clock.clone(),
+            over: record.map(|record| record.resource_version().to_owned()),
+            unanswered: true,
+        };
+        self.claims.push(claimed, record, &self.identity);
         let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
         if self.record().is_some_and(|record| record.holder().is_some()) {
             // The key in the lease is that of the holder before, and goes with it, as with Istio's.
@@ -43,13 +124,23 @@ impl Candidacy {
         claim
     }
 
+    /// Takes in that the API server has refused the last claim, or has carried it out.
+    pub(in crate::election) fn claim_is_settled(&mut self) {
+        self.claims.settle_last();
+    }
+
+    /// Whether a claim without an answer may make the lease this candidate's yet.
+    pub(super) fn may_become_mine(&self) -> bool {
+        self.claims.may_land_on(self.version())
+    }
+
     /// Who may still be writing if the lease is taken at `now`.
     fn overtakes(&self, now: Moment) -> Option<Overtaken> {
         let Known::Present { record, since, .. } = &self.known else {
             return None;
         };
         let until = self.end_of(record, *since);
-        let overtaken = if self.is_mine() {
+        let overtaken = if self.hand().is_some() {
             self.precedence.overtaken()
         } else if record.holder()? == self.identity.as_str() {
             // An earlier life of this candidate waited for somebody.
@@ -61,11 +152,14 @@ impl Candidacy {
         overtaken.filter(|overtaken| now < overtaken.until)
     }
 
-    /// The claim that renews the lease at `now`.
+    /// The claim that renews the lease at `now`. It always differs from what it replaces: the API server carries out
+    /// nothing where nothing changes, and the others would see no renewal.
     pub(in crate::election) fn renewal(&self, now: Moment, wall_clock: String) -> Claim {
-        let acquired = self.record().and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
-        let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        self.claim(now, transitions, acquired, wall_clock)
+        let record = self.record();
+        let acquired = record.and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
+        let transitions = record.map_or(0, LeaseRecord::transitions);
+        let renewed = wall_clock::other_than(record.and_then(LeaseRecord::renew_time), wall_clock);
+        self.claim(now, transitions, acquired, renewed)
     }
 
     /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
@@ -94,16 +188,6 @@ impl Candidacy {
             transitions,
             annotations: self.precedence.annotations(transitions, now),
         }
-    }
-}
-
-// === impl Claimed ===
-
-impl Claimed {
-    pub(super) fn is_in(&self, record: &LeaseRecord, identity: &Identity) -> bool {
-        record.holder() == Some(identity.as_str())
-            && record.transitions() == self.transitions
-            && record.acquire_time() == Some(self.acquire_time.as_str())
     }
 }
 

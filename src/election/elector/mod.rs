@@ -1,30 +1,32 @@
 //! The loop: what is seen and what is due, call by call. The grant lives here, so that the end of this task, in
 //! whatever way, closes the gate (rule S10).
 //!
-//! This file decides what is next; `calls` makes one lease call, `steps` the three things that a candidate does,
-//! `yielding` what it does when it was preempted, `knowledge` what follows from news of the lease.
+//! `candidacy` decides what is next, after each wait anew; `calls` makes one lease call, `steps` are the things that a
+//! candidate does, `news` is what follows from what was heard of the lease.
 
 mod calls;
-mod knowledge;
+mod news;
 mod steps;
-mod yielding;
 
-use self::yielding::drained;
 use super::{
-    candidacy::{Candidacy, Decision},
+    candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
     complaint::Complaint,
     ended::Stopped,
     hooks::LeaseObserver,
     observer::{Observer, observe},
+    preemption::Priority,
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Grant, Leadership, Loss, Moment, Term},
-    lease::{JITTER, LeaseTiming, Lock, ReleaseLock},
+    leadership::{Grant, Leadership, Loss},
+    lease::{Identity, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
+
+/// Longer than any deadline, at which the writes that are waited for are cut off.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// What the election is told to do.
 #[derive(Clone, Debug)]
@@ -39,33 +41,6 @@ pub(super) enum Orders {
     Release,
 }
 
-/// What is due next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Read,
-    /// Read, and see whether the watch has told as much.
-    Verify,
-    Acquire,
-    Renew,
-    /// Say in the lease that the writes of a preempted term have ended.
-    Acknowledge,
-    /// Nothing; decide again.
-    Decide,
-}
-
-/// After so many retry periods without news, a watch is not trusted any more.
-const SILENT_PERIODS: u32 = 2;
-
-/// How far what is known of the lease can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Doubt {
-    None,
-    /// Something may have happened meanwhile: read, unless a renewal is due, which tells as much.
-    MayBeOld,
-    /// A write met a newer version: read before the next one.
-    IsOld,
-}
-
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
     leadership: Leadership,
@@ -75,27 +50,9 @@ pub(super) struct Elector<L: Lock> {
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
-    /// The term that was preempted, its writes finished: its successor is to be told.
-    yielded: Option<Term>,
     observer: Observer,
-    /// Whether the watch stands.
-    watching: bool,
-    /// The newest version that the watch has told of.
-    heard: Option<u64>,
-    /// When it last told of something, or began.
-    last_heard: Moment,
-    /// Whether what is known of the lease may be old.
-    doubt: Doubt,
-    /// Whether a write went unanswered, so that the lease may be this candidate's without its knowing.
-    unanswered: bool,
-    /// Calls that failed in a row, reads that only led to another failing write aside.
-    failures: u32,
-    /// Nothing is sent before this moment.
-    not_before: Moment,
-    /// So much before its time the next renewal comes.
-    early: Duration,
-    /// When the lease was last read or written.
-    last_call: Moment,
+    /// Calls that have failed since the order to give the lease up.
+    failed: u32,
     calls: Complaint,
     watch: Complaint,
     oddity: Complaint,
@@ -106,38 +63,27 @@ impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
         leadership: Leadership,
-        candidacy: Candidacy,
-        timing: LeaseTiming,
+        (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
         pulse: Arc<Pulse>,
         hook: Option<Arc<dyn LeaseObserver>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
-        let now = leadership.now();
         Self {
             observer: observe(lock.clone(), timing),
             lock,
-            candidacy,
+            leadership,
             timing,
             pulse,
             hook,
             orders,
+            candidacy: Candidacy::new(identity, timing, priority),
             grant: None,
-            yielded: None,
-            watching: false,
-            heard: None,
-            last_heard: now,
-            doubt: Doubt::None,
-            unanswered: false,
-            failures: 0,
-            not_before: now,
-            early: Duration::ZERO,
-            last_call: now,
+            failed: 0,
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             oddity: Complaint::new("the lease makes no sense"),
             peace: Complaint::new("candidates preempt each other in turn; let their priorities agree"),
-            leadership,
         }
     }
 
@@ -146,79 +92,79 @@ impl<L: Lock> Elector<L> {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.check_grant();
-            match order {
-                Orders::Contend | Orders::Hold => {}
-                Orders::StandDown(done) => self.stand_down(done).await,
-                Orders::Release => {
-                    let stopped = self.release().await;
-                    self.pulse.end(Ok(stopped));
-                    return stopped;
-                }
-            }
+            self.check_drain();
             self.tell_vacancy();
-            let (step, due) = self.plan();
-            let leadership = self.leadership.clone();
-            tokio::select! {
-                biased;
-                changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
-                () = drained(&leadership), if self.is_yielding() => self.finish_yielding(),
-                () = leadership.sleep_until(due) => match step {
-                    Step::Decide => {}
-                    Step::Read => { self.read().await; }
-                    Step::Verify => self.verify().await,
-                    Step::Acquire => self.acquire().await,
-                    Step::Renew => self.renew().await,
-                    Step::Acknowledge => self.acknowledge().await,
-                },
-                Some(observed) = self.observer.next() => self.on_observed(observed),
+            let inputs = self.inputs(&order);
+            match self.candidacy.next(&inputs) {
+                Next::Call(call) => self.make(call).await,
+                Next::GivenUp(outcome) => {
+                    if let Some(stopped) = self.given_up(&order, outcome) {
+                        return stopped;
+                    }
+                }
+                Next::Wait(until) => {
+                    let leadership = self.leadership.clone();
+                    tokio::select! {
+                        biased;
+                        changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                        _ = leadership.drain(FOR_EVER), if leadership.writes_under_way() > 0 && !leadership.can_write() => {}
+                        () = leadership.sleep_until(until) => {}
+                        Some(observed) = self.observer.next() => self.on_observed(observed),
+                    }
+                }
             }
         }
     }
 
-    /// What is due next, and when.
-    fn plan(&self) -> (Step, Moment) {
-        let now = self.leadership.now();
-        let leading = self.grant.is_some();
-        let decision = self.candidacy.decide(now, leading);
-        // It spares the other a wait; once that one's time is over, there is something better to do.
-        let waits = matches!(decision, Decision::WaitUntil(_));
-        if waits && self.owes_an_acknowledgement() && self.doubt != Doubt::IsOld {
-            return (Step::Acknowledge, self.not_before);
+    fn inputs(&mut self, order: &Orders) -> Inputs {
+        let task = match order {
+            Orders::Contend => Task::Contend,
+            Orders::Hold => Task::Hold,
+            // The one who gave the order has been told what has become of it, or no longer waits for that.
+            Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
+            Orders::StandDown(_) | Orders::Release => Task::GiveUp { failed: self.failed },
+        };
+        if !matches!(task, Task::GiveUp { .. }) {
+            self.failed = 0;
         }
-        if !leading && !self.contends() {
-            return (Step::Decide, now.saturating_add(self.timing.retry_period()));
+        Inputs {
+            now: self.leadership.now(),
+            task,
+            leads: self.grant.is_some(),
+            renewed: self.pulse.renewed(),
+            settles_at: self.leadership.settles_at(self.timing.tolerated_skew()),
         }
-        let read = (Step::Read, self.not_before);
-        if self.doubt == Doubt::IsOld {
-            return read;
+    }
+
+    async fn make(&mut self, call: Call) {
+        match call {
+            Call::Read => drop(self.read().await),
+            Call::Acquire => self.acquire().await,
+            Call::Renew => self.renew().await,
+            Call::Acknowledge => self.acknowledge().await,
+            Call::Release => self.release().await,
         }
-        match decision {
-            Decision::Renew => {
-                let period = self.timing.retry_period().saturating_sub(self.early);
-                let due = self.pulse.renewed().saturating_add(period).max(self.not_before);
-                if now >= due || self.doubt == Doubt::None { (Step::Renew, due) } else { read }
+    }
+
+    /// The end of a release, and of this election if it was told to end.
+    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<Stopped> {
+        let stopped = match outcome {
+            Ok(()) => Stopped::Released,
+            Err(reason) => {
+                tracing::warn!(reason, "the lease was not released; it runs out by itself");
+                Stopped::LeftToExpire
             }
-            Decision::Read => read,
-            Decision::Open => (Step::Renew, self.not_before),
-            Decision::Hold(until) => {
-                let due = self.pulse.renewed().saturating_add(self.timing.retry_period());
-                if until < due { (Step::Decide, until) } else { (Step::Renew, due.max(self.not_before)) }
-            }
-            _ if self.doubt != Doubt::None => read,
-            Decision::Create | Decision::Take | Decision::Preempt => (Step::Acquire, self.not_before),
-            Decision::WaitUntil(until) if self.watching => {
-                // A holder renews each retry period: a watch that tells nothing for longer may hang.
-                let news = self.last_heard.max(self.last_call);
-                let silent =
-                    news.saturating_add(self.timing.retry_period() * SILENT_PERIODS).max(self.not_before);
-                if until < silent { (Step::Decide, until) } else { (Step::Verify, silent) }
-            }
-            Decision::WaitUntil(until) => {
-                let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
-                let poll = self.last_call.saturating_add(self.timing.retry_period().mul_f64(jitter));
-                if until < poll { (Step::Decide, until) } else { (Step::Read, poll.max(self.not_before)) }
-            }
-        }
+        };
+        let Orders::StandDown(done) = order else {
+            self.pulse.end(Ok(stopped));
+            return Some(stopped);
+        };
+        // What could not be given up is not led in any more, and on purpose not renewed.
+        self.lose(Loss::Abandoned);
+        self.pulse.rest();
+        // No error: the one answer that is waited for fits.
+        let _ = done.try_send(stopped);
+        None
     }
 
     /// Whether it is told to contend at this moment.
@@ -233,6 +179,14 @@ impl<L: Lock> Elector<L> {
         }
     }
 
+    /// Ends a preempted term whose writes have ended.
+    fn check_drain(&mut self) {
+        if self.candidacy.own.is_draining() && self.leadership.writes_under_way() == 0 {
+            self.lose(Loss::Taken);
+            self.candidacy.own.drained();
+        }
+    }
+
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
     fn note_trouble(&self) {
         self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
@@ -241,8 +195,7 @@ impl<L: Lock> Elector<L> {
     fn tell_vacancy(&self) {
         if let Some(hook) = &self.hook {
             let now = self.leadership.now();
-            let decision = self.candidacy.decide(now, self.grant.is_some());
-            hook.vacant(matches!(decision, Decision::Create | Decision::Take), now);
+            hook.vacant(self.grant.is_none() && self.candidacy.may_take(now) == Some(Taking::Free), now);
         }
     }
 

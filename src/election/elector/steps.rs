@@ -1,18 +1,15 @@
-//! What a candidate does: read, acquire, renew, and give up.
+//! What a candidate does: read, acquire, renew, acknowledge, and give up.
 
-use super::{Doubt, Elector};
+use super::Elector;
 use crate::{
-    election::{candidacy::Decision, ended::Stopped, hooks::LeaseCall},
+    election::{candidacy::Taking, hooks::LeaseCall, preemption::OwnTerm, wall_clock},
     leadership::{Loss, Moment, Term},
-    lease::{Lock, LockError, LockErrorKind},
+    lease::{LeaseRecord, Lock, LockError, LockErrorKind},
 };
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Candidates that see a lease released spread over this time, and look again, so that a crowd does not write at once.
 const SPREAD: Duration = Duration::from_millis(4);
-/// Attempts at giving the lease up; after that it runs out by itself.
-const RELEASE_ATTEMPTS: u32 = 3;
 
 impl<L: Lock> Elector<L> {
     /// Reads the lease. False when that failed.
@@ -21,13 +18,14 @@ impl<L: Lock> Elector<L> {
         let lock = self.lock.clone();
         match self.call(LeaseCall::Read, async move { lock.get().await }).await {
             Ok(record) => {
-                self.unanswered = false;
                 self.know_read(record, before.as_deref());
                 // A read between two writes that fail is no success.
-                let decision = self.candidacy.decide(self.leadership.now(), self.grant.is_some());
-                if self.failures == 0 || matches!(decision, Decision::WaitUntil(_)) {
+                if !self.candidacy.contact.is_failing()
+                    || self.candidacy.waits_for_a_holder(self.leadership.now())
+                {
                     self.worked();
                 }
+                self.restart_a_silent_watch();
                 true
             }
             Err(error) => {
@@ -37,191 +35,165 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Reads the lease because the watch has been silent for long, and starts the watch afresh if there was news.
-    pub(super) async fn verify(&mut self) {
-        if self.read().await {
-            self.restart_a_silent_watch();
-        }
-    }
-
     /// Takes the lease if it is still there to be taken: reads it, and swaps on the version that was read (rule S6).
     pub(super) async fn acquire(&mut self) {
         self.observe_for(SPREAD.mul_f64(fastrand::f64())).await;
-        if !self.read().await {
+        if !self.read().await || !self.contends() {
             return;
         }
-        match self.candidacy.decide(self.leadership.now(), false) {
-            // Told otherwise meanwhile.
-            _ if !self.contends() => return,
-            Decision::Create | Decision::Take => {}
-            Decision::Preempt => self.announce_preemption(),
-            // The watch had not told of what the read has shown.
-            Decision::Read
-            | Decision::Renew
-            | Decision::Hold(_)
-            | Decision::Open
-            | Decision::WaitUntil(_) => {
-                return self.restart_a_silent_watch();
-            }
+        // The watch may not have told of what the read has shown.
+        let Some(taking) = self.candidacy.may_take(self.leadership.now()) else { return };
+        if taking == Taking::Preempting {
+            self.announce_preemption();
         }
         let seen = self.candidacy.record().cloned();
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
-        let kept = self.candidacy.is_mine();
-        let claim = self.candidacy.acquisition(sent, wall_clock());
-        let lock = self.lock.clone();
-        let write = async move {
-            match &seen {
-                Some(seen) => lock.update(seen, &claim).await,
-                None => lock.create(&claim).await,
+        let claim = self.candidacy.acquisition(sent, wall_clock::now());
+        let outcome = match &seen {
+            Some(seen) => self.swap(LeaseCall::Acquire, seen, &claim).await,
+            None => {
+                let lock = self.lock.clone();
+                self.call(LeaseCall::Acquire, async move { lock.create(&claim).await }).await
             }
         };
-        match self.call(LeaseCall::Acquire, write).await {
-            Ok(record) => {
-                let term = record.term();
-                self.know(record);
-                // The watch may have shown a successor by now, or a webhook may have changed the claim.
-                if !self.candidacy.is_current() {
-                    let error = LockError::new(
-                        LockErrorKind::Refused,
-                        "what was claimed is not what stands in the lease",
-                    );
-                    return self.failed_to_write(LeaseCall::Acquire, &error);
+        match outcome {
+            Ok(record) => self.acquired(record, sent),
+            Err(error) => {
+                if is_certain(error.kind()) {
+                    self.candidacy.claim_is_settled();
                 }
-                self.worked();
-                self.fall_out_of_step();
-                self.pulse.beat(sent);
-                if let Decision::Hold(until) = self.candidacy.decide(self.leadership.now(), false) {
-                    return self.wait_for_the_overtaken(until);
-                }
-                self.lead(term, sent);
-                // What was this candidate's all the while is not cut short: old work may count on it.
-                if !kept {
-                    self.release_what_nobody_wants().await;
-                }
+                self.failed(LeaseCall::Acquire, &error);
             }
-            Err(error) => self.failed_to_write(LeaseCall::Acquire, &error),
         }
     }
 
-    /// Opens the gate, by a write that was sent at `sent`.
-    fn lead(&mut self, term: Term, sent: Moment) {
-        self.candidacy.opened();
-        let deadline = sent.saturating_add(self.timing.renew_deadline());
-        // Too late means that the answer came after the deadline, or that this election stops or stands down.
-        self.grant = self.leadership.grant(term, deadline).ok();
+    fn acquired(&mut self, record: LeaseRecord, sent: Moment) {
+        let (term, version) = (record.term(), record.version());
+        self.candidacy.claim_is_settled();
+        self.know(record);
+        if !self.candidacy.is_current() {
+            // The watch may have shown a successor by now. Otherwise a webhook has changed the claim, say.
+            if self.candidacy.record().and_then(LeaseRecord::version) <= version {
+                let what = "what was claimed is not what stands in the lease";
+                self.failed(LeaseCall::Acquire, &LockError::new(LockErrorKind::Refused, what));
+            }
+            return;
+        }
+        self.worked();
+        self.candidacy.contact.fall_out_of_step();
+        self.pulse.beat(sent);
+        match self.candidacy.holds_back_until(self.leadership.now()) {
+            Some(until) => {
+                let at_most = until.saturating_since(self.leadership.now());
+                tracing::info!(
+                    ?at_most,
+                    "the lease is taken; writes wait for the end of the former holder's"
+                );
+            }
+            None => self.lead(term, sent),
+        }
     }
 
-    /// Gives up what was acquired while this election was told to acquire nothing.
-    async fn release_what_nobody_wants(&mut self) {
-        if self.grant.is_none() && !self.contends() {
-            // On purpose not renewed, given up or not.
-            self.release().await;
-            self.pulse.rest();
+    /// Opens the gate, by a write that was sent at `sent`; not if it was told otherwise meanwhile.
+    fn lead(&mut self, term: Term, sent: Moment) {
+        if self.contends() {
+            let deadline = sent.saturating_add(self.timing.renew_deadline());
+            // Too late means that the answer came after the deadline, or that this election stops or stands down.
+            self.grant = self.leadership.grant(term.clone(), deadline).ok();
+        }
+        if self.grant.is_some() {
+            self.candidacy.opened(term);
         }
     }
 
     /// Renews the lease and moves the deadline on, or opens the gate if nobody is waited for any more.
     pub(super) async fn renew(&mut self) {
         // After a failure the lease may have been read this very moment.
-        if self.failures == 0 {
+        if !self.candidacy.contact.is_failing() {
             self.restart_a_silent_watch();
         }
         let Some(seen) = self.candidacy.record().cloned() else {
             return;
         };
         let sent = self.leadership.now();
-        let decision = self.candidacy.decide(sent, self.grant.is_some());
-        let claim = self.candidacy.renewal(sent, wall_clock());
-        let lock = self.lock.clone();
-        match self.call(LeaseCall::Renew, async move { lock.update(&seen, &claim).await }).await {
+        let holds_back = self.grant.is_none() && self.candidacy.holds_back_until(sent).is_some();
+        let claim = self.candidacy.renewal(sent, wall_clock::now());
+        match self.swap(LeaseCall::Renew, &seen, &claim).await {
             Ok(record) => {
                 let term = record.term();
                 self.know(record);
-                self.early = Duration::ZERO;
+                self.candidacy.contact.keep_step();
                 self.worked();
-                if matches!(decision, Decision::Hold(_) | Decision::Open) {
-                    if !self.candidacy.is_current() {
-                        return;
-                    }
-                    self.pulse.beat(sent);
-                    if decision == Decision::Open {
-                        self.lead(term, sent);
-                        self.release_what_nobody_wants().await;
-                    }
-                    return;
-                }
-                let deadline = sent.saturating_add(self.timing.renew_deadline());
-                // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
-                if self.grant.as_ref().is_some_and(|grant| grant.extend(deadline).is_ok()) {
-                    self.pulse.beat(sent);
-                }
+                self.renewed(term, sent, holds_back);
             }
             // Nothing there to renew: it was deleted (rule S8).
             Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
-            Err(error) => self.failed_to_write(LeaseCall::Renew, &error),
+            Err(error) => self.failed(LeaseCall::Renew, &error),
         }
     }
 
-    /// Gives the lease up for now, and says what has become of it, once.
-    pub(super) async fn stand_down(&mut self, done: mpsc::Sender<Stopped>) {
-        if done.is_closed() {
+    fn renewed(&mut self, term: Term, sent: Moment, holds_back: bool) {
+        if !self.candidacy.is_current() {
             return;
         }
-        let stopped = self.release().await;
-        // What could not be given up is not led in any more, and on purpose not renewed.
-        self.lose(Loss::Abandoned);
-        self.pulse.rest();
-        // No error: the one answer that is waited for fits.
-        let _ = done.try_send(stopped);
+        let deadline = sent.saturating_add(self.timing.renew_deadline());
+        match &self.grant {
+            // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
+            Some(grant) if grant.extend(deadline).is_err() => {}
+            Some(_) => self.pulse.beat(sent),
+            None => {
+                self.pulse.beat(sent);
+                if !holds_back {
+                    self.lead(term, sent);
+                }
+            }
+        }
     }
 
-    /// Gives the lease up if it is this candidate's (rule S5).
-    pub(super) async fn release(&mut self) -> Stopped {
-        self.acknowledge_before_the_end().await;
-        // Nothing to give up, whatever the API server has to say.
-        if !self.candidacy.is_mine() && !self.unanswered {
-            return Stopped::Released;
+    /// Tells the candidate that has preempted this one that the writes of its term have ended.
+    pub(super) async fn acknowledge(&mut self) {
+        let Some(seen) = self.candidacy.record().cloned() else { return };
+        let Some(claim) = seen.acknowledgement() else {
+            // Nothing that this crate has written.
+            self.candidacy.own = OwnTerm::None;
+            return;
+        };
+        match self.swap(LeaseCall::Acknowledge, &seen, &claim).await {
+            Ok(record) => {
+                self.know(record);
+                self.worked();
+                tracing::info!("the preempting holder was told that the last write has ended");
+            }
+            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) => self.failed(LeaseCall::Acknowledge, &error),
         }
-        for attempt in 0..RELEASE_ATTEMPTS {
-            if attempt > 0 {
-                self.observe_for(self.not_before.saturating_since(self.leadership.now())).await;
+    }
+
+    /// Gives the lease up, in its last known version (rule S5).
+    pub(super) async fn release(&mut self) {
+        let Some(seen) = self.candidacy.record().cloned() else { return };
+        let claim = self.candidacy.release(wall_clock::now());
+        match self.swap(LeaseCall::Release, &seen, &claim).await {
+            Ok(record) => {
+                self.lose(Loss::Released);
+                self.know(record);
+                self.worked();
             }
-            if (self.doubt != Doubt::None || self.unanswered) && !self.read().await {
-                continue;
-            }
-            // Holder *and* term: a late release must not erase a successor.
-            let Some(seen) = self.candidacy.record().filter(|_| self.candidacy.is_mine()).cloned() else {
-                return Stopped::Released;
-            };
-            if self.candidacy.waits(self.leadership.now()) {
-                tracing::warn!(
-                    "the lease was not released: its former holder may still be writing; it runs out by itself"
-                );
-                return Stopped::LeftToExpire;
-            }
-            let claim = self.candidacy.release(wall_clock());
-            let lock = self.lock.clone();
-            match self.call(LeaseCall::Release, async move { lock.update(&seen, &claim).await }).await {
-                Ok(record) => {
-                    self.lose(Loss::Released);
-                    self.know(record);
-                    self.worked();
-                    return Stopped::Released;
-                }
-                Err(error) if error.kind() == LockErrorKind::NotFound => {
-                    self.know_gone();
-                    return Stopped::Released;
-                }
-                Err(error) => self.failed_to_write(LeaseCall::Release, &error),
-            }
+            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) => self.failed(LeaseCall::Release, &error),
         }
-        tracing::warn!("the lease was not released; it runs out by itself");
-        Stopped::LeftToExpire
+    }
+
+    fn announce_preemption(&self) {
+        let record = self.candidacy.record();
+        let holder = record.and_then(LeaseRecord::holder);
+        let holder_key = record.and_then(LeaseRecord::holder_key);
+        tracing::info!(holder, holder_key, "preempting a live holder of lower precedence");
     }
 }
 
-/// The wall clock, as the API writes `MicroTime`. For people only: nothing here reads such a time back.
-fn wall_clock() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+/// Whether a write that failed so was certainly not carried out.
+fn is_certain(kind: LockErrorKind) -> bool {
+    matches!(kind, LockErrorKind::Unauthorized | LockErrorKind::Forbidden | LockErrorKind::NotFound)
 }

@@ -6,7 +6,7 @@ mod shift;
 use self::{backoff::Backoff, shift::Shift};
 use crate::{
     election::{Election, ElectionEnded, Running, Stopped},
-    leadership::{Tenure, Term},
+    leadership::{Leadership, Moment, Tenure, Term, Terms},
     lease::Lock,
 };
 use std::{
@@ -67,7 +67,8 @@ impl<L: Lock> Election<L> {
     /// ```
     ///
     /// 1. **Never two at once** (rule S11): the work of a term begins after that of the term before has ended, or has been
-    ///    dropped, and its drop is complete. That holds for the future that `work` returns: tasks that it spawns are its
+    ///    dropped, and its drop is complete; and not before a write of that work which was not answered can take effect no more
+    ///    (its end plus lease duration less renew deadline, rule S4). That holds for the future that `work` returns: tasks that it spawns are its
     ///    own affair; a [`JoinSet`](tokio::task::JoinSet) ends them with it.
     /// 2. **A loss** (theft, preemption, deletion, a deadline that has passed, noticed at the time or not) cancels the
     ///    token at once.
@@ -79,8 +80,8 @@ impl<L: Lock> Election<L> {
     /// 3. **Work that ends by itself, or panics**, also in `work` itself and in a drop, gives leadership up in the order
     ///    of rule S4, for a follower to take over, and this process stays away for a while: 1 s at most at first, doubled
     ///    each time up to a minute, half of it by chance; from the start again after work that ran for two minutes. Panics
-    ///    are logged, and end nothing else. If the writes that were left behind do not finish within the
-    ///    [drain timeout](crate::election::ElectionBuilder::drain_timeout), the lease is left to run out.
+    ///    are logged, and end nothing else. Writes that were left behind may finish within the
+    ///    [drain timeout](crate::election::ElectionBuilder::drain_timeout).
     /// 4. **On shutdown** the token is cancelled, and the work has the grace to end while the lease is renewed and its
     ///    writes pass. Then the order of rule S4 follows: the gate closes, admitted writes finish within the drain timeout
     ///    (those of work that has not ended too, which is dropped after that), and the lease is released. A follower just
@@ -104,10 +105,11 @@ impl<L: Lock> Election<L> {
         F: FnMut(CancellationToken, Term) -> W,
         W: Future<Output = ()>,
     {
-        let grace =
-            Grace { while_leading: self.grace, after_a_loss: self.grace.min(self.timing().tolerated_skew()) };
-        let mut running = self.start();
+        let margin = self.timing().tolerated_skew();
+        let grace = Grace { while_leading: self.grace, after_a_loss: self.grace.min(margin) };
+        let running = self.start();
         let leadership = running.leadership().clone();
+        let mut terms = Terms::new(leadership.clone());
         let mut backoff = Backoff::default();
         let mut shutdown = pin!(shutdown);
         loop {
@@ -115,8 +117,15 @@ impl<L: Lock> Election<L> {
                 biased;
                 ended = running.ended() => return Err(ended),
                 () = &mut shutdown => return Ok(running.stop().await),
-                tenure = leadership.tenure() => tenure,
+                Some(tenure) = terms.next() => tenure,
             };
+            select! {
+                biased;
+                ended = running.ended() => return Err(ended),
+                () = &mut shutdown => return Ok(running.stop().await),
+                () = unwanted(&tenure) => continue,
+                () = leadership.sleep_until(settled(&leadership, margin)) => {}
+            }
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
@@ -148,13 +157,27 @@ impl<L: Lock> Election<L> {
                     pause
                 }
             };
-            drop(shift);
+            // Not broken off by a shutdown: it takes no longer than a stop, which has nothing left to do after it.
+            running.stand_down(until_over(&tenure, shift)).await;
             select! {
                 biased;
                 () = &mut shutdown => return Ok(running.stop().await),
-                _ = running.step_down(pause) => {}
+                () = running.stay_away(pause) => {}
             }
         }
+    }
+}
+
+/// When a write of earlier work that was not answered can take effect no more (rule S4).
+fn settled(leadership: &Leadership, margin: Duration) -> Moment {
+    leadership.unanswered().map_or_else(|| leadership.now(), |last| last.saturating_add(margin))
+}
+
+/// Waits until no work is to begin in this term any more.
+async fn unwanted(tenure: &Tenure) {
+    select! {
+        () = tenure.over() => {}
+        () = tenure.closing() => {}
     }
 }
 

@@ -43,7 +43,8 @@ fn it_reads_before_it_does_anything() {
 #[test]
 fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
     let mut candidacy = candidacy();
-    candidacy.observe_absence(None);
+    candidacy.observe(held(1, "", 0), at(0));
+    candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(at(0), false), Decision::Create);
     candidacy.observe(held(1, "", 0), at(0));
     assert_eq!(candidacy.decide(at(0), false), Decision::Take);
@@ -66,14 +67,14 @@ fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
 #[test]
 fn old_news_changes_nothing() {
     let mut candidacy = candidacy();
-    candidacy.observe_absence(None);
+    candidacy.observe_absence(None, at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
     assert!(candidacy.observe(written(10, &claim), at(0)));
     assert!(candidacy.is_mine());
     assert!(!candidacy.observe(held(9, "other", 0), at(0)));
-    assert!(!candidacy.observe_absence(Some(&held(8, "other", 0))));
+    assert!(!candidacy.observe_absence(Some(&held(8, "other", 0)), at(0)));
     assert!(candidacy.is_mine());
-    assert!(candidacy.observe_absence(Some(&held(11, "me", 0))));
+    assert!(candidacy.observe_absence(Some(&held(11, "me", 0)), at(0)));
     assert!(!candidacy.is_mine());
 }
 
@@ -96,16 +97,48 @@ fn a_read_is_believed_even_if_versions_have_gone_back() {
 fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(0));
-    assert!(candidacy.observe_absence(Some(&held(2, "other", 0))));
+    assert!(candidacy.observe_absence(Some(&held(2, "other", 0)), at(0)));
     assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
-    candidacy.observe_absence(None);
+    candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
     assert_eq!(candidacy.decide(at(15), false), Decision::Create);
     // Its own, or nobody's, is free at once.
     let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(3, &claim), at(20));
-    candidacy.observe_absence(None);
+    candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(at(20), false), Decision::Create);
+}
+
+/// Rule S8: its holder hears of the deletion meanwhile, and creates it anew.
+#[test]
+fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
+    let mut candidacy = candidacy();
+    candidacy.observe_absence(None, at(0));
+    let pause = at(0).saturating_add(Duration::from_millis(500));
+    assert_eq!(candidacy.decide(at(0), false), Decision::WaitUntil(pause));
+    candidacy.observe_absence(None, at(0));
+    assert_eq!(candidacy.decide(pause, false), Decision::Create);
+}
+
+/// Rule S8: the same spec in another object is another lease.
+#[test]
+fn s8_a_copy_of_its_claim_is_not_its_lease() {
+    for created in [true, false] {
+        let mut candidacy = candidacy();
+        if created {
+            candidacy.observe_absence(None, at(0));
+        } else {
+            candidacy.observe(held(1, "", 0), at(0));
+        }
+        let claim = candidacy.acquisition(at(0), "now".into());
+        candidacy.observe(written(2, &claim), at(0));
+        assert!(candidacy.is_mine() && candidacy.is_current());
+        let mut copy = Value::Object(written(3, &claim).as_object().clone());
+        copy["metadata"]["uid"] = "another".into();
+        candidacy.observe(LeaseRecord::from_json(copy).unwrap(), at(1));
+        assert!(!candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());
+        assert_eq!(candidacy.decide(at(1), true), Decision::Take, "in a new term");
+    }
 }
 
 /// Several swaps without an answer, of which an early one has landed.
@@ -127,7 +160,7 @@ fn a_claim_without_an_answer_is_recognised_later() {
 #[test]
 fn a_claim_that_stands_is_never_forgotten() {
     let mut candidacy = candidacy();
-    candidacy.observe_absence(None);
+    candidacy.observe_absence(None, at(0));
     let landed = candidacy.acquisition(at(0), "first".into());
     candidacy.observe(written(1, &landed), at(0));
     for number in 0..100 {

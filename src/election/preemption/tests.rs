@@ -1,10 +1,10 @@
 //! Whom a candidate preempts and for whom it waits, example by example and by chance.
 
-use super::{LONGEST_PAUSE, Pace};
 use crate::{
     election::{
         Priority,
         candidacy::{Candidacy, Decision},
+        preemption::OwnTerm,
     },
     leadership::{Moment, Term},
     lease::{Claim, HANDOVER, HOLDER_KEY, Identity, LeaseRecord, LeaseTiming},
@@ -115,7 +115,7 @@ fn it_waits_for_the_one_it_has_overtaken() {
     // By word.
     candidacy.observe(written(3, &own, &own.acknowledgement().unwrap()), at(20));
     assert_eq!(candidacy.decide(at(20), false), Decision::Open);
-    candidacy.opened();
+    candidacy.opened(Term::new("u", 4));
     assert_eq!(candidacy.decide(at(21), true), Decision::Renew);
     assert_eq!(candidacy.decide(at(40), false), Decision::Take, "a stretch that was interrupted is over");
 }
@@ -126,7 +126,6 @@ fn only_the_very_term_is_acknowledged() {
     holder.observe(held(1, "", 0, &json!({})), at(0));
     let claim = holder.acquisition(at(0), "now".into());
     let mine = written(2, &held(1, "", 0, &json!({})), &claim);
-    holder.observe(mine.clone(), at(0));
     let taken = |handover: &str| {
         let mut object = Value::Object(mine.as_object().clone());
         object["spec"]["holderIdentity"] = "other".into();
@@ -138,9 +137,31 @@ fn only_the_very_term_is_acknowledged() {
     for (handover, awaited) in
         [("from 4 to 5", true), ("from 4 to 5, done", false), ("from 3 to 5", false), ("from 4 to 4", false)]
     {
+        holder.own = OwnTerm::Open(Term::new("u", 4));
         holder.observe(taken(handover), at(1));
-        assert_eq!(holder.awaits(&Term::new("u", 4)), awaited, "{handover}");
-        assert!(!holder.awaits(&Term::new("another lease", 4)));
+        assert_eq!(holder.own.is_draining(), awaited, "{handover}");
+    }
+}
+
+/// The watch has told of the preemption before the candidate learns that it has held the lease at all.
+#[test]
+fn a_claim_that_is_answered_too_late_is_acknowledged() {
+    for told_by_watch in [true, false] {
+        let mut holder = candidacy(None);
+        holder.observe(held(1, "", 0, &json!({})), at(0));
+        let claim = holder.acquisition(at(0), "now".into());
+        let mine = written(2, &held(1, "", 0, &json!({})), &claim);
+        let mut high = high();
+        high.observe(mine.clone(), at(0));
+        let preemption = high.acquisition(at(0), "then".into());
+        let taken = written(3, &mine, &Claim { holder: "high".into(), ..preemption });
+        if told_by_watch {
+            holder.observe(mine.clone(), at(0));
+        }
+        holder.observe(taken, at(0));
+        assert_eq!(holder.own.owes_an_acknowledgement(), told_by_watch);
+        holder.observe(mine, at(0));
+        assert!(holder.own.owes_an_acknowledgement() && !holder.is_mine());
     }
 }
 
@@ -212,7 +233,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
     assert_eq!(second.decide(at(5), false), Decision::Hold(at(65)));
     // It is deleted.
     first.observe(own, at(1));
-    first.observe_absence(None);
+    first.observe_absence(None, at(1));
     assert_eq!(first.decide(at(59), false), Decision::WaitUntil(at(60)));
     assert_eq!(first.decide(at(60), false), Decision::Create);
 }
@@ -226,26 +247,6 @@ fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
     plain.observe(held(1, "", 0, &json!({ HOLDER_KEY: "high" })), at(0));
     assert_eq!(plain.acquisition(at(0), "now".into()).annotations.get(HOLDER_KEY), None);
     assert_eq!(high().release("now".into()).annotations.get(HOLDER_KEY), Some(&None));
-}
-
-#[test]
-fn the_pauses_between_two_preemptions_grow_to_an_hour() {
-    let first_pause = Duration::from_secs(15);
-    let mut pace = Pace { first_pause, last: None, trying: false };
-    let mut now = at(0);
-    assert!(pace.not_before() <= now);
-    let mut pauses = Vec::new();
-    for _ in 0..10 {
-        pace.note(now);
-        let next = pace.not_before();
-        pauses.push(next.saturating_since(now).as_secs());
-        now = next;
-    }
-    assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    now = now.saturating_add(LONGEST_PAUSE * 2);
-    assert!(!pace.is_restless(now));
-    pace.note(now);
-    assert_eq!(pace.not_before(), now.saturating_add(first_pause));
 }
 
 proptest! {
@@ -310,13 +311,13 @@ proptest! {
                     lease = written(version, &lease, &claim);
                     candidacy.observe(lease.clone(), at(now));
                     leading = !matches!(candidacy.decide(at(now), false), Decision::Hold(_));
-                    if leading { candidacy.opened(); }
+                    if leading { candidacy.opened(Term::new("u", 4)); }
                 }
                 Decision::Open => {
                     let claim = candidacy.renewal(at(now), now.to_string());
                     lease = written(version, &lease, &claim);
                     candidacy.observe(lease.clone(), at(now));
-                    candidacy.opened();
+                    candidacy.opened(Term::new("u", 4));
                     leading = true;
                 }
                 Decision::Renew | Decision::Hold(_) => {

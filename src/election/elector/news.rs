@@ -1,6 +1,6 @@
 //! What follows from news of the lease.
 
-use super::{Doubt, Elector};
+use super::Elector;
 use crate::{
     election::observer::{Observed, observe},
     leadership::Loss,
@@ -9,27 +9,25 @@ use crate::{
 
 impl<L: Lock> Elector<L> {
     pub(super) fn on_observed(&mut self, observed: Observed) {
+        let now = self.leadership.now();
+        let contact = &mut self.candidacy.contact;
         match observed {
             Observed::Up => {
-                self.watching = true;
-                self.heard = None;
-                self.last_heard = self.leadership.now();
-                // What happened before the watch stood is not known.
-                self.doubt = self.doubt.max(Doubt::MayBeOld);
+                contact.watch_begins(now);
                 self.watch.settle();
             }
             Observed::Event(LeaseEvent::Seen(record)) => {
-                self.heard(&record);
+                contact.watch_tells(&record, now);
                 self.know(record);
             }
             Observed::Event(LeaseEvent::Deleted(last)) => {
-                self.heard(&last);
-                if self.candidacy.observe_absence(Some(&last)) {
+                contact.watch_tells(&last, now);
+                if self.candidacy.observe_absence(Some(&last), now) {
                     self.act_on_news();
                 }
             }
             Observed::Down(error) => {
-                self.watching = false;
+                contact.watch_ends();
                 if let Some(error) = error {
                     self.watch.raise(error.kind().as_str(), &error);
                 }
@@ -53,7 +51,7 @@ impl<L: Lock> Elector<L> {
 
     /// Takes in that there is nothing to update.
     pub(super) fn know_gone(&mut self) {
-        if self.candidacy.observe_absence(None) {
+        if self.candidacy.observe_absence(None, self.leadership.now()) {
             self.act_on_news();
         }
     }
@@ -64,16 +62,15 @@ impl<L: Lock> Elector<L> {
         if !self.candidacy.is_mine() {
             self.pulse.rest();
         }
-        if self.grant.is_some() && !self.candidacy.is_current() {
-            if self.is_yielding() {
+        if let Some(grant) = &self.grant {
+            if self.candidacy.own.is_draining() {
                 // Its successor waits: nothing more is admitted, and what was admitted finishes.
                 self.leadership.close();
-            } else {
-                let deleted = self.candidacy.record().is_none();
+            } else if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
+                let uid = self.candidacy.record().map(LeaseRecord::uid);
+                let deleted = uid != Some(grant.term().lease_uid());
                 self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
             }
-        } else if self.has_closed_in_vain() {
-            self.lose(Loss::Taken);
         }
         let record = self.candidacy.record();
         let holder = record.and_then(LeaseRecord::holder);
@@ -91,26 +88,31 @@ impl<L: Lock> Elector<L> {
         self.speak_of_peace();
     }
 
-    fn heard(&mut self, record: &LeaseRecord) {
-        self.heard = self.heard.max(record.version());
-        self.last_heard = self.leadership.now();
+    /// Says once that candidates preempt each other, and once that they have stopped.
+    fn speak_of_peace(&mut self) {
+        let now = self.leadership.now();
+        if self.candidacy.keeps_the_peace(now) {
+            let holder_key = self.candidacy.record().and_then(LeaseRecord::holder_key).unwrap_or_default();
+            let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
+            self.peace.raise("preempted in turn", &details);
+        } else if !self.candidacy.is_restless(now) {
+            self.peace.settle();
+        }
     }
 
     /// A watch that does not stand is tried again at once.
     pub(super) fn restart_a_missing_watch(&mut self) {
-        if !self.watching {
+        if !self.candidacy.contact.is_watching() {
             self.observer = observe(self.lock.clone(), self.timing);
         }
     }
 
-    /// A watch that has not told of what is known by other ways hangs: start it afresh. Not one that told of something a
-    /// moment ago: an answer may be faster than the watch.
+    /// A watch that has not told of what is known by other ways hangs: start it afresh.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
-        let quiet = self.leadership.now().saturating_since(self.last_heard) >= self.timing.pause();
-        if self.watching && quiet && known > self.heard {
+        if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
             tracing::debug!("the watch of the lease is silent; starting it afresh");
-            self.watching = false;
+            self.candidacy.contact.watch_ends();
             self.observer = observe(self.lock.clone(), self.timing);
         }
     }

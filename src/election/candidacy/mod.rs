@@ -1,28 +1,39 @@
-//! What a candidate decides, from what it has seen and when. Pure: no I/O, and the time is handed in.
+//! A candidate: what it knows of the lease, of its own claims and of its way to the API server, and what follows from
+//! that. Pure: no I/O, and the time is handed in.
+//!
+//! This file takes in news and judges whose the lease is; `claims` is what a candidate writes, `contact` how its calls
+//! go, `decide` which call is next.
 
 mod claims;
+mod contact;
+mod decide;
 
-use self::claims::Claimed;
-use super::{precedence::Precedence, priority::Priority};
+pub(super) use self::decide::{Call, Inputs, Next, Task};
+
+use self::{
+    claims::{Claims, Hand},
+    contact::Contact,
+};
+use super::preemption::{OwnTerm, Precedence, Priority};
 use crate::{
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
-use std::collections::VecDeque;
 
-/// A candidate's knowledge of the lease.
 #[derive(Debug)]
 pub(super) struct Candidacy {
     identity: Identity,
     timing: LeaseTiming,
-    precedence: Precedence,
     known: Known,
-    /// The last claims that this process tried to write, the newest last, whether or not it heard of the outcomes.
-    claimed: VecDeque<Claimed>,
+    claims: Claims,
+    pub(super) contact: Contact,
+    precedence: Precedence,
+    /// This candidate's last term, for a candidate that preempts it.
+    pub(super) own: OwnTerm,
 }
 
-/// What to do next.
-#[derive(Debug, PartialEq, Eq)]
+/// What the lease calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Read the lease: nothing is known of it.
     Read,
@@ -40,6 +51,15 @@ pub(super) enum Decision {
     Open,
     /// Somebody else holds it, until this moment unless it is renewed.
     WaitUntil(Moment),
+}
+
+/// How a lease is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// Nobody holds it, or the holder's time is over.
+    Free,
+    /// From a live holder.
+    Preempting,
 }
 
 #[derive(Debug)]
@@ -62,37 +82,54 @@ enum Known {
 
 impl Candidacy {
     pub(super) fn new(identity: Identity, timing: LeaseTiming, priority: Option<Priority>) -> Self {
-        let precedence = Precedence::new(priority, timing.lease_duration());
-        Self { identity, timing, precedence, known: Known::Nothing, claimed: VecDeque::new() }
+        Self {
+            identity,
+            timing,
+            known: Known::Nothing,
+            claims: Claims::default(),
+            contact: Contact::new(timing),
+            precedence: Precedence::new(priority, timing.lease_duration()),
+            own: OwnTerm::None,
+        }
     }
 
+    // --- news ---
+
     /// Takes in what was watched, or answered to a write, at the moment at which it was heard. Returns false for news that
-    /// is older than what is known, which changes nothing.
+    /// is older than what is known.
     pub(super) fn observe(&mut self, news: LeaseRecord, at: Moment) -> bool {
-        if self.record().is_some_and(|record| is_older(&news, record)) {
-            return false;
+        let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
+            self.accept(news, at);
+            return true;
+        };
+        if self.claims.hand(&news, &self.identity).is_some() && !self.own.is(&news.term()) {
+            // This candidate learns late that it has held the lease, and whoever preempted it waits to hear of its end.
+            self.own.stands(news.term());
+            self.own.meets(known);
         }
-        self.accept(news, at);
-        true
+        false
     }
 
     /// Takes in that there is no lease (any more), as `last` was its last version if that is known. Returns false when
     /// that is older than what is known.
-    pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>) -> bool {
+    pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) -> bool {
         if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
             return false;
         }
         let held_until = match &self.known {
-            Known::Present { record, since, .. } if record.holder().is_some() && !self.is_mine() => {
-                Some(self.end_of(record, *since))
-            }
+            // A lease that has just been deleted: its holder hears of it in this time, and creates it anew.
+            Known::Nothing => Some(at.saturating_add(self.timing.pause())),
             Known::Present { .. } if self.is_mine() => {
                 self.precedence.overtaken().map(|overtaken| overtaken.until)
             }
-            Known::Present { .. } | Known::Nothing => None,
+            Known::Present { record, since, .. } if record.holder().is_some() => {
+                Some(self.end_of(record, *since))
+            }
+            Known::Present { .. } => None,
             Known::Absent { held_until } => *held_until,
         };
         self.known = Known::Absent { held_until };
+        self.own = OwnTerm::None;
         true
     }
 
@@ -105,7 +142,7 @@ impl Candidacy {
         at: Moment,
     ) -> bool {
         match news {
-            None => self.observe_absence(None),
+            None => self.observe_absence(None, at),
             Some(news) if self.version() == before => {
                 self.accept(news, at);
                 true
@@ -119,17 +156,26 @@ impl Candidacy {
             Known::Present { record, since, from_the_start } if record.says_the_same(&news) => {
                 (*since, *from_the_start)
             }
-            Known::Nothing => (at, self.claimed.is_empty()),
+            Known::Nothing => (at, self.claims.is_empty()),
             Known::Present { .. } | Known::Absent { .. } => (at, false),
         };
+        self.claims.bind(&news, &self.identity);
         self.known = Known::Present { record: news, since, from_the_start };
+        let Some(record) = self.known.record() else { return };
+        if self.is_mine() {
+            self.own.stands(record.term());
+        } else {
+            self.own.meets(record);
+        }
         // A lease that is not this candidate's settles nothing: its last claim may still be under way.
-        if let (Some(record), true) = (self.known.record(), self.is_current()) {
+        if self.is_current() {
             self.precedence.observe_own(record, at);
         }
     }
 
-    /// What to do at `now`; `leading` says whether this process still has a valid grant.
+    // --- whose the lease is ---
+
+    /// What the lease calls for at `now`; `leading` says whether this process still has a valid grant.
     pub(super) fn decide(&self, now: Moment, leading: bool) -> Decision {
         let (record, since, from_the_start) = match &self.known {
             Known::Nothing => return Decision::Read,
@@ -141,7 +187,7 @@ impl Candidacy {
             return Decision::Take;
         };
         if holder == self.identity.as_str() {
-            if self.is_mine() {
+            if self.hand().is_some() {
                 return match self.precedence.overtaken() {
                     _ if !self.is_current() => Decision::Take,
                     _ if leading => Decision::Renew,
@@ -180,23 +226,38 @@ impl Candidacy {
         self.precedence.is_restless(now)
     }
 
-    /// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
-    pub(super) fn awaits(&self, term: &Term) -> bool {
-        // What stands in a lease of its own is nobody's preemption.
-        self.record().filter(|_| !self.is_mine()).is_some_and(|record| {
-            let handover = record.handover().filter(|handover| !handover.done);
-            record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
-        })
-    }
-
     /// Whether somebody who was overtaken may still be writing, so that the lease must not be anybody's.
     pub(super) fn waits(&self, now: Moment) -> bool {
         self.precedence.overtaken().is_some_and(|overtaken| now < overtaken.until)
     }
 
-    /// Nobody is waited for any more: this candidate leads.
-    pub(super) fn opened(&mut self) {
+    /// If this candidate holds the lease and is not to lead yet: until when, unless the one that it has overtaken says
+    /// before that its writes have ended.
+    pub(super) fn holds_back_until(&self, now: Moment) -> Option<Moment> {
+        match self.decide(now, false) {
+            Decision::Hold(until) => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Whether another candidate holds the lease, and is not to be preempted.
+    pub(super) fn waits_for_a_holder(&self, now: Moment) -> bool {
+        matches!(self.decide(now, false), Decision::WaitUntil(_))
+    }
+
+    /// Whether this candidate may take the lease at `now`, and whether from a live holder.
+    pub(super) fn may_take(&self, now: Moment) -> Option<Taking> {
+        match self.decide(now, false) {
+            Decision::Create | Decision::Take => Some(Taking::Free),
+            Decision::Preempt => Some(Taking::Preempting),
+            _ => None,
+        }
+    }
+
+    /// Nobody is waited for any more: this candidate leads in `term`.
+    pub(super) fn opened(&mut self, term: Term) {
         self.precedence.settle();
+        self.own = OwnTerm::Open(term);
     }
 
     /// What is wrong with the lease, in words for a log.
@@ -207,25 +268,26 @@ impl Candidacy {
         odd.or(self.has_a_double().then_some(double))
     }
 
+    fn hand(&self) -> Option<Hand> {
+        self.claims.hand(self.record()?, &self.identity)
+    }
+
     /// Whether the lease holds a claim of this very process.
     pub(super) fn is_mine(&self) -> bool {
-        self.record()
-            .is_some_and(|record| self.claimed.iter().any(|claimed| claimed.is_in(record, &self.identity)))
+        matches!(self.hand(), Some(Hand::Last | Hand::Earlier))
     }
 
     /// Whether the lease holds the last claim of this very process, for as long as it was claimed: the others believe the
     /// duration that stands there.
     pub(super) fn is_current(&self) -> bool {
-        let claimed = self.record().zip(self.claimed.back());
-        claimed.is_some_and(|(record, claimed)| {
-            claimed.is_in(record, &self.identity) && record.duration() >= Some(self.timing.lease_duration())
-        })
+        self.hand() == Some(Hand::Last)
+            && self.record().and_then(LeaseRecord::duration) >= Some(self.timing.lease_duration())
     }
 
     /// Whether another process stands in the lease with this one's identity.
     pub(super) fn has_a_double(&self) -> bool {
         let held = self.record().and_then(LeaseRecord::holder) == Some(self.identity.as_str());
-        held && !self.is_mine() && !matches!(self.known, Known::Present { from_the_start: true, .. })
+        held && self.hand().is_none() && !matches!(self.known, Known::Present { from_the_start: true, .. })
     }
 
     /// The lease as it was last seen.
@@ -259,5 +321,4 @@ fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
 }
 
 #[cfg(test)]
-#[path = "candidacy_tests.rs"]
 mod tests;

@@ -1,0 +1,21 @@
+//! A live holder may be preempted by a candidate of higher precedence, without both writing at once.
+//!
+//! - `priority` compares keys; it is what a program gives.
+//! - `precedence` is the preempting side: whom it may preempt, how often, and for whose writes it waits; `pace` keeps it from preempting all the time.
+//! - `own_term` is the preempted side: its last term, and whether its successor is owed a word that it writes no more.
+//!
+//! What passes between the two stands in the lease (`lease::handover`).
+
+mod own_term;
+mod pace;
+mod precedence;
+mod priority;
+
+pub use self::priority::{InvalidPriority, Priority};
+pub(super) use self::{
+    own_term::OwnTerm,
+    precedence::{Overtaken, Precedence},
+};
+
+#[cfg(test)]
+mod tests;

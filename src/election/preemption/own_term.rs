@@ -1,0 +1,153 @@
+//! What a preempted candidate owes to the one that preempted it.
+
+use crate::{leadership::Term, lease::LeaseRecord};
+
+/// This candidate's last term, from its first standing in the lease until its successor knows that it writes no more.
+///
+/// ```text
+/// None -> NeverOpened -> Open -> Draining -> Done -> None
+///              `------- preempted -----------^
+/// ```
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::election) enum OwnTerm {
+    #[default]
+    None,
+    /// Its claim has stood in the lease. Its gate has not opened.
+    NeverOpened(Term),
+    /// Its gate has opened.
+    Open(Term),
+    /// It was preempted. Nothing more is admitted, and what was admitted finishes until the deadline, as in a clean stop.
+    Draining(Term),
+    /// It was preempted, and no write is under way. Its successor is to be told.
+    Done(Term),
+}
+
+impl OwnTerm {
+    pub(in crate::election) fn is(&self, term: &Term) -> bool {
+        self.term() == Some(term)
+    }
+
+    pub(in crate::election) fn is_draining(&self) -> bool {
+        matches!(self, Self::Draining(_))
+    }
+
+    /// Whether its gate may be open, or its writes under way.
+    pub(in crate::election) fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_) | Self::Draining(_))
+    }
+
+    pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+
+    /// Takes in that the lease holds a claim of this process. After a preemption that was undone, from a backup say, the
+    /// term does not go on.
+    pub(in crate::election) fn stands(&mut self, term: Term) {
+        let goes_on = matches!(self, Self::NeverOpened(own) | Self::Open(own) if *own == term);
+        if !goes_on {
+            *self = Self::NeverOpened(term);
+        }
+    }
+
+    /// Takes in a lease that holds no claim of this process.
+    pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
+        *self = match std::mem::take(self) {
+            Self::NeverOpened(term) if awaits(record, &term) => Self::Done(term),
+            Self::Open(term) if awaits(record, &term) => Self::Draining(term),
+            Self::Draining(term) if awaits(record, &term) => Self::Draining(term),
+            Self::Done(term) if awaits(record, &term) => Self::Done(term),
+            // Lost in another way, or its successor knows, or has gone: the count may be used again.
+            _ => Self::None,
+        };
+    }
+
+    /// Takes in that no admitted write is under way any more.
+    pub(in crate::election) fn drained(&mut self) {
+        *self = match std::mem::take(self) {
+            Self::Draining(term) => Self::Done(term),
+            other => other,
+        };
+    }
+
+    fn term(&self) -> Option<&Term> {
+        match self {
+            Self::None => None,
+            Self::NeverOpened(term) | Self::Open(term) | Self::Draining(term) | Self::Done(term) => {
+                Some(term)
+            }
+        }
+    }
+}
+
+/// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
+fn awaits(record: &LeaseRecord, term: &Term) -> bool {
+    let handover = record.handover().filter(|handover| !handover.done);
+    record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::HANDOVER;
+    use serde_json::json;
+
+    fn term(transitions: u64) -> Term {
+        Term::new("u", transitions)
+    }
+
+    fn taken(uid: &str, handover: &str) -> LeaseRecord {
+        let metadata = json!({ "uid": uid, "resourceVersion": "7", "annotations": { HANDOVER: handover } });
+        let spec = json!({ "holderIdentity": "other", "leaseTransitions": 5 });
+        LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    }
+
+    #[test]
+    fn a_term_that_never_opened_is_done_at_once() {
+        let mut own = OwnTerm::None;
+        own.stands(term(4));
+        own.meets(&taken("u", "from 4 to 5"));
+        assert!(own.owes_an_acknowledgement());
+    }
+
+    #[test]
+    fn an_open_term_drains_first() {
+        let mut own = OwnTerm::Open(term(4));
+        own.meets(&taken("u", "from 4 to 5"));
+        assert!(own.is_draining() && own.is_open() && !own.owes_an_acknowledgement());
+        own.meets(&taken("u", "from 4 to 5"));
+        own.drained();
+        assert!(own.owes_an_acknowledgement());
+        own.meets(&taken("u", "from 4 to 5, done"));
+        assert_eq!(own, OwnTerm::None);
+    }
+
+    /// A backup may use a count of transitions again.
+    #[test]
+    fn what_was_owed_is_forgotten_when_the_lease_goes_on_without_it() {
+        let mut own = OwnTerm::Done(term(4));
+        own.meets(&taken("u", "from 5 to 5"));
+        own.meets(&taken("u", "from 4 to 5"));
+        assert!(!own.owes_an_acknowledgement());
+    }
+
+    #[test]
+    fn a_successor_that_waits_for_another_term_is_owed_nothing() {
+        for (uid, handover) in
+            [("u", "from 3 to 5"), ("u", "from 4 to 4"), ("another", "from 4 to 5"), ("u", "")]
+        {
+            let mut own = OwnTerm::Open(term(4));
+            own.meets(&taken(uid, handover));
+            assert_eq!(own, OwnTerm::None, "{uid} {handover}");
+        }
+    }
+
+    #[test]
+    fn a_preemption_that_is_undone_does_not_open_the_term_again() {
+        let mut own = OwnTerm::Draining(term(4));
+        own.stands(term(4));
+        assert_eq!(own, OwnTerm::NeverOpened(term(4)));
+        let mut own = OwnTerm::Open(term(4));
+        own.stands(term(4));
+        assert!(own.is_open(), "a renewal");
+    }
+}

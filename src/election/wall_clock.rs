@@ -1,0 +1,31 @@
+//! The wall clock, as the API writes `MicroTime`. For people only: nothing here judges by such a time.
+
+use jiff::{SignedDuration, Timestamp};
+
+const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
+
+pub(super) fn now() -> String {
+    Timestamp::now().strftime(FORMAT).to_string()
+}
+
+/// `time`, or the next microsecond if it is what was `seen`: a clock may stand still.
+pub(super) fn other_than(seen: Option<&str>, time: String) -> String {
+    if seen != Some(time.as_str()) {
+        return time;
+    }
+    let next = time.parse::<Timestamp>().and_then(|time| time.checked_add(SignedDuration::from_micros(1)));
+    next.map_or(time, |next| next.strftime(FORMAT).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_stands_still_is_moved_on() {
+        let time = "2026-01-02T03:04:05.999999Z";
+        assert_eq!(other_than(Some(time), time.into()), "2026-01-02T03:04:06.000000Z");
+        assert_eq!(other_than(Some("2026-01-02T03:04:05.000000Z"), time.into()), time);
+        assert_eq!(other_than(None, time.into()), time);
+    }
+}
