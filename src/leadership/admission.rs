@@ -42,8 +42,7 @@ impl Admission {
         self.inner.ended.clone().notified_owned()
     }
 
-    /// How this admission's term was lost; what cut the write off when it is no longer valid. When other terms have
-    /// been lost since, how the last of them was.
+    /// How this admission's term was lost; what cut the write off when it is no longer valid.
     #[must_use]
     pub fn loss(&self) -> Loss {
         self.inner.loss_of(self.grant)

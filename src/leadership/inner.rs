@@ -6,11 +6,17 @@ use super::{
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::{Notify, watch};
+
+/// So many ends of grants are remembered.
+const ENDS: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Inner {
@@ -31,8 +37,8 @@ pub(super) struct Inner {
 pub(super) struct State {
     /// The present grant, until its end is recorded.
     pub(super) current: Option<Current>,
-    /// How the last grant ended, if one has.
-    pub(super) last: Option<End>,
+    /// How the last grants ended, the newest last.
+    ends: VecDeque<End>,
     /// The gate admits nothing more while admitted writes finish.
     pub(super) closing: bool,
     pub(super) grants: Grants,
@@ -122,7 +128,10 @@ impl Inner {
         let at = self.clock.now().min(self.word.deadline().map_or(self.clock.now(), Moment::from_nanos));
         self.word.revoke();
         state.closing = false;
-        state.last = Some(End { number, loss, at });
+        if state.ends.len() == ENDS {
+            state.ends.pop_front();
+        }
+        state.ends.push_back(End { number, loss, at });
         Some(term)
     }
 
@@ -131,11 +140,10 @@ impl Inner {
         self.end_if(Loss::Expired, |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline));
     }
 
-    /// How the term of `grant`, which has ended, was lost; when others have been lost since, how the last of them was.
+    /// How the term of `grant`, which has ended, was lost.
     pub(super) fn loss_of(&self, grant: u64) -> Loss {
-        let last = self.state.borrow().last;
         // Without a record, a deadline has passed that has not been acted upon.
-        last.filter(|end| end.number >= grant).map_or(Loss::Expired, |end| end.loss)
+        self.state.borrow().end_of(grant).map_or(Loss::Expired, |end| end.loss)
     }
 
     /// The number of the last grant that has ended; it never goes back.
@@ -153,13 +161,18 @@ impl Inner {
 }
 
 impl State {
+    /// How `grant` ended; of one that ended long ago, how the oldest did that is still known.
+    pub(super) fn end_of(&self, grant: u64) -> Option<End> {
+        self.ends.iter().find(|end| end.number >= grant).copied()
+    }
+
     /// What observers see.
     pub(super) fn view(&self) -> LeadershipState {
         LeadershipState {
             term: self.current.as_ref().map(|current| current.term.clone()),
             closing: self.closing,
             holder: self.holder.clone(),
-            lost: self.last.map(|end| end.loss),
+            lost: self.ends.back().map(|end| end.loss),
         }
     }
 }

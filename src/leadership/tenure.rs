@@ -56,16 +56,16 @@ impl Tenure {
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on; long ago, if
-    /// another term has ended since.
+    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on; long ago, if that
+    /// is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
         let state = self.inner.state.borrow();
         let now = self.inner.clock.now();
-        match state.last {
+        match state.end_of(self.grant) {
             Some(end) if end.number == self.grant => end.at,
-            Some(end) if end.number > self.grant => Moment::from_nanos(0),
+            Some(_) => Moment::from_nanos(0),
             // It goes on, or its deadline has passed and nobody has noticed.
-            _ => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
+            None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
         }
     }
 }

@@ -66,6 +66,10 @@ impl Contact {
         self.doubt
     }
 
+    pub(in crate::election) fn is_in_doubt(&self) -> bool {
+        self.doubt != Doubt::None
+    }
+
     /// When to look at the lease although there is no news.
     pub(super) fn next_look(&self) -> Moment {
         // A holder renews each retry period: a watch that tells nothing for longer may hang.

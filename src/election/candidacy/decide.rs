@@ -24,7 +24,7 @@ pub(in crate::election) struct Inputs {
 pub(in crate::election) enum Task {
     /// Contend, lead, contend again.
     Contend,
-    /// Renew what is held, acquire nothing more.
+    /// Renew what is led in, acquire nothing more.
     Hold,
     /// Give up what is held; so many calls have failed on the way.
     GiveUp { failed: u32 },
@@ -108,10 +108,11 @@ impl Candidacy {
         }
     }
 
-    /// What a candidate does that does not lead and is not to acquire anything.
+    /// What a candidate does that does not lead and is not to acquire anything: it gives back what it acquires all the same,
+    /// by a claim that was under way.
     fn idle(&self, inputs: &Inputs) -> Due {
         let stays_away = inputs.task == Task::StayAway;
-        if stays_away && self.is_mine() && !self.waits(inputs.now) {
+        if self.is_mine() && (stays_away || self.own.is_unused()) && !self.waits(inputs.now) {
             let call = if self.contact.doubt() == Doubt::None { Call::Release } else { Call::Read };
             return (Some(call), inputs.settles_at);
         }

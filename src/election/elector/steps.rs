@@ -15,6 +15,7 @@ impl<L: Lock> Elector<L> {
     /// Reads the lease. False when that failed.
     pub(super) async fn read(&mut self) -> bool {
         let before = self.candidacy.version().map(str::to_owned);
+        let in_doubt = self.candidacy.contact.is_in_doubt();
         let lock = self.lock.clone();
         match self.call(LeaseCall::Read, async move { lock.get().await }).await {
             Ok(record) => {
@@ -25,7 +26,10 @@ impl<L: Lock> Elector<L> {
                 {
                     self.worked();
                 }
-                self.restart_a_silent_watch();
+                if !in_doubt {
+                    // Without a reason for this read, the watch should have told of what it has shown.
+                    self.restart_a_silent_watch();
+                }
                 true
             }
             Err(error) => {

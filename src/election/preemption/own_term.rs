@@ -12,8 +12,8 @@ use crate::{leadership::Term, lease::LeaseRecord};
 pub(in crate::election) enum OwnTerm {
     #[default]
     None,
-    /// Its claim has stood in the lease. Its gate has not opened.
-    NeverOpened(Term),
+    /// Its claim has stood in the lease. Its gate has not opened. `anew`: the lease was not this candidate's before.
+    NeverOpened { term: Term, anew: bool },
     /// Its gate has opened.
     Open(Term),
     /// It was preempted. Nothing more is admitted, and what was admitted finishes until the deadline, as in a clean stop.
@@ -36,6 +36,11 @@ impl OwnTerm {
         matches!(self, Self::Open(_) | Self::Draining(_))
     }
 
+    /// Whether the lease was acquired in it and nothing was done with that.
+    pub(in crate::election) fn is_unused(&self) -> bool {
+        matches!(self, Self::NeverOpened { anew: true, .. })
+    }
+
     pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
         matches!(self, Self::Done(_))
     }
@@ -43,16 +48,17 @@ impl OwnTerm {
     /// Takes in that the lease holds a claim of this process. After a preemption that was undone, from a backup say, the
     /// term does not go on.
     pub(in crate::election) fn stands(&mut self, term: Term) {
-        let goes_on = matches!(self, Self::NeverOpened(own) | Self::Open(own) if *own == term);
+        let goes_on = matches!(self, Self::NeverOpened { term: own, .. } | Self::Open(own) if *own == term);
         if !goes_on {
-            *self = Self::NeverOpened(term);
+            let anew = *self == Self::None;
+            *self = Self::NeverOpened { term, anew };
         }
     }
 
     /// Takes in a lease that holds no claim of this process.
     pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
         *self = match std::mem::take(self) {
-            Self::NeverOpened(term) if awaits(record, &term) => Self::Done(term),
+            Self::NeverOpened { term, .. } if awaits(record, &term) => Self::Done(term),
             Self::Open(term) if awaits(record, &term) => Self::Draining(term),
             Self::Draining(term) if awaits(record, &term) => Self::Draining(term),
             Self::Done(term) if awaits(record, &term) => Self::Done(term),
@@ -145,7 +151,7 @@ mod tests {
     fn a_preemption_that_is_undone_does_not_open_the_term_again() {
         let mut own = OwnTerm::Draining(term(4));
         own.stands(term(4));
-        assert_eq!(own, OwnTerm::NeverOpened(term(4)));
+        assert_eq!(own, OwnTerm::NeverOpened { term: term(4), anew: false });
         let mut own = OwnTerm::Open(term(4));
         own.stands(term(4));
         assert!(own.is_open(), "a renewal");

@@ -151,10 +151,11 @@ fn a_claim_that_is_answered_too_late_is_acknowledged() {
         holder.observe(held(1, "", 0, &json!({})), at(0));
         let claim = holder.acquisition(at(0), "now".into());
         let mine = written(2, &held(1, "", 0, &json!({})), &claim);
-        let mut high = high();
-        high.observe(mine.clone(), at(0));
-        let preemption = high.acquisition(at(0), "then".into());
-        let taken = written(3, &mine, &Claim { holder: "high".into(), ..preemption });
+        let priority = Priority::ranked("high", ["high", "low"]).unwrap();
+        let identity = Identity::new("other").unwrap();
+        let mut other = Candidacy::new(identity, LeaseTiming::fast(), Some(priority));
+        other.observe(mine.clone(), at(0));
+        let taken = written(3, &mine, &other.acquisition(at(0), "then".into()));
         if told_by_watch {
             holder.observe(mine.clone(), at(0));
         }
