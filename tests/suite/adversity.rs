@@ -152,7 +152,7 @@ async fn a_shortened_duration_ends_the_term() {
 #[tokio::test(start_paused = true)]
 async fn s9_the_tolerated_outage_is_tolerated() {
     const MS: Duration = Duration::from_millis(1);
-    for (timing, rounds) in [(LeaseTiming::default(), 200), (LeaseTiming::fast(), 100)] {
+    for (timing, rounds) in [(LeaseTiming::default(), 48), (LeaseTiming::fast(), 24)] {
         for round in 0..rounds {
             let server = ApiServer::new();
             let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();

@@ -1,8 +1,9 @@
 //! An election that stands down, and goes on.
 
+use crate::bent::{Bend, bent};
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass,
-    spec, until, within, write,
+    LEASE, SOON, build, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease, lease_writes,
+    pass, spec, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
@@ -10,6 +11,7 @@ use kube_leader_gate::{
     election::Stopped,
     testing::{ApiServer, Fault},
 };
+use serde_json::json;
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_secs(30);
@@ -72,6 +74,33 @@ async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
         let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
         assert_eq!(stopped, Stopped::Released);
         within(SOON, "it leads", leader.elected()).await;
+    }
+}
+
+/// A claim that was given up for lost lands while the candidate stays away: nobody is to wait for the end of its time.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_lands_late_is_given_back() {
+    for verb in ["create", "update"] {
+        let server = ApiServer::new();
+        if verb == "update" {
+            server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
+        }
+        let late = Fault::delay_before(Duration::from_secs(3)).verb(verb).resource("leases").times(1);
+        let late = server.inject(late);
+        let mut a = bent(&server, "a", Bend::Outlives).start();
+        let leader = a.leader().clone();
+        until(Duration::from_secs(1), "it acquires", || late.hits() == 1).await;
+        let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
+        let holder = || server.object(LEASE).map(|lease| lease["spec"]["holderIdentity"].clone());
+        until(Duration::from_secs(4), "its claim lands", || holder() == Some("a".into())).await;
+        until(SOON, "it is given back", || holder() == Some("".into())).await;
+        pass(Duration::from_secs(20)).await;
+        assert!(!leader.is_leader() && leader.state().lost.is_none(), "it never led");
+        assert_eq!(holder(), Some("".into()), "{verb}: it stays away");
+        leader.check(Duration::ZERO).expect("healthy");
+        let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
+        assert_eq!(stopped, Stopped::Released);
+        within(Duration::from_secs(1), "it leads", leader.elected()).await;
     }
 }
 
