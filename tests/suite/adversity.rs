@@ -1,8 +1,8 @@
 //! Answers that get lost, servers that are odd, permissions that are missing: contention goes on, in order.
 
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, leading, lease, lease_writes, pass, spec, until, within,
-    write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, leading, lease, lease_writes, pass, spec, until,
+    within, write,
 };
 use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
@@ -76,7 +76,7 @@ async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
 async fn s9_a_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     let term = a.leader().term();
     let refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(Duration::from_secs(27), "a renewal is refused", || refused.hits() > 0).await;
@@ -115,7 +115,7 @@ async fn a_follower_of_its_double_is_healthy() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let second = candidate(&server, "a").start();
-    within(SOON, "it leads", second.leader().elected()).await;
+    within(FIRST, "it leads", second.leader().elected()).await;
     pass(Duration::from_secs(40)).await;
     second.leader().check(Duration::ZERO).expect("it leads");
     first.leader().check(Duration::ZERO).expect("it follows");
@@ -156,7 +156,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
         for round in 0..rounds {
             let server = ApiServer::new();
             let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-            within(SOON, "it leads", a.leader().elected()).await;
+            within(FIRST, "it leads", a.leader().elected()).await;
             let term = a.leader().term();
             let mut changes = a.leader().changes();
             assert!(changes.next().await.is_some(), "the present state");

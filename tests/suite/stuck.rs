@@ -2,7 +2,7 @@
 
 use crate::{
     bent::{Bend, bent},
-    priority::{hammer, writers},
+    priority::{write_every, writers},
     support::{SOON, candidate, gated, lease_writes, pass, spec, until, within},
 };
 use kube_client::Client;
@@ -16,13 +16,14 @@ async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
     let server = ApiServer::new();
     let election = bent(&server, "a", Bend::StandsStill);
     let mut writing = JoinSet::new();
-    hammer(&mut writing, election.wrap(Client::new(server.service().user("a"), "default")));
+    let client = election.wrap(Client::new(server.service().user("a"), "default"));
+    write_every(&mut writing, client, 10);
     let began = Instant::now();
     let a = election.start();
     within(Duration::from_secs(1), "it leads", a.leader().elected()).await;
     let first = a.leader().term();
     let b = candidate(&server, "b");
-    hammer(&mut writing, gated(&server, &b, "b"));
+    write_every(&mut writing, gated(&server, &b, "b"), 10);
     let b = b.start();
     until(SOON, "b knows a", || b.leader().holder().is_some()).await;
     pass(Duration::from_secs(8)).await;

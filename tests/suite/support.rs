@@ -24,6 +24,9 @@ pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/
 /// Plenty for a handover that needs no clock to run out.
 pub const SOON: Duration = Duration::from_millis(100);
 
+/// Plenty for a candidate that finds no lease: it looks twice before it makes one.
+pub const FIRST: Duration = Duration::from_secs(1);
+
 /// How long after an unanswered write nothing is released at 15/10/2 s: the tolerated skew.
 pub const SKEW: Duration = Duration::from_secs(5);
 
@@ -57,7 +60,7 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
     let election = candidate(server, identity);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     (running, client)
 }
 

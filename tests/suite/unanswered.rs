@@ -3,7 +3,7 @@
 use crate::{
     leading::support::SteppedClock,
     support::{
-        LEASE, SKEW, SOON, begin_write, build, builder, candidate, gated, is_cut_off, leading, pass,
+        FIRST, LEASE, SKEW, SOON, begin_write, build, builder, candidate, gated, is_cut_off, leading, pass,
         releases, until, within, write,
     },
 };
@@ -35,7 +35,7 @@ async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     };
     let client = election.wrap(client);
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     (running, client)
 }
 
@@ -107,17 +107,18 @@ async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
         let election = candidate(&server, "a");
         let (leader, client) = (election.leader(), gated(&server, &election, "a"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
-        let began = Instant::now();
+        let mut end = None;
         let workload = async {
             leader.elected().await;
             let mut writing = Box::pin(write(&client));
             assert!(timeout(SECOND, &mut writing).await.is_err(), "it hangs");
+            end = Some(Instant::now());
             assert!(!panics, "the workload breaks");
         };
         let run =
             within(SECOND * 8, "it ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
         assert_eq!(run.is_err(), panics);
-        let after = released_after(&server, began + SECOND);
+        let after = released_after(&server, end.expect("it led"));
         assert!(is_skew(after), "panics: {panics}, released {after:?} later");
     }
 }
@@ -157,7 +158,7 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
         let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
         let client = gated(&server, &election, "a");
         let mut a = election.start();
-        within(SOON, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.leader().elected()).await;
         let b = candidate(&server, "b").start();
         until(SOON, "b knows a", || b.leader().holder().is_some()).await;
         let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -191,7 +192,7 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
         let client = gated(&server, &election, "a");
         let mut a = election.start();
         let leader = a.leader().clone();
-        within(SOON, "it leads", leader.elected()).await;
+        within(FIRST, "it leads", leader.elected()).await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = begin_write(&leader, &client).await;
         let ending =
@@ -251,7 +252,7 @@ async fn s4_the_release_waits_for_the_skew_of_the_timing() {
     let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     let end = end_unanswered(&server, "dropped", &a, &client).await;
     let skew = timing.tolerated_skew();
     assert_eq!(within(skew + SOON, "it stops", a.stop()).await, Stopped::Released);

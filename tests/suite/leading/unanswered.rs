@@ -4,8 +4,8 @@ use super::support::{Journal, Runs, SteppedClock, lead_with};
 use crate::{
     priority::ranked,
     support::{
-        LEASE, SKEW, SOON, build, builder, candidate, gated, is_not_leader, pass, releases, until, within,
-        write,
+        FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, is_not_leader, pass, releases, until,
+        within, write,
     },
 };
 use kube_leader_gate::{
@@ -57,7 +57,7 @@ async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
     let slow = server.inject(Fault::delay_before(SECOND * 7).user("a").resource("tokenreviews").times(1));
     let (journal, results) = (Journal::default(), Results::default());
     let a = writing_on(&server, low(), &journal, &results);
-    until(SOON, "the write is under way", || slow.hits() == 1).await;
+    until(FIRST, "the write is under way", || slow.hits() == 1).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the gate is closed", || !a.leader.can_write()).await;
     assert!(is_not_leader(&write(&a.client).await));
@@ -75,7 +75,7 @@ async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
     let (journal, results) = (Journal::default(), Results::default());
     let a = writing_on(&server, low(), &journal, &results);
-    until(SOON, "the write is under way", || hang.hits() == 1).await;
+    until(FIRST, "the write is under way", || hang.hits() == 1).await;
     let began = Instant::now();
     let high = ranked(&server, "b", "high").start();
     until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
@@ -94,7 +94,7 @@ async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
         let (journal, results, clock) = (Journal::default(), Results::default(), SteppedClock::new());
         let builder = builder("a").grace(Duration::ZERO).clock(Arc::new(clock.clone()));
         let a = writing_on(&server, builder, &journal, &results);
-        until(SOON, "the write is under way", || hang.hits() == 1).await;
+        until(FIRST, "the write is under way", || hang.hits() == 1).await;
         let outage = (how == "expired").then(|| server.inject(Fault::drop_before().resource("leases")));
         match how {
             "deleted" => server.delete("outsider", LEASE).unwrap(),
@@ -134,7 +134,7 @@ async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
                 }
             }
         });
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         let b = (!alone).then(|| build(&server, "b", builder("b")).unwrap().start());
         until(SECOND * 2, "the work has ended", || journal.present() == 0).await;
         let dropped = dropped.lock().unwrap().expect("it has dropped its write");
@@ -164,7 +164,7 @@ async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
             }
         }
     });
-    until(SOON, "the write is under way", || a.leader.writes_under_way() == 1).await;
+    until(FIRST, "the write is under way", || a.leader.writes_under_way() == 1).await;
     let b = candidate(&server, "b");
     let b_client = gated(&server, &b, "b");
     let b = b.start();
