@@ -12,7 +12,7 @@ use kube_leader_gate::{
     testing::{ApiBody, BoxError, Fault},
 };
 use std::time::Duration;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tower::{
     retry::{Policy, RetryLayer},
     timeout::TimeoutLayer,
@@ -141,34 +141,36 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
     assert_eq!(attempts(&Scene::leading(inside).await).await, (Outcome::LeadershipLost, 1));
 }
 
-/// A retry inside is a write under way, also while it waits: the stop waits for it, then leaves the lease to run out.
+/// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
 #[tokio::test(start_paused = true)]
 async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
-    async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (Stopped, Outcome) {
+    async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (Stopped, Outcome, u64) {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
         let writing = scene.write("x");
         scene.have_arrived(1).await;
-        let stopped = within(Duration::from_secs(11), "it stops", scene.running.stop()).await;
+        let began = Instant::now();
+        let stopped = within(Duration::from_secs(16), "it stops", scene.running.stop()).await;
+        let took = (began.elapsed() + Duration::from_millis(500)).as_secs();
         let outcome = within(HOUR * 2, "the write ends", writing).await.unwrap();
         assert_eq!(crate::stage::arrived(&scene.server).len(), 1);
-        (stopped, outcome)
+        (stopped, outcome, took)
     }
     // What kube's own stack has.
     let kube = || RetryLayer::new(RetryPolicy::server_retry());
     let bare =
         stop(|builder, election| builder.with_layer(&kube()).with_layer(&election.layer()).build()).await;
-    assert_eq!(bare, (Stopped::LeftToExpire, Outcome::LeadershipLost));
+    assert_eq!(bare, (Stopped::Released, Outcome::LeadershipLost, 15));
     let bound = TimeoutLayer::new(Duration::from_secs(8));
     let bounded = stop(|builder, election| {
         builder.with_layer(&kube()).with_layer(&bound).with_layer(&election.layer()).build()
     })
     .await;
-    assert_eq!(bounded, (Stopped::Released, Outcome::Elapsed));
+    assert_eq!(bounded, (Stopped::Released, Outcome::Elapsed, 13));
     // Outside nothing is under way while it waits.
     let outside =
         stop(|builder, election| builder.with_layer(&election.layer()).with_layer(&kube()).build()).await;
-    assert_eq!(outside, (Stopped::Released, Outcome::NotLeader));
+    assert_eq!(outside, (Stopped::Released, Outcome::NotLeader, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Writes that leave something else in the lease than their answers, or their claims, say.
 
 use crate::bent::{Bend, bent};
-use crate::support::{SOON, lease_writes, pass, spec, until};
+use crate::support::{FIRST, lease_writes, pass, spec, until};
 use kube_leader_gate::{
     election::Stopped,
     testing::{ApiServer, Fault},
@@ -13,7 +13,7 @@ async fn s5_a_creation_that_was_denied_and_done_is_given_up() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let a = bent(&server, "a", Bend::Denies).start();
-    until(SOON, "it is created", || !lease_writes(&server, "a").is_empty()).await;
+    until(FIRST, "it is created", || !lease_writes(&server, "a").is_empty()).await;
     assert_eq!(spec(&server)["holderIdentity"], "a");
     assert_eq!(a.stop().await, Stopped::Released);
     assert_eq!(spec(&server)["holderIdentity"], "");

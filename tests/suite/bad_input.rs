@@ -1,7 +1,8 @@
 //! What a lease and a server can do wrong: never a panic, never an open gate, and contention goes on.
 
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within,
+    write,
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
@@ -38,7 +39,7 @@ async fn a_lease_without_a_spec_is_free() {
         let server = ApiServer::new();
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
-        within(SOON, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.leader().elected()).await;
     }
 }
 
@@ -51,7 +52,7 @@ async fn a_huge_duration_is_respected() {
     pass(Duration::from_secs(3600)).await;
     assert!(!a.leader().is_leader());
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]

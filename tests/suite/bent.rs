@@ -9,9 +9,12 @@ use kube_leader_gate::{
     lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
     testing::ApiServer,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 #[derive(Clone)]
@@ -24,12 +27,16 @@ pub enum Bend {
     Shortens,
     /// A policy lets nobody write another holder's name than this one.
     OwnNameOnly(&'static str),
+    /// The time of each renewal is the same.
+    StandsStill,
+    /// Calls that write go on when the candidate has given them up.
+    Outlives,
     /// Watches stand and tell nothing; they are counted.
     Mute(Arc<AtomicU32>),
 }
 
 pub struct Bent {
-    inner: KubeLock,
+    inner: Arc<KubeLock>,
     bend: Bend,
 }
 
@@ -42,7 +49,8 @@ pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend:
     let service = server.service().user(user);
     let election = builder.build_with(|lease| {
         let connect = move || Ok(Client::new(service.clone(), "default"));
-        Ok(Bent { inner: KubeLock::over(lease, connect).map_err(BuildError::Client)?, bend })
+        let inner = Arc::new(KubeLock::over(lease, connect).map_err(BuildError::Client)?);
+        Ok(Bent { inner, bend })
     });
     election.expect("a valid election")
 }
@@ -53,7 +61,20 @@ impl Bent {
         if matches!(self.bend, Bend::Shortens) {
             claim.duration_seconds = 1;
         }
+        if matches!(self.bend, Bend::StandsStill) {
+            claim.renew_time = "2026-01-02T03:04:05.000000Z".into();
+        }
         claim
+    }
+
+    async fn sent(
+        &self,
+        call: impl Future<Output = Result<LeaseRecord, LockError>> + Send + 'static,
+    ) -> Result<LeaseRecord, LockError> {
+        if !matches!(self.bend, Bend::Outlives) {
+            return call.await;
+        }
+        tokio::spawn(call).await.expect("it does not panic")
     }
 }
 
@@ -69,7 +90,8 @@ impl Lock for Bent {
     }
 
     async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        let created = self.inner.create(&self.stored(claim)).await;
+        let (inner, claim) = (self.inner.clone(), self.stored(claim));
+        let created = self.sent(async move { inner.create(&claim).await }).await;
         let denied = LockError::new(LockErrorKind::Refused, "500: an internal error");
         if matches!(self.bend, Bend::Denies) { Err(denied) } else { created }
     }
@@ -81,7 +103,8 @@ impl Lock for Bent {
         if matches!(self.bend, Bend::OwnNameOnly(own) if claim.holder != own) {
             return Err(LockError::new(LockErrorKind::Forbidden, "403: not in another's name"));
         }
-        self.inner.update(seen, &self.stored(claim)).await
+        let (inner, seen, claim) = (self.inner.clone(), seen.clone(), self.stored(claim));
+        self.sent(async move { inner.update(&seen, &claim).await }).await
     }
 
     async fn watch(&self) -> Result<Self::Events, LockError> {

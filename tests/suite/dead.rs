@@ -2,7 +2,7 @@
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{
-    SOON, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
+    FIRST, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
@@ -29,7 +29,7 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     let (election, breaks) = fragile(&server);
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     let leader = running.leader().clone();
     leader.check(Duration::ZERO).expect("healthy");
     breaks.store(true, Ordering::SeqCst);
@@ -40,15 +40,19 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
 }
 
+/// At once: when the drop is complete, before any task has run.
 #[tokio::test(start_paused = true)]
 async fn s10_dropping_the_run_closes_the_gate() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.leader(), gated(&server, &election, "a"));
-    let run = tokio::spawn(election.run(std::future::pending::<()>()));
-    within(SOON, "it leads", leader.elected()).await;
-    run.abort();
-    let _ = run.await;
+    let mut run = Box::pin(election.run(std::future::pending::<()>()));
+    tokio::select! {
+        _ = &mut run => unreachable!("its workload never ends"),
+        _ = within(FIRST, "it leads", leader.elected()) => {}
+    }
+    assert!(leader.can_write());
+    drop(run);
     assert!(!leader.can_write());
     assert!(is_not_leader(&write(&client).await));
     assert!(leader.check(Duration::ZERO).is_err());

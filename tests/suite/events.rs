@@ -1,6 +1,8 @@
 //! Kubernetes Events about gains and losses, and an election that never waits for them.
 
-use crate::support::{LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write};
+use crate::support::{
+    FIRST, LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write,
+};
 use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
@@ -18,7 +20,7 @@ fn reporting(server: &ApiServer, identity: &str) -> Running {
 }
 
 async fn leads(running: &Running) {
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
 }
 
 /// The notes, oldest first.
@@ -121,7 +123,7 @@ async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_
     }
 }
 
-/// The gate closes and the stop ends in one go: writes did not finish in time.
+/// The gate closes and the stop ends in one go: the deadline cut a write off, when the lease had no time left for it.
 #[tokio::test(start_paused = true)]
 async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
     let server = ApiServer::new();
@@ -132,6 +134,7 @@ async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
     leads(&a).await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let cut_off = tokio::spawn(async move { write(&work).await });
+    let _refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(SOON, "a write is under way", || hang.hits() > 0).await;
     assert_eq!(a.stop().await, Stopped::LeftToExpire);
     cut_off.await.unwrap().unwrap_err();

@@ -2,7 +2,7 @@
 
 use crate::{
     priority::{ranked, with, write_every, writers},
-    support::{SOON, build, builder, candidate, gated, pass, spec, within},
+    support::{FIRST, build, builder, candidate, gated, pass, spec, within},
 };
 use kube_leader_gate::{
     LeaseTiming,
@@ -67,7 +67,7 @@ async fn a_ring_of_three_does_not_flap_for_ever() {
 async fn after_a_quiet_time_it_preempts_at_once_again() {
     let server = ApiServer::new();
     let high = ranked(&server, "b", "high").start();
-    within(SOON, "it leads", high.leader().elected()).await;
+    within(FIRST, "it leads", high.leader().elected()).await;
     for pause in [0, 45, 45] {
         pass(Duration::from_secs(pause)).await;
         let low = candidate(&server, "a");

@@ -1,6 +1,6 @@
 //! The liveness probe and the page that says who leads.
 
-use crate::support::{LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within};
+use crate::support::{FIRST, LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::ALLOW};
 use http_body_util::{BodyExt, Empty};
@@ -45,7 +45,7 @@ async fn a_follower_and_a_leader_that_renews_are_healthy() {
     let election = candidate(&server, "a");
     assert_eq!(probe(&election.leader()).await, healthy(), "it has not begun");
     let a = election.start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     let b = candidate(&server, "b").start();
     for _ in 0..20 {
         assert_eq!(probe(a.leader()).await, healthy());
@@ -87,7 +87,7 @@ async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() 
     let server = ApiServer::new();
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     clock.advance(Duration::from_secs(35));
     assert_eq!(probe(a.leader()).await, healthy());
     clock.advance(Duration::from_nanos(1));
@@ -116,7 +116,7 @@ async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
     let _hang = server.inject(Fault::hang_before().verb("update"));
     let mut a = candidate(&server, "a").start();
     let leader = a.leader().clone();
-    until(SOON, "it acquires", || server.object(LEASE).is_some()).await;
+    until(FIRST, "it acquires", || server.object(LEASE).is_some()).await;
     let standing_down = a.step_down(Duration::from_secs(600));
     assert!(tokio::time::timeout(Duration::from_secs(60), standing_down).await.is_err());
     assert_eq!(probe(&leader).await, healthy());

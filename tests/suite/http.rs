@@ -1,19 +1,43 @@
 //! Over real HTTP on a loopback port, in real time: what needs a fault. The rest is in `tests/cluster/conformance`.
+//!
+//! The election's clients are made by the crate, from a configuration, as in a program.
 
-use crate::support::until;
+use crate::support::{lease_writes, until, within, write};
+use kube_client::{Client, Config};
 use kube_leader_gate::{
-    Election, Identity,
-    testing::{ApiServer, Fault},
+    Election, Identity, LeaseTiming,
+    election::Running,
+    testing::{ApiServer, Endpoint, Fault},
 };
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A leader that renews each second, and its workload's client; both over this configuration.
+async fn leading(config: Config) -> (Running, Client) {
+    let seconds = Duration::from_secs;
+    let election = Election::builder("default", "operator")
+        .identity(Identity::new("a").unwrap())
+        .timing(LeaseTiming::new(seconds(12), seconds(11), seconds(1)).unwrap())
+        .build(&config)
+        .unwrap();
+    let client = election.client(config).unwrap();
+    let running = election.start();
+    within(PATIENCE, "it leads", running.leader().elected()).await;
+    (running, client)
+}
+
+async fn serve() -> (ApiServer, Endpoint) {
+    let server = ApiServer::new();
+    let endpoint = server.serve().await.unwrap();
+    (server, endpoint)
+}
 
 /// S14: the election's own pause between two attempts is a quarter of a second at least; a retry below it is faster.
 #[tokio::test]
 async fn s14_its_own_client_does_not_retry() {
-    let server = ApiServer::new();
-    let endpoint = server.serve().await.unwrap();
+    let (server, endpoint) = serve().await;
     let unavailable = server.inject(Fault::status(503).verb("get").resource("leases"));
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let election = builder.build(&endpoint.config("a")).unwrap();
@@ -21,4 +45,45 @@ async fn s14_its_own_client_does_not_retry() {
     let _a = election.start();
     until(PATIENCE, "it reads again", || unavailable.hits() >= 2).await;
     assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
+}
+
+/// An inner retry would sit out the server's `Retry-After`, and an inner timeout would end the watch.
+#[tokio::test]
+async fn s14_no_retry_sits_below_the_election() {
+    let (server, endpoint) = serve().await;
+    let mut config = endpoint.config("a");
+    config.default_retry = true;
+    config.read_timeout = Some(Duration::from_millis(500));
+    let (a, _) = leading(config).await;
+    let term = a.leader().term();
+    let busy = Fault::status_retry_after(503, Duration::from_secs(600));
+    let busy = server.inject(busy.verb("update").resource("leases").times(3));
+    until(PATIENCE, "a renewal is refused", || busy.hits() == 1).await;
+    let (began, renewed) = (Instant::now(), lease_writes(&server, "a").len());
+    until(PATIENCE, "it is tried again", || busy.hits() == 3).await;
+    // The election's own two pauses are half a second at most.
+    assert!(began.elapsed() < a.leader().timing().call_timeout(), "{:?}", began.elapsed());
+    until(PATIENCE, "it renews", || lease_writes(&server, "a").len() > renewed).await;
+    assert_eq!(a.leader().term(), term);
+    assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
+}
+
+/// kubernetes #53793, karpenter #2100: the workload's own client is full to the brim.
+#[tokio::test]
+async fn s14_the_workload_cannot_starve_the_election() {
+    const STUCK: usize = 100;
+    let (server, endpoint) = serve().await;
+    let (a, client) = leading(endpoint.config("a")).await;
+    let term = a.leader().term();
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let mut stuck = JoinSet::new();
+    for _ in 0..STUCK {
+        let client = client.clone();
+        stuck.spawn(async move { write(&client).await });
+    }
+    until(PATIENCE, "they are under way", || a.leader().writes_under_way() == STUCK).await;
+    let before = lease_writes(&server, "a").len();
+    until(PATIENCE, "it renews on", || lease_writes(&server, "a").len() >= before + 3).await;
+    assert_eq!(a.leader().term(), term);
+    assert_eq!(a.leader().writes_under_way(), STUCK);
 }

@@ -1,8 +1,8 @@
 //! How leadership is lost: the gate closes first, and at once.
 
 use crate::support::{
-    LEASE, SOON, candidate, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal, until,
-    within, write,
+    FIRST, LEASE, SOON, candidate, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal,
+    until, within, write,
 };
 use futures_util::{FutureExt, StreamExt};
 use kube_leader_gate::{
@@ -30,7 +30,7 @@ async fn s1_the_first_deadline_counts_from_before_the_call() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
-    within(Duration::from_millis(1100), "it leads", a.leader().elected()).await;
+    within(FIRST * 2, "it leads", a.leader().elected()).await;
     let left = a.leader().time_left().unwrap();
     assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }

@@ -4,8 +4,8 @@ use crate::{
     bent::{Bend, bent_from},
     priority::{KEY, annotations, hammer, leading_as, ranked, write_every, writers},
     support::{
-        LEASE, SOON, build, builder, gated, is_not_leader, lease, lease_writes, pass, spec, until, within,
-        write,
+        FIRST, LEASE, SOON, build, builder, gated, is_not_leader, lease, lease_writes, pass, spec, until,
+        within, write,
     },
 };
 use kube_leader_gate::{
@@ -153,7 +153,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         let mut writing = JoinSet::new();
         write_every(&mut writing, gated(&server, &low, "a"), 20);
         let low = low.start();
-        within(SOON, "it leads", low.leader().elected()).await;
+        within(FIRST, "it leads", low.leader().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
         server.break_watches(|_| true, Break::Cut);
         let third = ranked(&server, "c", "middle");
@@ -272,7 +272,7 @@ async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
     let server = ApiServer::new();
     let priority = Priority::ranked("low", ["high", "low"]).unwrap();
     let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
-    within(SOON, "it leads", low.leader().elected()).await;
+    within(FIRST, "it leads", low.leader().elected()).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(SOON).await;

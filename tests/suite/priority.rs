@@ -1,7 +1,8 @@
 //! Prioritised election: who preempts whom, and that nobody writes twice on the way.
 
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within,
+    write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
@@ -35,7 +36,7 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     let election = ranked(server, identity, key);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     (running, client)
 }
 
@@ -147,7 +148,7 @@ async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
         let a = with(&server, "a", Priority::ranked(holder, order).unwrap()).start();
-        within(SOON, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.leader().elected()).await;
         let b = ranked(&server, "b", candidate).start();
         pass(Duration::from_secs(60)).await;
         assert!(a.leader().is_leader(), "{holder}, {candidate}");
@@ -177,7 +178,7 @@ async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
     let mut writing = JoinSet::new();
     hammer(&mut writing, gated(&server, &election, "a"));
     let old = election.start();
-    within(SOON, "it leads", old.leader().elected()).await;
+    within(FIRST, "it leads", old.leader().elected()).await;
     assert!(annotations(&server).is_null());
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
@@ -208,7 +209,7 @@ async fn each_rollout_hands_over_once() {
             .iter()
             .any(|it| it.leader().can_write() && it.leader().identity().as_str().starts_with(number))
     };
-    until(SOON, "one leads", || leaders(&running, "one")).await;
+    until(FIRST, "one leads", || leaders(&running, "one")).await;
     pass(SOON).await;
     for (number, name) in [(2, "two"), (3, "three")] {
         let before = spec(&server)["leaseTransitions"].as_u64().unwrap();

@@ -1,7 +1,7 @@
 //! A watch that stands and tells nothing, over a half-open connection, say.
 
 use crate::bent::{Bend, Bent, bent};
-use crate::support::{SOON, build, builder, candidate, leading, pass, until, within};
+use crate::support::{FIRST, SOON, build, builder, candidate, leading, pass, until, within};
 use kube_leader_gate::{
     Election, LeaseTiming,
     testing::{ApiServer, Fault},
@@ -38,7 +38,7 @@ async fn a_leader_with_a_silent_watch_starts_it_afresh() {
     let server = ApiServer::new();
     let (a, watches) = mute(&server, "a");
     let a = a.start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     pass(Duration::from_secs(60)).await;
     assert!(a.leader().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);
@@ -66,7 +66,7 @@ async fn s6_a_follower_reads_before_it_swaps() {
     let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
     let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-    within(SOON, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.leader().elected()).await;
     let b = mute(&server, "b").0.start();
     until(SOON, "b knows a", || b.leader().holder().is_some()).await;
     let reads = server.reads("b", "get", "leases");

@@ -3,13 +3,14 @@
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
-    Election, Identity, LeaseTiming,
+    Election, Identity, Leader, LeaseTiming,
     election::{BuildError, ElectionBuilder, Running},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
 use std::{future::Future, sync::Arc, time::Duration};
+use tokio::task::JoinHandle;
 
 #[path = "../common/refusals.rs"]
 #[allow(dead_code, reason = "each target uses its part")]
@@ -22,6 +23,12 @@ pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/
 
 /// Plenty for a handover that needs no clock to run out.
 pub const SOON: Duration = Duration::from_millis(100);
+
+/// Plenty for a candidate that finds no lease: it looks twice before it makes one.
+pub const FIRST: Duration = Duration::from_secs(1);
+
+/// How long after an unanswered write nothing is released at 15/10/2 s: the tolerated skew.
+pub const SKEW: Duration = Duration::from_secs(5);
 
 /// The builder of a candidate on the lease `default/operator`, on tokio's clock, at 15/10/2 s.
 pub fn builder(identity: &str) -> ElectionBuilder {
@@ -53,7 +60,7 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
     let election = candidate(server, identity);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     (running, client)
 }
 
@@ -64,6 +71,14 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
         ..TokenReview::default()
     };
     Api::<TokenReview>::all(client.clone()).create(&PostParams::default(), &review).await.map(drop)
+}
+
+/// A write in a task of its own, once it is under way; a fault of the server's holds it up.
+pub async fn begin_write(leader: &Leader, client: &Client) -> JoinHandle<Result<(), kube_client::Error>> {
+    let (before, client) = (leader.writes_under_way(), client.clone());
+    let writing = tokio::spawn(async move { write(&client).await });
+    until(SOON, "the write is under way", || leader.writes_under_way() > before).await;
+    writing
 }
 
 /// The lease with this spec.
@@ -92,6 +107,13 @@ pub fn lease_writes(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     let mut log = server.write_log();
     log.retain(|write| write.resource == "leases" && write.user == user && write.took_effect());
     log
+}
+
+/// The writes by which `user` gave the lease up.
+pub fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
+    let mut writes = lease_writes(server, user);
+    writes.retain(|write| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty()));
+    writes
 }
 
 /// Waits for what must come within `bound`.

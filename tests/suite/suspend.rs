@@ -1,6 +1,8 @@
 //! Rule S13: a machine that was suspended. Its clock has jumped when it resumes, and its timers have not.
 
-use crate::support::{LEASE, SOON, build, builder, gated, is_cut_off, lease, pass, until, within, write};
+use crate::support::{
+    FIRST, LEASE, SOON, build, builder, gated, is_cut_off, lease, pass, until, within, write,
+};
 use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
@@ -28,7 +30,7 @@ async fn s13_a_leader_counts_the_suspend() {
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
     until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;

@@ -2,7 +2,8 @@
 
 use crate::bent::{Bend, bent};
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within,
+    write,
 };
 use futures_util::StreamExt;
 use kube_client::Client;
@@ -138,7 +139,7 @@ async fn s10_an_election_that_has_ended_says_so() {
     let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", running.ended()).await;
     let trouble = running.leader().trouble().expect("trouble");

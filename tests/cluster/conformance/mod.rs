@@ -94,7 +94,7 @@ scenarios! {
         stopping:
             s3_a_leader_that_stops_hands_over_with_its_gate_closed
             s4_a_clean_stop_drains_before_it_releases
-            s4_writes_that_do_not_finish_keep_the_lease_from_being_released
+            s4_writes_that_do_not_finish_delay_the_release
             s5_a_lease_that_was_stolen_meanwhile_is_left_alone
             s5_a_late_release_leaves_a_successor_alone
             s5_a_stranger_s_label_does_not_stop_the_release

@@ -3,7 +3,9 @@
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::bent::{Bend, bent};
 use crate::priority::ranked;
-use crate::support::{LEASE, SOON, builder, candidate, is_not_leader, pass, steal, until, within, write};
+use crate::support::{
+    FIRST, LEASE, SOON, builder, candidate, is_not_leader, pass, steal, until, within, write,
+};
 use kube_leader_gate::{
     CancellationToken,
     election::ElectionEnded,
@@ -34,7 +36,7 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
                 builder = builder.grace(grace * MS);
             }
             let _a = lead_with(&server, "a", builder, |_, _| journal.deaf());
-            until(SOON, "it works", || journal.present() == 1).await;
+            until(FIRST, "it works", || journal.present() == 1).await;
             let began = tokio::time::Instant::now();
             if stolen {
                 steal(&server);
@@ -57,7 +59,7 @@ async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way()
     let server = ApiServer::new();
     let journal = Journal::default();
     let low = lead(&server, "a", journal.obedient(SOON));
-    until(SOON, "it works", || journal.present() == 1).await;
+    until(FIRST, "it works", || journal.present() == 1).await;
     let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews"));
     let client = low.client.clone();
     let admitted = tokio::spawn(async move { write(&client).await });
@@ -78,7 +80,7 @@ async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _a = lead(&server, "a", journal.deaf());
-    until(SOON, "a works", || journal.present() == 1).await;
+    until(FIRST, "a works", || journal.present() == 1).await;
     let _b = lead(&server, "b", journal.deaf());
     pass(Duration::from_secs(7)).await;
     let _cut = server.inject(Fault::hang_before().user("a"));
@@ -112,7 +114,7 @@ async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
                 }
             }
         });
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         pass(SOON).await;
         let (began, before) = (tokio::time::Instant::now(), polls.load(Ordering::SeqCst));
         clock.step(Duration::from_secs(frozen));
@@ -183,7 +185,7 @@ async fn work_that_ends_with_its_term_is_not_punished() {
             }
         }
     });
-    until(SOON, "it works", || journal.present() == 1).await;
+    until(FIRST, "it works", || journal.present() == 1).await;
     until(3 * SOON, "it works again at once", || journal.begun().len() == 2).await;
 }
 
@@ -200,7 +202,7 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
         } else {
             tokio::spawn(election.run_while_leading(future::pending(), journal.obedient(SOON)))
         };
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         breaks.store(true, Ordering::SeqCst);
         let ended: ElectionEnded = within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
         assert!(ended.to_string().contains("ended unasked"));
@@ -217,7 +219,7 @@ async fn s10_dropping_the_future_drops_the_work_and_closes_the_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.deaf());
-    until(SOON, "it works", || journal.present() == 1).await;
+    until(FIRST, "it works", || journal.present() == 1).await;
     a.run.abort();
     let _ = a.run.await;
     assert_eq!(journal.present(), 0);

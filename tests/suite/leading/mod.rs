@@ -5,5 +5,6 @@ mod ending;
 mod losses;
 mod shutdown;
 mod standing_down;
-mod support;
+pub mod support;
 mod terms;
+mod unanswered;

@@ -2,7 +2,7 @@
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
-    LEASE, SOON, build, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
 };
 use kube_leader_gate::{
     election::Stopped,
@@ -34,7 +34,7 @@ async fn work_begins_with_each_term_and_an_open_gate() {
             }
         }
     });
-    until(SOON, "it works", || journal.present() == 1).await;
+    until(FIRST, "it works", || journal.present() == 1).await;
     for _ in 0..3 {
         let begun = journal.begun().len();
         server.delete("outsider", LEASE).unwrap();
@@ -62,7 +62,7 @@ async fn work_may_be_of_one_thread_and_borrow() {
             shutdown.cancel();
         }
     });
-    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(within(FIRST, "it stops", run).await, Ok(Stopped::Released));
     assert_eq!(runs.get(), 1);
 }
 
@@ -72,7 +72,7 @@ async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
-    until(SOON, "it works", || journal.present() == 1).await;
+    until(FIRST, "it works", || journal.present() == 1).await;
     server.delete("outsider", LEASE).unwrap();
     until(Duration::from_millis(5), "the token is cancelled", || !journal.cancelled().is_empty()).await;
     pass(Duration::from_millis(2900)).await;
@@ -95,11 +95,11 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         let slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").times(1));
         starved.set(true);
         server.delete("outsider", LEASE).unwrap();
-        until(SOON, "it acquires", || slow.hits() == 1).await;
+        until(FIRST, "it acquires", || slow.hits() == 1).await;
         starved.set(false);
         until(Duration::from_millis(1100), "it is given up", || spec(&server)["holderIdentity"] == "").await;
         pass(Duration::from_secs(2)).await;
@@ -124,7 +124,7 @@ async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(3))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         let _b = lead(&server, "b", journal.obedient(Duration::ZERO));
         pass(SOON).await;
         starved.set(true);
@@ -154,7 +154,7 @@ async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(SOON, "it works", || journal.present() == 1).await;
+        until(FIRST, "it works", || journal.present() == 1).await;
         let first = leader.term();
         starved.set(true);
         for _ in 0..2 {

@@ -35,7 +35,7 @@ async fn sixteen_calls_are_under_way_at_once() {
     let _slow = server.inject(Fault::delay_before(Duration::from_millis(10)).resource("leases"));
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let a = Replica::start(&over(network.clone(), true), "a", MANY);
-    a.leads(Duration::from_millis(300)).await;
+    a.leads(Duration::from_secs(1)).await;
     assert_eq!(network.most.load(Ordering::SeqCst), 16);
 }
 
@@ -112,7 +112,7 @@ async fn two_candidates_of_one_lease_share_a_pool() {
     let server = ApiServer::new();
     let pool = pool(&server, "a", true);
     let a = Replica::start(&pool, "a", 1);
-    a.leads(Duration::from_millis(100)).await;
+    a.leads(Duration::from_secs(1)).await;
     let b = Replica::start(&pool, "b", 1);
     b.knows("a").await;
     a.stop().await;

@@ -4,5 +4,5 @@ mod apart;
 mod ending;
 mod leading;
 mod reconnecting;
-mod replica;
+pub mod replica;
 mod watching;

@@ -1,0 +1,179 @@
+//! Writes of a term's work that ended without an answer: they outlive the work and the term.
+
+use super::support::{Journal, Runs, SteppedClock, lead_with};
+use crate::{
+    priority::ranked,
+    support::{
+        FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, is_not_leader, pass, releases, until,
+        within, write,
+    },
+};
+use kube_leader_gate::{
+    CancellationToken,
+    election::{ElectionBuilder, Priority, Stopped},
+    testing::{ApiServer, Fault},
+};
+use std::{
+    future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{Instant, timeout};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Timers fire up to a millisecond late.
+const SLACK: Duration = Duration::from_millis(5);
+
+/// What the work's writes came to, and when.
+type Results = Arc<Mutex<Vec<(Result<(), String>, Instant)>>>;
+
+/// Work that sends a write in its first term and waits for it, whatever its token says, and then for ever.
+fn writing_on(server: &ApiServer, builder: ElectionBuilder, journal: &Journal, results: &Results) -> Runs {
+    lead_with(server, "a", builder, |client, _| {
+        let (journal, results) = (journal.clone(), results.clone());
+        move |_, term| {
+            let (present, client, results) = (journal.begin(&term), client.clone(), results.clone());
+            let first = journal.begun().len() == 1;
+            async move {
+                let _present = present;
+                if first {
+                    let written = write(&client).await.map_err(|error| error.to_string());
+                    results.lock().unwrap().push((written, Instant::now()));
+                }
+                future::pending::<()>().await;
+            }
+        }
+    })
+}
+
+fn low() -> ElectionBuilder {
+    builder("a").priority(Priority::ranked("low", ["high", "low"]).unwrap())
+}
+
+/// Preempted, it is polled on until its write is answered: its successor waits for that, and no longer.
+#[tokio::test(start_paused = true)]
+async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
+    let server = ApiServer::new();
+    let slow = server.inject(Fault::delay_before(SECOND * 7).user("a").resource("tokenreviews").times(1));
+    let (journal, results) = (Journal::default(), Results::default());
+    let a = writing_on(&server, low(), &journal, &results);
+    until(FIRST, "the write is under way", || slow.hits() == 1).await;
+    let high = ranked(&server, "b", "high").start();
+    until(SOON, "the gate is closed", || !a.leader.can_write()).await;
+    assert!(is_not_leader(&write(&a.client).await));
+    within(SECOND * 8, "b leads", high.leader().elected()).await;
+    let (written, at) = results.lock().unwrap().pop().expect("the work has seen the answer");
+    assert_eq!(written, Ok(()));
+    assert!(at.elapsed() < SOON, "b waits no longer than for the answer");
+    assert!(!journal.ended().is_empty(), "the work has ended before b leads");
+}
+
+/// A write that hangs is cut off by the deadline or the drain timeout, and is not acknowledged before it cannot land.
+#[tokio::test(start_paused = true)]
+async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
+    let server = ApiServer::new();
+    let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
+    let (journal, results) = (Journal::default(), Results::default());
+    let a = writing_on(&server, low(), &journal, &results);
+    until(FIRST, "the write is under way", || hang.hits() == 1).await;
+    let began = Instant::now();
+    let high = ranked(&server, "b", "high").start();
+    until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
+    let cut_off = Instant::now();
+    assert!(cut_off - began > SECOND * 7, "it has its time: {:?}", cut_off - began);
+    within(SECOND * 16, "b leads", high.leader().elected()).await;
+    assert!(cut_off.elapsed() + SLACK >= SKEW, "b leads {:?} after the write's end", cut_off.elapsed());
+}
+
+/// The next term's work begins when the last term's writes can no longer land.
+#[tokio::test(start_paused = true)]
+async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
+    for how in ["deleted", "expired", "frozen"] {
+        let server = ApiServer::new();
+        let hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
+        let (journal, results, clock) = (Journal::default(), Results::default(), SteppedClock::new());
+        let builder = builder("a").grace(Duration::ZERO).clock(Arc::new(clock.clone()));
+        let a = writing_on(&server, builder, &journal, &results);
+        until(FIRST, "the write is under way", || hang.hits() == 1).await;
+        let outage = (how == "expired").then(|| server.inject(Fault::drop_before().resource("leases")));
+        match how {
+            "deleted" => server.delete("outsider", LEASE).unwrap(),
+            "frozen" => clock.step(SECOND * 11),
+            _ => {}
+        }
+        until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
+        let cut_off = Instant::now();
+        drop(outage);
+        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        let after = journal.begun()[1].1.duration_since(cut_off);
+        assert!(after + SLACK >= SKEW, "{how}: it works again {after:?} after the write's end");
+        assert_eq!(journal.most(), 1);
+    }
+}
+
+/// Work that drops its own write, and ends: neither another candidate nor this one goes on before that can no longer land.
+#[tokio::test(start_paused = true)]
+async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
+    for alone in [true, false] {
+        let server = ApiServer::new();
+        let journal = Journal::default();
+        let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews").times(1));
+        let dropped = Arc::new(Mutex::new(None));
+        let _a = lead_with(&server, "a", builder("a"), |client, _| {
+            let (journal, dropped) = (journal.clone(), dropped.clone());
+            move |_: CancellationToken, term| {
+                let (present, client, dropped) = (journal.begin(&term), client.clone(), dropped.clone());
+                let first = journal.begun().len() == 1;
+                async move {
+                    let _present = present;
+                    if !first {
+                        future::pending::<()>().await;
+                    }
+                    assert!(timeout(SECOND, write(&client)).await.is_err(), "it hangs");
+                    *dropped.lock().unwrap() = Some(Instant::now());
+                }
+            }
+        });
+        until(FIRST, "it works", || journal.present() == 1).await;
+        let b = (!alone).then(|| build(&server, "b", builder("b")).unwrap().start());
+        until(SECOND * 2, "the work has ended", || journal.present() == 0).await;
+        let dropped = dropped.lock().unwrap().expect("it has dropped its write");
+        match b {
+            Some(b) => drop(within(SKEW + SOON, "b leads", b.leader().elected()).await),
+            None => until(SKEW + SECOND * 2, "it works again", || journal.begun().len() == 2).await,
+        }
+        assert!(dropped.elapsed() + SLACK >= SKEW, "alone: {alone}, {:?} after the drop", dropped.elapsed());
+    }
+}
+
+/// The work of a shutdown drops its write: the release waits.
+#[tokio::test(start_paused = true)]
+async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let a = lead_with(&server, "a", builder("a"), |client, _| {
+        let journal = journal.clone();
+        move |token: CancellationToken, term| {
+            let (present, client) = (journal.begin(&term), client.clone());
+            async move {
+                tokio::select! {
+                    () = present.until_cancelled(&token) => {}
+                    _ = write(&client) => unreachable!("it hangs"),
+                }
+            }
+        }
+    });
+    until(FIRST, "the write is under way", || a.leader.writes_under_way() == 1).await;
+    let b = candidate(&server, "b");
+    let b_client = gated(&server, &b, "b");
+    let b = b.start();
+    a.shutdown.cancel();
+    let dropped = Instant::now();
+    within(SKEW + SOON, "b leads", b.leader().elected()).await;
+    let after = releases(&server, "a")[0].received.at - dropped;
+    assert!(after + SLACK >= SKEW, "released {after:?} after the write was dropped");
+    write(&b_client).await.unwrap_or_else(|error| panic!("b leads: {error}"));
+    assert_eq!(a.run.await.unwrap(), Ok(Stopped::Released));
+    pass(SOON).await;
+}

@@ -1,0 +1,101 @@
+//! A lease that was deleted: under a holder that does not see it, and before the eyes of a newcomer.
+
+use crate::{
+    many::replica::{Fate, Network, is_watch, over},
+    priority::{hammer, writers},
+    support::{
+        LEASE, SOON, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within, write,
+    },
+};
+use kube_leader_gate::{
+    leadership::Loss,
+    testing::{ApiServer, Break, Fault},
+};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Deletes the lease and makes it anew as it was, but for its uid; which that is.
+fn recreate(server: &ApiServer) -> Value {
+    let before = server.object(LEASE).unwrap();
+    server.delete("outsider", LEASE).unwrap();
+    server.put("outsider", LEASE, lease(&before["spec"])).unwrap();
+    let after = server.object(LEASE).unwrap();
+    assert_eq!(before["spec"], after["spec"]);
+    assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
+    after["metadata"]["uid"].clone()
+}
+
+/// A restored backup, say: the object is another one, so the term is over.
+#[tokio::test(start_paused = true)]
+async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
+    for watching in [false, true] {
+        let server = ApiServer::new();
+        let _blind = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
+        let (a, client) = leading(&server, "a").await;
+        let first = a.leader().term().unwrap();
+        pass(SOON).await;
+        server.break_watches(|_| true, Break::Cut);
+        let uid = recreate(&server);
+        assert!(a.leader().is_leader(), "it has seen nothing");
+        let bound = SECOND * 2 + SOON;
+        until(bound, "the gate closes", || !a.leader().is_leader()).await;
+        assert_eq!(a.leader().state().lost, Some(Loss::Deleted), "watching: {watching}");
+        assert!(is_not_leader(&write(&client).await));
+        // What stands there is in its name, and nobody knows whose it is.
+        let second = within(SECOND * 16, "it leads again", a.leader().elected()).await;
+        assert_eq!(uid, second.lease_uid(), "watching: {watching}");
+        assert_ne!(first.lease_uid(), second.lease_uid());
+        write(&client).await.expect("it leads");
+    }
+}
+
+/// The deletion reaches the holder by its watch, some time later; a newcomer finds nothing and must not be faster.
+#[tokio::test(start_paused = true)]
+async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
+    for lag in [20, 100, 200, 5, 0] {
+        for _ in 0..3 {
+            let server = ApiServer::new();
+            let lag = Duration::from_millis(lag);
+            let news =
+                Network::new(
+                    &server,
+                    "a",
+                    move |request, _| {
+                        if is_watch(request) { Fate::Late(lag) } else { Fate::Passes }
+                    },
+                );
+            let election = builder("a").build_in(&over(news, false)).unwrap();
+            let client = gated(&server, &election, "a");
+            let a = election.start();
+            let first = within(SECOND, "a leads", a.leader().elected()).await;
+            pass(SECOND).await;
+            let mut writing = JoinSet::new();
+            hammer(&mut writing, client);
+            let newcomer = candidate(&server, "c");
+            hammer(&mut writing, gated(&server, &newcomer, "c"));
+            server.delete("outsider", LEASE).unwrap();
+            let c = newcomer.start();
+            until(lag + SOON, "the gate closes", || !a.leader().is_leader()).await;
+            pass(SECOND).await;
+            assert_eq!(writers(&server), ["a"], "after {lag:?}");
+            let second = a.leader().term().expect("a leads on");
+            assert_ne!(first.lease_uid(), second.lease_uid());
+            assert!(!c.leader().is_leader() && c.leader().holder().as_deref() == Some("a"));
+        }
+    }
+}
+
+/// The price: one pause, where there is no lease at all.
+#[tokio::test(start_paused = true)]
+async fn a_first_candidate_looks_twice_before_it_creates_the_lease() {
+    let server = ApiServer::new();
+    let a = candidate(&server, "a").start();
+    let began = tokio::time::Instant::now();
+    within(SECOND, "it leads", a.leader().elected()).await;
+    let after = began.elapsed();
+    assert!(after >= SECOND / 4 && after < SECOND / 2 + SOON, "{after:?}");
+    assert!(server.reads("a", "get", "leases") >= 2);
+}

@@ -1,0 +1,39 @@
+//! A wall clock that stands still: a renewal that changes nothing renews nothing.
+
+use crate::{
+    bent::{Bend, bent},
+    priority::{write_every, writers},
+    support::{SOON, candidate, gated, lease_writes, pass, spec, until, within},
+};
+use kube_client::Client;
+use kube_leader_gate::testing::ApiServer;
+use std::time::Duration;
+use tokio::{task::JoinSet, time::Instant};
+
+/// The server answers such an update with the version that was there, and tells no watch of it.
+#[tokio::test(start_paused = true)]
+async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
+    let server = ApiServer::new();
+    let election = bent(&server, "a", Bend::StandsStill);
+    let mut writing = JoinSet::new();
+    let client = election.wrap(Client::new(server.service().user("a"), "default"));
+    write_every(&mut writing, client, 10);
+    let began = Instant::now();
+    let a = election.start();
+    within(Duration::from_secs(1), "it leads", a.leader().elected()).await;
+    let first = a.leader().term();
+    let b = candidate(&server, "b");
+    write_every(&mut writing, gated(&server, &b, "b"), 10);
+    let b = b.start();
+    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    pass(Duration::from_secs(8)).await;
+    let renewed = lease_writes(&server, "a");
+    assert!(renewed.len() >= 4, "it renews: {}", renewed.len());
+    assert!(renewed.windows(2).all(|pair| pair[0].lease == pair[1].lease), "and changes nothing");
+    assert_eq!(a.leader().term(), first, "its deadline is still to come");
+    until(Duration::from_secs(3), "the gate closes at the deadline", || a.leader().term() != first).await;
+    assert!(began.elapsed() <= Duration::from_millis(10_600), "{:?}", began.elapsed());
+    // Whoever leads after that, they are never two.
+    pass(Duration::from_secs(40)).await;
+    assert!(!writers(&server).is_empty() && spec(&server)["leaseTransitions"] != 0);
+}

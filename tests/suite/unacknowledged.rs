@@ -1,0 +1,82 @@
+//! A preempted holder acknowledges nothing while a write of its own may still land.
+
+use crate::{
+    priority::{hammer, leading_as, ranked, writers},
+    support::{SKEW, SOON, begin_write, gated, lease_writes, pass, spec, until, within, write},
+};
+use kube_leader_gate::{
+    Leader,
+    testing::{ApiServer, Fault},
+};
+use std::time::Duration;
+use tokio::{task::JoinSet, time::Instant};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Waits until it leads, and says how long after `end` that was.
+async fn led_after(leader: &Leader, end: Instant) -> Duration {
+    within(SECOND * 16, "the higher one leads", leader.elected()).await;
+    end.elapsed()
+}
+
+fn is_skew(after: Duration) -> bool {
+    after + Duration::from_millis(5) >= SKEW && after < SKEW + SOON
+}
+
+/// Its caller gives the write up while the successor waits.
+#[tokio::test(start_paused = true)]
+async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
+    let writing = begin_write(low.leader(), &low_client).await;
+    let high = ranked(&server, "b", "high").start();
+    until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+    pass(SECOND).await;
+    writing.abort();
+    assert!(writing.await.unwrap_err().is_cancelled());
+    let after = led_after(high.leader(), Instant::now()).await;
+    assert!(is_skew(after), "b leads {after:?} after the drop");
+}
+
+/// The write ended before anybody preempted anybody.
+#[tokio::test(start_paused = true)]
+async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
+    for fault in [Fault::drop_before, Fault::drop_after] {
+        let server = ApiServer::new();
+        let (_low, low_client) = leading_as(&server, "a", "low").await;
+        let fault = server.inject(fault().user("a").resource("tokenreviews"));
+        write(&low_client).await.expect_err("its connection breaks");
+        drop(fault);
+        let end = Instant::now();
+        pass(SECOND).await;
+        let high = ranked(&server, "b", "high").start();
+        let after = led_after(high.leader(), end).await;
+        assert!(is_skew(after), "b leads {after:?} after the write's end");
+    }
+}
+
+/// The lease stays taken meanwhile, the old holder writes nothing, and says so in the end.
+#[tokio::test(start_paused = true)]
+async fn s4_nobody_writes_while_an_unanswered_write_is_waited_for() {
+    let server = ApiServer::new();
+    let (low, low_client) = leading_as(&server, "a", "low").await;
+    let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
+    let writing = begin_write(low.leader(), &low_client).await;
+    writing.abort();
+    let _ = writing.await;
+    drop(hang);
+    let end = Instant::now();
+    let election = ranked(&server, "b", "high");
+    let mut both = JoinSet::new();
+    hammer(&mut both, low_client);
+    hammer(&mut both, gated(&server, &election, "b"));
+    pass(SOON).await;
+    let high = election.start();
+    let after = led_after(high.leader(), end).await;
+    assert!(is_skew(after), "b leads {after:?} after the write's end");
+    pass(SOON).await;
+    assert_eq!(writers(&server), ["a", "b"]);
+    let acknowledged = lease_writes(&server, "a").pop().unwrap().received.at - end;
+    assert!(is_skew(acknowledged), "acknowledged {acknowledged:?} after the write's end");
+}

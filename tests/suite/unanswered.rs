@@ -1,0 +1,261 @@
+//! Writes that ended without an answer: they may still land, so the lease is not given up before they cannot.
+
+use crate::{
+    leading::support::SteppedClock,
+    support::{
+        FIRST, LEASE, SKEW, SOON, begin_write, build, builder, candidate, gated, is_cut_off, leading, pass,
+        releases, until, within, write,
+    },
+};
+use futures_util::FutureExt;
+use kube_client::Client;
+use kube_leader_gate::{
+    Election, LeaseTiming,
+    election::{Running, Stopped},
+    testing::{ApiServer, Fault},
+};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
+use tower::timeout::Timeout;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Ways in which a write ends without an answer while its gate is open.
+const WAYS: [&str; 5] =
+    ["dropped", "timed out above the gate", "timed out below the gate", "lost on its way", "answer lost"];
+
+/// A leader, and a client whose writes end in this way.
+async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
+    let election = candidate(server, "a");
+    let service = server.service().user("a");
+    let client = if way == "timed out below the gate" {
+        Client::new(Timeout::new(service, SECOND), "default")
+    } else {
+        Client::new(service, "default")
+    };
+    let client = election.wrap(client);
+    let running = election.start();
+    within(FIRST, "it leads", running.leader().elected()).await;
+    (running, client)
+}
+
+/// Lets a write end in this way; returns when it did.
+async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Client) -> Instant {
+    let fault = match way {
+        "lost on its way" => Fault::drop_before(),
+        "answer lost" => Fault::drop_after(),
+        _ => Fault::hang_before(),
+    };
+    let _fault = server.inject(fault.resource("tokenreviews"));
+    match way {
+        "dropped" => {
+            let writing = begin_write(a.leader(), client).await;
+            writing.abort();
+            assert!(writing.await.unwrap_err().is_cancelled());
+        }
+        "timed out above the gate" => assert!(timeout(SECOND, write(client)).await.is_err()),
+        _ => assert!(write(client).await.is_err()),
+    }
+    assert_eq!(a.leader().writes_under_way(), 0, "{way}");
+    Instant::now()
+}
+
+/// How long after `end` the lease was given up.
+fn released_after(server: &ApiServer, end: Instant) -> Duration {
+    releases(server, "a").last().expect("a has released the lease").received.at.saturating_duration_since(end)
+}
+
+/// Timers fire up to a millisecond late.
+fn is_skew(after: Duration) -> bool {
+    after + Duration::from_millis(5) >= SKEW && after < SKEW + SOON
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_an_unanswered_write_delays_the_release() {
+    for way in WAYS {
+        let server = ApiServer::new();
+        let (a, client) = leading_with(&server, way).await;
+        let end = end_unanswered(&server, way, &a, &client).await;
+        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, Stopped::Released, "{way}");
+        let after = released_after(&server, end);
+        assert!(is_skew(after), "{way}: released {after:?} later");
+    }
+}
+
+/// The same when it gives the lease up for a while.
+#[tokio::test(start_paused = true)]
+async fn s4_an_unanswered_write_delays_a_step_down() {
+    for way in WAYS {
+        let server = ApiServer::new();
+        let (mut a, client) = leading_with(&server, way).await;
+        let b = candidate(&server, "b").start();
+        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        let end = end_unanswered(&server, way, &a, &client).await;
+        let stepping = tokio::spawn(async move { a.step_down(SECOND * 30).await });
+        within(SKEW + SOON, "b leads", b.leader().elected()).await;
+        let after = released_after(&server, end);
+        assert!(is_skew(after), "{way}: released {after:?} later");
+        assert_eq!(stepping.await.unwrap(), Stopped::Released, "{way}");
+    }
+}
+
+/// Its write is dropped with the workload, in whatever way that ends.
+#[tokio::test(start_paused = true)]
+async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
+    for panics in [false, true] {
+        let server = ApiServer::new();
+        let election = candidate(&server, "a");
+        let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+        let mut end = None;
+        let workload = async {
+            leader.elected().await;
+            let mut writing = Box::pin(write(&client));
+            assert!(timeout(SECOND, &mut writing).await.is_err(), "it hangs");
+            end = Some(Instant::now());
+            assert!(!panics, "the workload breaks");
+        };
+        let run =
+            within(SECOND * 8, "it ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
+        assert_eq!(run.is_err(), panics);
+        let after = released_after(&server, end.expect("it led"));
+        assert!(is_skew(after), "panics: {panics}, released {after:?} later");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_the_last_unanswered_write_counts() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    end_unanswered(&server, "dropped", &a, &client).await;
+    pass(SECOND * 3).await;
+    let last = end_unanswered(&server, "answer lost", &a, &client).await;
+    write(&client).await.expect("it is answered");
+    assert_eq!(a.stop().await, Stopped::Released);
+    assert!(is_skew(released_after(&server, last)));
+}
+
+/// A guard: answered writes cost a stop nothing, whatever the answer, nor do unanswered ones of long ago.
+#[tokio::test(start_paused = true)]
+async fn s4_a_stop_after_answered_writes_takes_no_time() {
+    for status in [None, Some(409), Some(429), Some(500), Some(504)] {
+        let server = ApiServer::new();
+        let (a, client) = leading(&server, "a").await;
+        end_unanswered(&server, "dropped", &a, &client).await;
+        pass(SKEW + SOON).await;
+        let _refused = status.map(|code| server.inject(Fault::status(code).resource("tokenreviews")));
+        assert_eq!(write(&client).await.is_ok(), status.is_none());
+        let stopping = within(Duration::from_millis(10), "it stops", a.stop()).await;
+        assert_eq!(stopping, Stopped::Released, "{status:?}");
+    }
+}
+
+/// Renewals fail while a candidate gives the lease up, so the deadline cuts its write off: the lease has no time left.
+#[tokio::test(start_paused = true)]
+async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
+    for for_good in [true, false] {
+        let server = ApiServer::new();
+        let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
+        let client = gated(&server, &election, "a");
+        let mut a = election.start();
+        within(FIRST, "it leads", a.leader().elected()).await;
+        let b = candidate(&server, "b").start();
+        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
+        let hanging = begin_write(a.leader(), &client).await;
+        let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
+        let ending = tokio::spawn(async move {
+            let stopped = if for_good { a.stop().await } else { a.step_down(SECOND * 30).await };
+            (stopped, Instant::now())
+        });
+        let result = within(SECOND * 11, "the write is cut off", hanging).await.unwrap();
+        assert!(is_cut_off(&result), "{result:?}");
+        let cut_off = Instant::now();
+        drop(refused);
+        within(SECOND * 7, "b leads", b.leader().elected()).await;
+        let led_after = cut_off.elapsed();
+        assert!(led_after + Duration::from_millis(10) >= SKEW, "b leads {led_after:?} after the write's end");
+        let (stopped, at) = ending.await.unwrap();
+        assert_eq!(stopped, Stopped::LeftToExpire);
+        assert!(!for_good || at - cut_off < SOON, "nothing is left to wait for");
+        assert!(releases(&server, "a").is_empty());
+    }
+}
+
+/// The process is frozen past its deadline while it waits for a write to finish.
+#[tokio::test(start_paused = true)]
+async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
+    for for_good in [true, false] {
+        let server = ApiServer::new();
+        let clock = SteppedClock::new();
+        let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
+        let client = gated(&server, &election, "a");
+        let mut a = election.start();
+        let leader = a.leader().clone();
+        within(FIRST, "it leads", leader.elected()).await;
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+        let hanging = begin_write(&leader, &client).await;
+        let ending =
+            tokio::spawn(async move { if for_good { a.stop().await } else { a.step_down(SECOND).await } });
+        until(SOON, "the gate is closed", || !leader.can_write()).await;
+        clock.step(SECOND * 12);
+        let result = within(SECOND * 2, "the write is cut off", hanging).await.unwrap();
+        assert!(is_cut_off(&result), "{result:?}");
+        assert_eq!(within(SECOND * 3, "it ends", ending).await.unwrap(), Stopped::LeftToExpire);
+        assert!(releases(&server, "a").is_empty());
+    }
+}
+
+/// A term may end, and another begin, before a write of the first can no longer land.
+#[tokio::test(start_paused = true)]
+async fn s4_an_unanswered_write_outlives_its_term() {
+    for how in ["deleted", "expired", "stood down"] {
+        let server = ApiServer::new();
+        let (mut a, client) = leading(&server, "a").await;
+        let (leader, first) = (a.leader().clone(), a.leader().term());
+        let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+        let hanging = begin_write(&leader, &client).await;
+        let refuse = || server.inject(Fault::status(500).verb("update").resource("leases"));
+        let refused = (how != "deleted").then(refuse);
+        let ended = async {
+            let result = within(SECOND * 11, "the write is cut off", hanging).await.unwrap();
+            assert!(is_cut_off(&result), "{result:?}");
+            drop((refused, hang));
+            Instant::now()
+        };
+        let cut_off = match how {
+            "deleted" => {
+                server.delete("outsider", LEASE).unwrap();
+                ended.await
+            }
+            "expired" => ended.await,
+            _ => {
+                let (stopped, cut_off) = tokio::join!(a.step_down(Duration::ZERO), ended);
+                assert_eq!(stopped, Stopped::LeftToExpire);
+                cut_off
+            }
+        };
+        let second = within(SECOND * 3, "it leads again", leader.elected()).await;
+        assert_ne!(Some(second), first);
+        write(&client).await.expect("it leads");
+        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, Stopped::Released, "{how}");
+        let after = released_after(&server, cut_off);
+        assert!(is_skew(after), "{how}: released {after:?} later");
+    }
+}
+
+/// With other times, too: the skew is the lease duration less the renew deadline.
+#[tokio::test(start_paused = true)]
+async fn s4_the_release_waits_for_the_skew_of_the_timing() {
+    let server = ApiServer::new();
+    let timing = LeaseTiming::default();
+    let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();
+    let client = gated(&server, &election, "a");
+    let a = election.start();
+    within(FIRST, "it leads", a.leader().elected()).await;
+    let end = end_unanswered(&server, "dropped", &a, &client).await;
+    let skew = timing.tolerated_skew();
+    assert_eq!(within(skew + SOON, "it stops", a.stop()).await, Stopped::Released);
+    let after = released_after(&server, end);
+    assert!(after >= skew, "{after:?}");
+}

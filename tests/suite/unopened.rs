@@ -1,0 +1,72 @@
+//! Acknowledgements of preemption at the edges: a gate that never opened, and a term that was another's.
+
+use crate::{
+    priority::{KEY, hammer, leading_as, ranked, writers},
+    support::{LEASE, SOON, gated, lease, lease_writes, pass, spec, until, within},
+};
+use kube_leader_gate::testing::{ApiServer, Fault};
+use serde_json::json;
+use std::time::Duration;
+use tokio::{task::JoinSet, time::Instant};
+
+/// The answer to its own claim comes late, or never, and another candidate takes the lease meanwhile: no write is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_never_opened_acknowledges_at_once() {
+    let late = || Fault::delay_after(Duration::from_millis(50));
+    let ways = [
+        ("create", late(), SOON),
+        ("update", late(), SOON),
+        // Until its call is given up.
+        ("create", Fault::hang_after(), Duration::from_secs(2)),
+        ("update", Fault::hang_after(), Duration::from_secs(2)),
+    ];
+    for (verb, fault, bound) in ways {
+        let server = ApiServer::new();
+        if verb == "update" {
+            server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
+        }
+        let what = format!("{verb}, {fault:?}");
+        let _late = server.inject(fault.user("a").verb(verb).resource("leases").times(1));
+        let (low, high) = (ranked(&server, "a", "low"), ranked(&server, "b", "high"));
+        let mut writing = JoinSet::new();
+        hammer(&mut writing, gated(&server, &low, "a"));
+        hammer(&mut writing, gated(&server, &high, "b"));
+        let low = low.start();
+        until(Duration::from_secs(1), "a's claim lands", || {
+            server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a")
+        })
+        .await;
+        assert!(!low.leader().is_leader(), "it has not heard of it");
+        let (began, high) = (Instant::now(), high.start());
+        within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
+        assert!(began.elapsed() < bound, "{what}: b leads after {:?}", began.elapsed());
+        assert!(!low.leader().is_leader() && low.leader().state().lost.is_none(), "it never led");
+        pass(SOON).await;
+        assert_eq!(writers(&server), ["b"], "{what}");
+    }
+}
+
+/// A backup is played in, in which the lease is somebody else's, at a count of transitions that was this candidate's.
+#[tokio::test(start_paused = true)]
+async fn s6_a_term_of_another_s_is_never_acknowledged() {
+    let server = ApiServer::new();
+    let (a, _) = leading_as(&server, "a", "low").await;
+    assert_eq!(a.leader().term().unwrap().transitions(), 0);
+    let b = ranked(&server, "b", "high").start();
+    within(SOON, "b leads", b.leader().elected()).await;
+    drop(b);
+    let played_in = |lease: &mut serde_json::Value| {
+        lease["spec"] = json!({ "holderIdentity": "c", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+                                "acquireTime": "2026-01-02T03:04:05.000000Z",
+                                "renewTime": "2026-01-02T03:04:05.000000Z" });
+        lease["metadata"]["annotations"] = json!({ KEY: "low" });
+    };
+    server.edit("c", LEASE, played_in).unwrap();
+    until(SOON, "a knows c", || a.leader().holder().as_deref() == Some("c")).await;
+    let written = lease_writes(&server, "a").len();
+    let (began, d) = (Instant::now(), ranked(&server, "d", "high").start());
+    until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "d").await;
+    within(Duration::from_secs(16), "d leads", d.leader().elected()).await;
+    assert!(began.elapsed() > Duration::from_secs(14), "c may write: d leads after {:?}", began.elapsed());
+    assert_eq!(lease_writes(&server, "a").len(), written, "a has nothing to say");
+}

@@ -1,0 +1,186 @@
+//! A slow way out, over real sockets: what a client has sent arrives, though the client has hung up by then.
+
+use crate::support::{until, within};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{Api, Client, Config, api::PostParams, core::ObjectMeta};
+use kube_leader_gate::{
+    Election, Identity, LeaseTiming,
+    election::Running,
+    testing::{ApiServer, Endpoint, Judge, WriteRecord},
+};
+use std::{
+    future::pending,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{Notify, mpsc},
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SLOWNESS: Duration = Duration::from_millis(500);
+
+/// A proxy whose way up delivers each piece, and the end, so much later; its way down delivers at once.
+struct Uplink {
+    addr: SocketAddr,
+    /// Bytes that clients have sent.
+    sent: Arc<AtomicU64>,
+    _tasks: JoinSet<()>,
+}
+
+impl Uplink {
+    async fn new(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let sent = Arc::new(AtomicU64::new(0));
+        let count = sent.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut lines = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(to).await.unwrap();
+                let ((from_client, to_client), (from_server, to_server)) =
+                    (client.into_split(), server.into_split());
+                lines.spawn(up(from_client, to_server, count.clone()));
+                lines.spawn(down(from_server, to_client));
+            }
+        });
+        Self { addr, sent, _tasks: tasks }
+    }
+
+    fn config(&self, user: &str) -> Config {
+        let mut config = Config::new(format!("http://{}", self.addr).parse().unwrap());
+        config.auth_info.token = Some(user.into());
+        config
+    }
+
+    fn sent(&self) -> u64 {
+        self.sent.load(Ordering::SeqCst)
+    }
+}
+
+async fn up(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, sent: Arc<AtomicU64>) {
+    let (pieces, mut under_way) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
+    let deliver = async move {
+        while let Some((at, piece)) = under_way.recv().await {
+            sleep_until(at).await;
+            let written =
+                if piece.is_empty() { server.shutdown().await } else { server.write_all(&piece).await };
+            if written.is_err() {
+                return;
+            }
+        }
+    };
+    let read = async move {
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            // A reset is an end, too.
+            let count = client.read(&mut piece).await.unwrap_or(0);
+            sent.fetch_add(count as u64, Ordering::SeqCst);
+            let _ = pieces.send((Instant::now() + SLOWNESS, piece[..count].to_vec()));
+            if count == 0 {
+                return;
+            }
+        }
+    };
+    tokio::join!(read, deliver);
+}
+
+async fn down(mut server: OwnedReadHalf, mut client: OwnedWriteHalf) {
+    let _ = tokio::io::copy(&mut server, &mut client).await;
+}
+
+fn election(endpoint: &Endpoint, user: &str) -> Election {
+    // It tolerates 2 s.
+    let seconds = Duration::from_secs;
+    let timing = LeaseTiming::new(seconds(6), seconds(4), Duration::from_millis(500)).unwrap();
+    Election::builder("default", "operator")
+        .identity(Identity::new(user).unwrap())
+        .timing(timing)
+        .grace(Duration::ZERO)
+        .build(&endpoint.config(user))
+        .unwrap()
+}
+
+/// A follower of this holder, and its workload's client.
+async fn following(endpoint: &Endpoint, holder: &str) -> (Running, Client) {
+    let election = election(endpoint, "b");
+    let client = election.client(endpoint.config("b")).unwrap();
+    let running = election.start();
+    until(PATIENCE, "it knows the holder", || running.leader().holder().as_deref() == Some(holder)).await;
+    (running, client)
+}
+
+async fn create(client: &Client, name: &str) -> Result<(), kube_client::Error> {
+    let metadata = ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() };
+    let map = ConfigMap { metadata, ..ConfigMap::default() };
+    Api::default_namespaced(client.clone()).create(&PostParams::default(), &map).await.map(drop)
+}
+
+fn creates(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource == "configmaps" && write.user == user && write.took_effect());
+    log
+}
+
+/// The write of the old leader is on its way when its workload is told to end, or gives the write up.
+#[tokio::test]
+async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
+    for given_up in [false, true] {
+        let server = ApiServer::new();
+        let endpoint = server.serve().await.unwrap();
+        let uplink = Uplink::new(endpoint.addr()).await;
+        let election = election(&endpoint, "a");
+        let (leader, client) = (election.leader(), election.client(uplink.config("a")).unwrap());
+        let followed = Notify::new();
+        let workload = async {
+            followed.notified().await;
+            let writing = create(&client, "of-a");
+            if given_up {
+                let sent = until(PATIENCE, "the write has left", || uplink.sent() > 0);
+                tokio::select! {
+                    biased;
+                    () = sent => {}
+                    _ = writing => unreachable!("its bytes are under way"),
+                }
+            } else {
+                let _ = writing.await;
+            }
+            pending::<()>().await;
+        };
+        let shutdown = async {
+            until(PATIENCE, "the write has left", || uplink.sent() > 0).await;
+        };
+        let succeeding = async {
+            until(PATIENCE, "a leads", || leader.is_leader()).await;
+            let (b, b_client) = following(&endpoint, "a").await;
+            followed.notify_one();
+            within(PATIENCE, "b leads", b.leader().elected()).await;
+            create(&b_client, "of-b").await.expect("b leads");
+            // What is under way lands.
+            let landed = async { until(PATIENCE, "it lands", || !creates(&server, "a").is_empty()).await };
+            timeout(SLOWNESS * 4, landed).await.expect("the way is slow, and loses nothing");
+            b
+        };
+        let (ended, _b) = tokio::join!(
+            within(PATIENCE, "it ends", election.run_until(shutdown, workload)),
+            within(PATIENCE, "b succeeds", succeeding),
+        );
+        ended.expect("it was told to end");
+        let (old, new) = (&creates(&server, "a")[0], &creates(&server, "b")[0]);
+        assert!(old.received < new.received, "given up: {given_up}, the old leader's write landed later");
+        let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());
+        assert_eq!(verdict.overlaps().count(), 0, "given up: {given_up}");
+    }
+}
