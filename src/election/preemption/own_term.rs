@@ -78,7 +78,7 @@ impl OwnTerm {
     fn term(&self) -> Option<&Term> {
         match self {
             Self::None => None,
-            Self::NeverOpened(term) | Self::Open(term) | Self::Draining(term) | Self::Done(term) => {
+            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Draining(term) | Self::Done(term) => {
                 Some(term)
             }
         }
