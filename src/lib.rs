@@ -21,8 +21,8 @@
 //! | --- | --- |
 //! | S1 | Leading is a deadline, not a flag: the instant before the last successful acquisition or renewal was sent, plus the renew deadline. |
 //! | S2 | An admitted write asks again before each poll, and is cut off when its term ends. |
-//! | S3 | The flag falls before a release is sent, whatever becomes of it. |
-//! | S4 | A clean stop: the workload ends, the gate closes, admitted writes finish while the lease is renewed, the lease is released. If the writes do not finish in time, it is not. |
+//! | S3 | The gate closes before a release is sent, even if that call then fails. |
+//! | S4 | A clean stop: the workload ends, the gate closes, admitted writes finish while the lease is renewed, the lease is released. A write that ended without an answer holds the lease until it can land no more. |
 //! | S5 | Only what is its own is released: holder and term. |
 //! | S6 | Compare and swap only; the lease is taken when nobody holds it, or when it was seen unchanged for its recorded duration; a priority may take it earlier, and then the gate waits. No wall clock is ever compared. |
 //! | S7 | A theft closes the gate at once. |

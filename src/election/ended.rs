@@ -8,8 +8,9 @@ use std::{error::Error, fmt};
 pub enum Stopped {
     /// The lease is free, or belongs to somebody else.
     Released,
-    /// Writes had not finished in time, the API server could not be told, or somebody from whom this candidate had just
-    /// taken the lease by its [priority](super::Priority) may still be writing: the lease runs out by itself.
+    /// The lease runs out by itself. A write that ended without an answer could have landed for as long as the lease lasts,
+    /// the API server could not be told, or a holder from which this candidate had just taken the lease by its
+    /// [priority](super::Priority) may still be writing.
     LeftToExpire,
 }
 

@@ -228,6 +228,14 @@ impl Running {
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
+        let settles_at = self.leadership.settles_at(self.leader.timing().tolerated_skew());
+        let at_most = settles_at.saturating_since(self.leadership.now());
+        if !at_most.is_zero() {
+            tracing::info!(
+                ?at_most,
+                "a write has ended without an answer; the lease is not given up before it can land no more"
+            );
+        }
     }
 
     fn time_to_give_up(&self) -> Duration {

@@ -34,7 +34,7 @@ const ATTEMPTS: u32 = 3;
 ///     "lease 137s, renew deadline 107s, retry 26s, call timeout 2.5s: \
 ///      a released lease changes hands in milliseconds (31.2s without watch), \
 ///      a crashed leader's after 137s (168.2s without watch); \
-///      tolerates 78s of API server outage and 30s of clock drift or delay"
+///      tolerates 75.5s of API server outage and 30s of clock drift or delay"
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

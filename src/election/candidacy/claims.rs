@@ -106,6 +106,12 @@ impl Candidacy {
     pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
         let preempting = self.decide(now, false) == Decision::Preempt;
         self.precedence.taking(self.overtakes(now), preempting);
+        if let Known::Present { record, since, from_the_start: true } = &self.known
+            && record.holder() == Some(self.identity.as_str())
+            && self.hand().is_none()
+        {
+            self.inherited = Some(*since);
+        }
         let record = self.known.record();
         let transitions = record.map_or(0, |record| following(record.transitions()));
         let claimed = Claimed {

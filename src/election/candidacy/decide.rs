@@ -61,6 +61,12 @@ type Due = (Option<Call>, Moment);
 impl Candidacy {
     /// What to do at `inputs.now`. A wait is never over already.
     pub(in crate::election) fn next(&self, inputs: &Inputs) -> Next {
+        let skew = self.timing.tolerated_skew();
+        let inherited = self.inherited.map(|since| since.saturating_add(skew));
+        let inputs = &Inputs {
+            settles_at: inherited.map_or(inputs.settles_at, |at| at.max(inputs.settles_at)),
+            ..*inputs
+        };
         if let Task::GiveUp { failed } = inputs.task {
             return self.give_up(inputs, failed);
         }

@@ -35,6 +35,8 @@ pub(super) struct Candidacy {
     precedence: Precedence,
     /// This candidate's last term, for a candidate that preempts it.
     pub(super) own: OwnTerm,
+    /// When this process found a lease that an earlier life of it held, and took it back. What that one had sent may land.
+    inherited: Option<Moment>,
 }
 
 /// What the lease calls for.
@@ -95,6 +97,7 @@ impl Candidacy {
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
+            inherited: None,
         }
     }
 
