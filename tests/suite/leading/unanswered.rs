@@ -151,7 +151,7 @@ async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
 async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
     let server = ApiServer::new();
     let journal = Journal::default();
-    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
     let a = lead_with(&server, "a", builder("a"), |client, _| {
         let journal = journal.clone();
         move |token: CancellationToken, term| {
