@@ -1,8 +1,8 @@
 //! Answers that get lost, servers that are odd, permissions that are missing: contention goes on, in order.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, candidate, gated, leading, lease, lease_writes, pass, spec, until,
-    within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, free, gated, leading, lease, lease_writes, pass, spec,
+    until, within, write,
 };
 use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
@@ -21,10 +21,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::sleep_until;
-
-fn free(server: &ApiServer) {
-    server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
-}
 
 fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
     let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds });

@@ -1,6 +1,6 @@
 //! What hyper's connection tasks may still send when a term is over.
 
-use crate::support::{until, within};
+use crate::support::{free, until, within};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config,
@@ -26,6 +26,7 @@ struct Scene {
 impl Scene {
     async fn new() -> Self {
         let server = ApiServer::new();
+        free(&server);
         let endpoint = server.serve().await.unwrap();
         Self { server, endpoint, clock: Arc::new(ManualClock::new()) }
     }

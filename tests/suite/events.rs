@@ -95,6 +95,7 @@ async fn the_longest_names_are_told_too() {
     let identity = kube_leader_gate::Identity::new("\u{e9}".repeat(126)).unwrap();
     let builder = kube_leader_gate::Election::builder("default", &lease)
         .identity(identity)
+        .clock(std::sync::Arc::new(kube_leader_gate::testing::TokioClock::new()))
         .events(Client::new(server.service().user("a"), "default"));
     let a = build(&server, "a", builder).unwrap().start();
     leads(&a).await;

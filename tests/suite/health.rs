@@ -1,6 +1,8 @@
 //! The liveness probe and the page that says who leads.
 
-use crate::support::{FIRST, LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within};
+use crate::support::{
+    FIRST, LEASE, SOON, build, builder, candidate, free, leading, pass, steal, until, within,
+};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::ALLOW};
 use http_body_util::{BodyExt, Empty};
@@ -85,6 +87,7 @@ async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_l
 #[tokio::test(start_paused = true)]
 async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() {
     let server = ApiServer::new();
+    free(&server);
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
     within(FIRST, "it leads", a.leader().elected()).await;

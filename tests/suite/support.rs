@@ -87,6 +87,11 @@ pub fn lease(spec: &Value) -> Value {
             "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
 }
 
+/// Puts a lease there that nobody holds: a clock that stands still does not pass a first look for one.
+pub fn free(server: &ApiServer) {
+    server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).expect("a valid lease");
+}
+
 /// The spec of the lease.
 pub fn spec(server: &ApiServer) -> Value {
     server.object(LEASE).expect("the lease")["spec"].take()

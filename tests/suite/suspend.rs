@@ -1,7 +1,7 @@
 //! Rule S13: a machine that was suspended. Its clock has jumped when it resumes, and its timers have not.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, gated, is_cut_off, lease, pass, until, within, write,
+    FIRST, LEASE, SOON, build, builder, free, gated, is_cut_off, lease, pass, until, within, write,
 };
 use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
 use serde_json::json;
@@ -26,6 +26,7 @@ async fn s13_a_candidate_counts_the_suspend() {
 #[tokio::test(start_paused = true)]
 async fn s13_a_leader_counts_the_suspend() {
     let server = ApiServer::new();
+    free(&server);
     let clock = ManualClock::new();
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");

@@ -87,7 +87,8 @@ impl Candidacy {
         if doubt == Doubt::IsOld && (owes || !idle) {
             return at_once(Call::Read);
         }
-        let acknowledgement = owes.then_some((Some(Call::Acknowledge), inputs.settles_at));
+        let acknowledgement = (owes && inputs.settles_at < self.end(inputs))
+            .then_some((Some(Call::Acknowledge), inputs.settles_at));
         if idle {
             return sooner(acknowledgement, self.idle(inputs));
         }
@@ -118,7 +119,8 @@ impl Candidacy {
     /// by a claim that was under way.
     fn idle(&self, inputs: &Inputs) -> Due {
         let stays_away = inputs.task == Task::StayAway;
-        if self.is_mine() && (stays_away || self.own.is_unused()) && !self.waits(inputs.now) {
+        let in_time = inputs.settles_at.max(inputs.now) < self.end(inputs);
+        if self.is_mine() && (stays_away && in_time || self.own.is_unused()) && !self.waits(inputs.now) {
             let call = if self.contact.doubt() == Doubt::None { Call::Release } else { Call::Read };
             return (Some(call), inputs.settles_at);
         }
@@ -133,15 +135,16 @@ impl Candidacy {
         let Inputs { now, settles_at, .. } = *inputs;
         let doubt = self.contact.doubt();
         // Once: all that it spares is the successor's wait.
-        let owes = self.own.owes_an_acknowledgement() && failed == 0 && doubt != Doubt::IsOld;
+        let owes = self.own.owes_an_acknowledgement()
+            && settles_at < self.end(inputs)
+            && failed == 0
+            && doubt != Doubt::IsOld;
         if !owes && !self.is_mine() && !self.may_become_mine() {
             // Nothing to give up, whatever the API server has to say.
             return Next::GivenUp(Ok(()));
         }
         if now < settles_at {
-            // The others count from when they heard of the last renewal, which was later than it was sent.
-            let end = inputs.renewed.saturating_add(self.timing.lease_duration());
-            if self.is_mine() && end <= settles_at {
+            if self.is_mine() && self.end(inputs) <= settles_at {
                 return Next::GivenUp(Err("a write that ended without an answer may still land"));
             }
             return Next::Wait(settles_at);
@@ -165,6 +168,11 @@ impl Candidacy {
             return Next::GivenUp(Err("its former holder may still be writing"));
         }
         Next::Call(Call::Release)
+    }
+
+    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal.
+    fn end(&self, inputs: &Inputs) -> Moment {
+        inputs.renewed.saturating_add(self.timing.lease_duration())
     }
 }
 

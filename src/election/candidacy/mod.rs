@@ -19,11 +19,6 @@ use crate::{
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
-use std::time::Duration;
-
-/// A candidate that finds no lease at its first look leaves one that was just deleted to its holder for this time: the
-/// holder hears of it by its watch, closes its gate, and creates it anew.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct Candidacy {
@@ -125,7 +120,8 @@ impl Candidacy {
             return false;
         }
         let held_until = match &self.known {
-            Known::Nothing => Some(at.saturating_add(FIRST_LOOK.min(self.timing.pause()))),
+            // It may just have been deleted: its holder hears of that by its watch, closes its gate, and creates it anew.
+            Known::Nothing => Some(at.saturating_add(self.timing.pause())),
             Known::Present { .. } if self.is_mine() => {
                 self.precedence.overtaken().map(|overtaken| overtaken.until)
             }

@@ -114,7 +114,7 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
 fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
-    let pause = at(0).saturating_add(super::FIRST_LOOK);
+    let pause = at(0).saturating_add(LeaseTiming::fast().pause());
     assert_eq!(candidacy.decide(at(0), false), Decision::WaitUntil(pause));
     candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(pause, false), Decision::Create);
