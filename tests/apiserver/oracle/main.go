@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -51,6 +53,10 @@ type reading struct {
 	// The segments from the resource on.
 	Parts int `json:"parts,omitempty"`
 
+	// What a server behind this one may take the path for, where that is something else: one that cleans paths, decodes
+	// them twice, cuts parameters off, or takes a backslash for a slash.
+	Others []other `json:"others,omitempty"`
+
 	// Whether the options in the query make a write a dry run, and why the server refuses them.
 	DryRun       bool   `json:"dry_run,omitempty"`
 	OptionsError string `json:"options_error,omitempty"`
@@ -62,6 +68,14 @@ type reading struct {
 	WebSocket bool `json:"websocket,omitempty"`
 	// Whether a kube-apiserver answers for the group by itself.
 	BuiltIn bool `json:"built_in,omitempty"`
+}
+
+type other struct {
+	Verb        string `json:"verb"`
+	Group       string `json:"group"`
+	Namespace   string `json:"namespace"`
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource"`
 }
 
 // As in the configuration of a kube-apiserver.
@@ -125,6 +139,7 @@ func read(head []byte) reading {
 		return reading{Refused: err.Error()}
 	}
 	said := reading{
+		Others:      others(req, info),
 		IsResource:  info.IsResourceRequest,
 		Verb:        text(info.Verb),
 		Path:        text(info.Path),
@@ -147,6 +162,51 @@ func read(head []byte) reading {
 		said.OptionsError = text(err.Error())
 	}
 	return said
+}
+
+// others is what a server makes of the path that takes it for something else.
+func others(req *http.Request, info *request.RequestInfo) []other {
+	var differ []other
+	for _, path := range []string{
+		path.Clean("/" + req.URL.Path),
+		unescaped(req.URL.Path),
+		parameters.ReplaceAllString(req.URL.Path, ""),
+		strings.ReplaceAll(req.URL.Path, `\`, "/"),
+	} {
+		if path == req.URL.Path {
+			continue
+		}
+		again := req.Clone(req.Context())
+		again.URL.Path = path
+		there, err := resolver.NewRequestInfo(again)
+		if err != nil {
+			continue
+		}
+		if reading := asOther(there); reading != asOther(info) {
+			differ = append(differ, reading)
+		}
+	}
+	return differ
+}
+
+// What some servers take for the parameters of a segment.
+var parameters = regexp.MustCompile(";[^/]*")
+
+func unescaped(path string) string {
+	if twice, err := url.PathUnescape(path); err == nil {
+		return twice
+	}
+	return path
+}
+
+func asOther(info *request.RequestInfo) other {
+	return other{
+		Verb:        text(info.Verb),
+		Group:       text(info.APIGroup),
+		Namespace:   text(info.Namespace),
+		Resource:    text(info.Resource),
+		Subresource: text(info.Subresource),
+	}
 }
 
 // dryRun decodes the options of a write as its handler does, and says whether nothing would be stored.

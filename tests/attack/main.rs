@@ -1,0 +1,23 @@
+//! An attack on the gate: requests made by chance, odd ones above all, and whether each that gets through is what the
+//! gate takes it for.
+//!
+//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each, and `exemptions` says what
+//! each preset and rule means by that reading. `property` puts the three together; `corners` counts how often the odd
+//! cases really came up.
+//!
+//! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `ATTACK_SEED` | where the requests begin; by chance if it is not set |
+//! | `ATTACK_REQUESTS` | how many there are; 100,000 if it is not set |
+#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+
+#[path = "../apiserver/mod.rs"]
+mod apiserver;
+mod corners;
+mod exemptions;
+mod oracle;
+mod property;
+mod requests;
+mod shrink;
