@@ -57,12 +57,17 @@ fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
         (Method::GET, "/apis/apps/v1/deployments?watch=1", Verb::Watch, true),
         (Method::GET, "/api/v1/namespaces/a/pods/p/log?follow=true", Verb::Get, true),
         (Method::HEAD, "/apis/batch/v1/namespaces/a/jobs/exec", Verb::Get, true),
-        (Method::POST, "/api/v1/namespaces/a/pods", Verb::Connect, false),
+        (Method::HEAD, "/api/v1/namespaces/a/pods/my%20pod", Verb::Get, true),
+        (Method::POST, "/api/v1/namespaces/a/pods", Verb::Create, false),
+        (Method::DELETE, "/apis/apps.example.com/v1/deployments", Verb::DeleteCollection, false),
+        (Method::PUT, "/healthz", Verb::Put, false),
+        (Method::GET, "/healthz", Verb::Connect, false),
+        (Method::OPTIONS, "/healthz", Verb::Options, false),
         (Method::GET, "/api/v1/namespaces/a/pods/p/exec", Verb::Connect, false),
         (Method::GET, "/api/v1/proxy/namespaces/a/pods/p", Verb::Proxy, false),
         (Method::GET, "/apis/apps.example.com/v1/deployments", Verb::Connect, false),
         (Method::GET, "/api/v1/namespaces/a//pods", Verb::Unknown, false),
-        (Method::OPTIONS, "/api/v1/pods", Verb::Connect, false),
+        (Method::OPTIONS, "/api/v1/pods", Verb::Unknown, false),
     ] {
         let uri = Uri::from_static(uri);
         let info = RequestInfo::from_parts(&method, &uri, true);

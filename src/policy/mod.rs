@@ -35,6 +35,7 @@
 mod invalid;
 mod preset;
 mod rule;
+mod validate;
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +60,8 @@ impl Policy {
         Self::default()
     }
 
-    /// Permits what this [`Rule`] or [`Preset`] describes as well.
+    /// Permits what this [`Rule`] or [`Preset`] describes as well. An invalid rule permits nothing: see
+    /// [`validate`](Self::validate).
     #[must_use]
     pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
         Arc::make_mut(&mut self.exemptions).push(exemption.into());
@@ -97,7 +99,10 @@ impl Policy {
         self
     }
 
-    /// Whether each rule can match something at all; an election asks when it is built.
+    /// Whether each rule can mean what it says; an election asks when it is built.
+    ///
+    /// A rule is invalid if a part is empty (the core group aside), or if no request that the API server would carry out
+    /// can match it. It then permits nothing, also where nothing asks; a gate that is given it logs an error.
     ///
     /// ```
     /// # use kube_leader_gate::policy::Policy;
@@ -109,8 +114,8 @@ impl Policy {
     /// [`InvalidRule`] for the first that cannot.
     pub fn validate(&self) -> Result<(), InvalidRule> {
         self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
-            Kind::Rule(rule) => rule.validate(),
-            Kind::Preset(_) | Kind::Closure(_) => Ok(()),
+            Kind::Invalid(_, invalid) => Err(invalid.clone()),
+            Kind::Rule(_) | Kind::Preset(_) | Kind::Closure(_) => Ok(()),
         })
     }
 
@@ -124,7 +129,7 @@ impl Policy {
         self.exemptions.iter().any(|exemption| match (&exemption.0, &request) {
             (Kind::Rule(rule), Some(request)) => rule.matches(request),
             (Kind::Preset(preset), Some(request)) => preset.matches(request),
-            (Kind::Rule(_) | Kind::Preset(_), None) => false,
+            (Kind::Rule(_) | Kind::Preset(_), None) | (Kind::Invalid(..), _) => false,
             (Kind::Closure(permits), _) => permits(info),
         })
     }
@@ -137,13 +142,18 @@ pub struct Exemption(Kind);
 #[derive(Clone)]
 enum Kind {
     Rule(Rule),
+    /// It permits nothing.
+    Invalid(Rule, InvalidRule),
     Preset(Preset),
     Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
 }
 
 impl From<Rule> for Exemption {
     fn from(rule: Rule) -> Self {
-        Self(Kind::Rule(rule))
+        Self(match rule.validate() {
+            Ok(()) => Kind::Rule(rule),
+            Err(invalid) => Kind::Invalid(rule, invalid),
+        })
     }
 }
 
@@ -156,8 +166,9 @@ impl From<Preset> for Exemption {
 impl fmt::Debug for Exemption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Rule(rule) => rule.fmt(f),
-            Kind::Preset(preset) => preset.fmt(f),
+            Kind::Rule(rule) => fmt::Debug::fmt(rule, f),
+            Kind::Invalid(rule, _) => f.debug_tuple("Invalid").field(rule).finish(),
+            Kind::Preset(preset) => fmt::Debug::fmt(preset, f),
             Kind::Closure(_) => f.write_str("Closure"),
         }
     }

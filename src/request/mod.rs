@@ -55,6 +55,8 @@ use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 
 use self::path::{Connection, Kind, Parts, Prefix};
+use self::segment::Segment;
+pub(crate) use self::upgrade::is_built_in;
 pub use self::verb::Verb;
 
 /// What a request asks, borrowed from the request.
@@ -85,22 +87,8 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most requests that are no reads need no look at the path.
-        if !matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS) {
-            return false;
-        }
-        let parts = self.parts();
-        if self.upgrade && !upgrade::is_ignored(self.method, &parts) {
-            return false;
-        }
-        match parts.kind {
-            Kind::Resource => {
-                *self.method != Method::OPTIONS
-                    && parts.prefix != Prefix::Proxy
-                    && parts.connection != Connection::Exec
-            }
-            Kind::NonResource => true,
-            Kind::Unparsed => false,
-        }
+        matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+            && self.reads(&Parts::of(self.uri.path()))
     }
 
     /// What it does.
@@ -145,17 +133,16 @@ impl<'a> RequestInfo<'a> {
         self.resource_parts().subresource
     }
 
-    /// The namespace. For a `namespaces` object it is the object's own name, as the server has it.
+    /// The namespace, decoded. For a `namespaces` object it is the object's own name, as the server has it.
     #[must_use]
-    pub fn namespace(&self) -> Option<&'a str> {
-        Some(self.resource_parts().namespace).filter(|namespace| !namespace.is_empty())
+    pub fn namespace(&self) -> Option<Cow<'a, str>> {
+        decoded(self.resource_parts().namespace)
     }
 
-    /// The object's name, decoded (which allocates only if there is something to decode). A `create` has none.
+    /// The object's name, decoded. A `create` has none.
     #[must_use]
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        let name = self.resource_parts().name;
-        (!name.is_empty()).then(|| percent_decode_str(name).decode_utf8_lossy())
+        decoded(self.resource_parts().name)
     }
 
     /// The method.
@@ -188,19 +175,40 @@ impl<'a> RequestInfo<'a> {
         DisplayTarget(*self)
     }
 
-    /// The request as rules see it; `None` when it is not to be trusted to be what it looks like, since it does not
-    /// parse or has a legacy verb in its path (there the server disagrees with the method), or addresses no resource.
+    /// The request as rules see it; `None` when it addresses no resource, or may be something else than it looks like:
+    ///
+    /// - it is oddly spelled, or has a legacy verb in its path (there the server disagrees with the method);
+    /// - it asks an aggregated API for a write and for an upgrade, and that API may grant either;
+    /// - its method is none that opens an `exec`, `attach` or `portforward`.
     pub(crate) fn on_resource(&self) -> Option<ResourceRequest<'a>> {
         let parts = self.parts();
-        (parts.kind == Kind::Resource && parts.prefix == Prefix::None).then(|| ResourceRequest {
-            verb: self.verb_on(&parts),
-            query: self.query(),
-            parts,
-        })
+        let verb = self.verb_on(&parts);
+        let trusted = match parts.connection {
+            Connection::None => !self.upgrade || verb == Verb::Connect || upgrade::is_built_in(parts.group),
+            Connection::Exec => matches!(*self.method, Method::GET | Method::POST),
+            Connection::Proxy => true,
+        };
+        (trusted && parts.kind == Kind::Resource && !parts.odd && parts.prefix == Prefix::None)
+            .then(|| ResourceRequest { verb, query: self.query(), parts })
     }
 
+    /// An odd spelling is understood in a read alone: no rule and no closure shall take it for what it looks like.
     fn parts(&self) -> Parts<'a> {
-        Parts::of(self.uri.path())
+        let parts = Parts::of(self.uri.path());
+        if parts.odd && !self.reads(&parts) { Parts::default() } else { parts }
+    }
+
+    /// Whether this method on these parts changes nothing.
+    fn reads(&self, parts: &Parts<'_>) -> bool {
+        let get = matches!(*self.method, Method::GET | Method::HEAD);
+        if self.upgrade && !upgrade::is_ignored(self.method, parts) {
+            return false;
+        }
+        match parts.kind {
+            Kind::Resource => get && parts.prefix != Prefix::Proxy && parts.connection != Connection::Exec,
+            Kind::NonResource => get || *self.method == Method::OPTIONS,
+            Kind::Unparsed => false,
+        }
     }
 
     /// Absent parts when no resource is addressed.
@@ -240,6 +248,21 @@ impl<'a> ResourceRequest<'a> {
     pub(crate) fn asks_for_dry_run(&self) -> bool {
         query::asks_for_dry_run(self.query)
     }
+}
+
+/// Allocates only if there is something to decode.
+fn decoded(part: &str) -> Option<Cow<'_, str>> {
+    (!part.is_empty()).then(|| percent_decode_str(part).decode_utf8_lossy())
+}
+
+/// Whether a canonical path can hold this group, resource or subresource.
+pub(crate) fn is_word(text: &str) -> bool {
+    Segment::of(text).and_then(Segment::structural).is_some()
+}
+
+/// Whether the name of a canonical path can decode to this.
+pub(crate) fn is_name(text: &str) -> bool {
+    Segment::of(text).filter(|segment| !segment.is_escaped()).and_then(Segment::data).is_some()
 }
 
 struct DisplayTarget<'a>(RequestInfo<'a>);

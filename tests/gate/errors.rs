@@ -52,7 +52,7 @@ fn not_leader_says_what_was_asked_and_who_leads() {
     assert_eq!(refused.verb(), Verb::Patch);
     assert_eq!(refused.resource(), "deployments.apps/scale");
     assert_eq!(refused.holder(), Some("operator-0"));
-    assert_eq!(refused.request().namespace(), Some("shop"));
+    assert_eq!(refused.request().namespace().as_deref(), Some("shop"));
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
