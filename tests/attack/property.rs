@@ -137,7 +137,7 @@ fn same_parts(info: &RequestInfo<'_>, reading: &Reading) -> bool {
     let ours = [
         info.group(),
         info.version(),
-        info.namespace().unwrap_or_default(),
+        &info.namespace().unwrap_or_default(),
         info.resource(),
         info.subresource(),
     ];
