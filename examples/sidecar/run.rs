@@ -7,7 +7,7 @@ use crate::{
     hosts::Hosts,
     kubeconfig,
     proxy::Proxy,
-    serve::{Connections, bind},
+    serve::{Connections, WhenFull, bind},
     status::Status,
     upstream,
 };
@@ -40,7 +40,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
         hosts: hosts.clone(),
         leader: election.leader(),
         policy,
-        impersonates: config.auth_info.impersonate.is_some(),
+        impersonates: kubeconfig::impersonates(&config),
     });
     let mut background = JoinSet::new();
     if let Some(addr) = args.status {
@@ -58,7 +58,7 @@ async fn serve(
     running: Running,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
-    let mut connections = Connections::new(descriptors::connections());
+    let mut connections = Connections::new(descriptors::connections(), WhenFull::Wait);
     let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
     tokio::select! {
         never = connections.accept(&listener, serve) => match never {},

@@ -75,6 +75,33 @@ async fn a_write_that_does_not_finish_keeps_the_lease() {
     assert_eq!(holder(&upstream), "a");
 }
 
+/// Its body has stalled, so that there is a rest to read when the answer is due.
+#[tokio::test]
+async fn a_stalled_upload_gets_its_answer() {
+    const STALLED: usize = 8;
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let expects = ["", "expect: 100-continue\r\n"];
+    let mut uploads = Vec::new();
+    for number in 0..STALLED {
+        let expects = expects[number % 2];
+        let path = format!("/test/stalled-{number}");
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n{expects}\r\nhalf");
+        uploads.push(Raw::send(sidecar.addr, &head).await);
+        until("it has arrived", || upstream.has_seen(&path)).await;
+    }
+    let since = Instant::now();
+    sidecar.process.signal(Signal::TERM);
+    for upload in &mut uploads {
+        let answer = upload.read_until("LeadershipLost").await;
+        assert!(answer.contains("HTTP/1.1 504"), "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
+    }
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+}
+
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
     let upstream = Upstream::start().await;

@@ -1,0 +1,107 @@
+//! Answers that are ready before the caller has sent its whole body: neither late nor lost.
+
+use crate::{
+    callers::{Answer, Caller, MAPS, Raw, ask, map, request},
+    process::Sidecar,
+    upstream::Upstream,
+    wait::within,
+};
+use std::time::Duration;
+
+/// A caller that gets no answer within it believes that there is none. The sidecar waits 5 s for the rest of a body.
+const AT_ONCE: Duration = Duration::from_secs(3);
+/// Almost as much as an API server takes.
+const LONG: usize = 3_000_000;
+
+fn post(headers: &str) -> String {
+    format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n")
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_delays_no_refusal() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for head in [
+        post("content-length: 100\r\n"),
+        post("content-length: 100\r\n") + "a part",
+        post("transfer-encoding: chunked\r\n"),
+        post("transfer-encoding: chunked\r\n") + "5\r\nsome",
+    ] {
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = within(AT_ONCE, "the answer", raw.read_until("NotLeader")).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        raw.rest().await;
+    }
+    let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
+    let mut raw = Raw::send(sidecar.addr, &evil).await;
+    let answer = within(AT_ONCE, "the answer", raw.read_until("Forbidden")).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+}
+
+/// Many clients send the whole body before they look for an answer.
+#[tokio::test]
+async fn a_long_body_loses_no_refusal() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let head = post(&format!("content-length: {LONG}\r\n"));
+    for (head, code, reason) in [
+        (head.clone(), 503, "NotLeader"),
+        (head.replace("localhost", "evil.example"), 403, "Forbidden"),
+        (head.replace(MAPS, "*"), 400, "BadRequest"),
+    ] {
+        for _ in 0..5 {
+            let mut raw = Raw::send(sidecar.addr, &head).await;
+            // A reset would fail it.
+            raw.write(&" ".repeat(LONG)).await;
+            let answer = raw.read_until(reason).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_body_loses_no_early_answer() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let head = post(&format!("content-length: {LONG}\r\n")).replace(MAPS, "/test/early");
+    for _ in 0..5 {
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        raw.write(&" ".repeat(LONG)).await;
+        let answer = raw.read_until("early").await;
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_callers_connection_stays_open() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    for number in 0..20 {
+        let response = caller.send(map(&format!("x-{number}"))).await.expect("the same connection");
+        assert_eq!(Answer::read(response).await.status().1, "NotLeader");
+    }
+    // The body comes late, and the next request after it.
+    let mut raw = Raw::send(sidecar.addr, &post("content-length: 4\r\n")).await;
+    raw.read_until("NotLeader").await;
+    raw.write("bodyGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert!(raw.read_until("gitVersion").await.contains("HTTP/1.1 200"));
+    assert_eq!(ask(sidecar.addr, request("POST", MAPS, vec![b' '; LONG])).await.status().1, "NotLeader");
+}
+
+/// It then sends no body, so the connection cannot go on.
+#[tokio::test]
+async fn a_caller_that_asks_first_is_told_to_close() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");
+    for (head, code) in [
+        (head.clone(), 503),
+        (head.replace("100-c", "100-C"), 503),
+        (head.replace("localhost", "evil.example"), 403),
+    ] {
+        let answer = within(AT_ONCE, "all of it", Raw::send(sidecar.addr, &head).await.rest()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+    }
+}
