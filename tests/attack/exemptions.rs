@@ -103,6 +103,10 @@ impl Exemption {
         }
     }
 
+    pub fn is_about(&self, resource: &str) -> bool {
+        matches!(self, Self::Shape(shape) if shape.resource == resource)
+    }
+
     /// Whether it means a request that the server reads so.
     pub fn means(&self, reading: &Reading) -> bool {
         // What the server refuses by itself changes nothing.

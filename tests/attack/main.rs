@@ -17,7 +17,16 @@
 mod apiserver;
 mod corners;
 mod exemptions;
+mod live;
 mod oracle;
 mod property;
 mod requests;
+mod settings;
 mod shrink;
+mod sidecar;
+
+// The sidecar's modules name each other from the root.
+use sidecar::{
+    Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
+    upstream,
+};

@@ -20,11 +20,12 @@ use crate::{
     exemptions::{self, Exemption},
     oracle::{Oracle, Reading},
     requests::Request,
+    settings,
     shrink::smallest,
 };
 use fastrand::Rng;
 use kube_leader_gate::{policy::Policy, request::RequestInfo};
-use std::{collections::BTreeMap, env, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 const REQUESTS: usize = 100_000;
 /// How many are made before the oracle is asked.
@@ -33,10 +34,7 @@ const BATCH: usize = 5_000;
 #[test]
 fn what_passes_is_what_the_server_reads() {
     let Some(mut oracle) = Oracle::start() else { return };
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let seed = number("ATTACK_SEED").unwrap_or_else(|| fastrand::u64(..));
-    let requests =
-        number("ATTACK_REQUESTS").map_or(REQUESTS, |number| usize::try_from(number).expect("it fits"));
+    let (seed, requests) = (settings::seed(), settings::number("ATTACK_REQUESTS").unwrap_or(REQUESTS));
     let mut rng = Rng::with_seed(seed);
     let judge = Judge::new();
     let mut corners = Corners::default();

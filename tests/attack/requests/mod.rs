@@ -10,6 +10,8 @@ use fastrand::Rng;
 use http::Uri;
 use std::fmt;
 
+pub use self::kinds::{NAMES, NAMESPACES};
+
 const METHODS: [&str; 5] = ["POST", "PUT", "PATCH", "DELETE", "GET"];
 const ODD_METHODS: [&str; 14] = [
     "HEAD", "OPTIONS", "HEAD", "OPTIONS", "get", "Get", "post", "TRACE", "CONNECT", "PROPFIND", "EXEC",
