@@ -41,7 +41,7 @@ impl Ammunition {
             .take(requests * RAREST / 2)
             .collect();
         let chosen: Vec<_> =
-            policies.iter().map(|(user, policy)| (user, choose(&made, requests, policy))).collect();
+            policies.iter().map(|(user, policy)| (user, choose(&mut rng, &made, requests, policy))).collect();
         let built: Vec<_> = chosen.iter().flat_map(|(_, it)| it).map(|(index, _)| &made[*index].1).collect();
         let mut readings = oracle.read(built.into_iter()).into_iter();
         let shots = chosen.into_iter().map(|(user, chosen)| {
@@ -64,9 +64,16 @@ impl Ammunition {
 }
 
 /// Numbers of requests, with their sort.
-fn choose(made: &[(Request, http::Request<()>)], requests: usize, policy: &Policy) -> Vec<(usize, Sort)> {
+fn choose(
+    rng: &mut Rng,
+    made: &[(Request, http::Request<()>)],
+    requests: usize,
+    policy: &Policy,
+) -> Vec<(usize, Sort)> {
     let (mut chosen, mut counts) = (Vec::new(), [0; 3]);
-    for (index, (_, built)) in made.iter().enumerate() {
+    // Others for each policy.
+    let begin = rng.usize(..made.len());
+    for (index, (_, built)) in made.iter().enumerate().cycle().skip(begin).take(made.len()) {
         let info = RequestInfo::of(built);
         let sort = if info.is_read() {
             Sort::Read

