@@ -109,7 +109,7 @@ LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module"/{candidate,kubelet,oracle}/
 ensure "$LEADER_GATE_PROGRAMS" build_programs
 if [[ -n $why ]]; then
 	unset LEADER_GATE_PROGRAMS
-	run_without "client-go beside it" "$why" "$install_go"
+	run_without "client-go beside it, nor Kubernetes' own reading of requests" "$why" "$install_go"
 fi
 export LEADER_GATE_PROGRAMS
 exec "${run[@]}"

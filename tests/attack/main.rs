@@ -3,14 +3,15 @@
 //!
 //! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each, and `exemptions` says what
 //! each preset and rule means by that reading. `property` puts the three together; `corners` counts how often the odd
-//! cases really came up.
+//! cases really came up. `live` sends them through followers' sidecars to a real kube-apiserver.
 //!
 //! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
 //!
 //! | variable | |
 //! | --- | --- |
 //! | `ATTACK_SEED` | where the requests begin; by chance if it is not set |
-//! | `ATTACK_REQUESTS` | how many there are; 100,000 if it is not set |
+//! | `ATTACK_REQUESTS` | how many `property` makes; 100,000 if it is not set |
+//! | `ATTACK_LIVE` | how many of each sort `live` sends to each follower; 40 if it is not set |
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 #[path = "../apiserver/mod.rs"]

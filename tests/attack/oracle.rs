@@ -18,6 +18,7 @@ pub struct Oracle {
 /// How the server reads a request. The fields are those of the Go program, which describes them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub struct Reading {
     /// Why the server answers with an error before it looks at what is asked; empty if it does not.
     pub refused: String,

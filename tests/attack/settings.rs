@@ -8,6 +8,6 @@ pub fn seed() -> u64 {
 }
 
 pub fn number<T: FromStr>(name: &str) -> Option<T> {
-    let text = env::var(name).ok()?;
+    let text = env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, not a number")))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use fastrand::Rng;
 use kube_leader_gate::{policy::Policy, request::RequestInfo};
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
 /// A policy permits at least one in so many of those that are made for it.
 const RAREST: usize = 1_500;
@@ -100,7 +100,7 @@ impl Shot {
     ) -> Self {
         let mut head = format!("{} {} HTTP/1.1\r\nhost: localhost\r\n", request.method, request.target());
         for (name, value) in &request.headers {
-            head += &format!("{name}: {value}\r\n");
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         let mut bytes = head.into_bytes();
         if let Some(Body { kind, text }) = body(built.method(), reading, number) {

@@ -118,9 +118,8 @@ impl<'a> Deed<'a> {
             && (namespace.is_empty() || namespace == wanted.namespace);
         let about = match (&*self.event.verb, change.before, change.after) {
             ("deletecollection", Some(_), _) => among,
-            ("deletecollection" | "delete", None, _) => false,
-            // An eviction is created.
-            ("update" | "patch", _, None) => false,
+            // What deletes makes nothing, and what changes deletes nothing. (An eviction is a create.)
+            ("deletecollection" | "delete", None, _) | ("update" | "patch", _, None) => false,
             _ => same,
         };
         let meant = self.follower.is_none_or(|it| it.exemption.as_ref().is_some_and(|it| it.means(reading)));

@@ -53,7 +53,7 @@ pub fn misspell(rng: &mut Rng, path: &mut Vec<String>) {
     let index = rng.usize(..path.len()).max(rng.usize(..path.len()));
     match rng.u8(..12) {
         0..3 => escape_one(rng, &mut path[index]),
-        3 => path[index] = path[index].bytes().map(|byte| format!("%{byte:02x}")).collect(),
+        3 => path[index] = hex(&path[index]),
         4 => capital(rng, &mut path[index]),
         5 => insert(rng, &mut path[index]),
         6 => path.insert(index, pick(rng, &WORDS).to_owned()),
@@ -71,6 +71,11 @@ pub fn misspell(rng: &mut Rng, path: &mut Vec<String>) {
             path.insert(index, copy);
         }
     }
+}
+
+/// All of it in escapes.
+fn hex(segment: &str) -> String {
+    segment.bytes().fold(String::new(), |hex, byte| format!("{hex}%{byte:02x}"))
 }
 
 /// Spells a character as an escape, once or twice, in either case.
