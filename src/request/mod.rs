@@ -87,8 +87,7 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most requests that are no reads need no look at the path.
-        matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS)
-            && self.reads(&Parts::of(self.uri.path()))
+        self.has_reading_method() && self.reads(&Parts::of(self.uri.path()))
     }
 
     /// What it does.
@@ -195,18 +194,27 @@ impl<'a> RequestInfo<'a> {
     /// An odd spelling is understood in a read alone: no rule and no closure shall take it for what it looks like.
     fn parts(&self) -> Parts<'a> {
         let parts = Parts::of(self.uri.path());
-        if parts.odd && !self.reads(&parts) { Parts::default() } else { parts }
+        let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
+        if understood { parts } else { Parts::default() }
     }
 
-    /// Whether this method on these parts changes nothing.
+    fn has_reading_method(&self) -> bool {
+        matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+    }
+
+    /// Whether a reading method changes nothing on these parts.
+    #[inline]
     fn reads(&self, parts: &Parts<'_>) -> bool {
-        let get = matches!(*self.method, Method::GET | Method::HEAD);
         if self.upgrade && !upgrade::is_ignored(self.method, parts) {
             return false;
         }
         match parts.kind {
-            Kind::Resource => get && parts.prefix != Prefix::Proxy && parts.connection != Connection::Exec,
-            Kind::NonResource => get || *self.method == Method::OPTIONS,
+            Kind::Resource => {
+                *self.method != Method::OPTIONS
+                    && parts.prefix != Prefix::Proxy
+                    && parts.connection != Connection::Exec
+            }
+            Kind::NonResource => true,
             Kind::Unparsed => false,
         }
     }
