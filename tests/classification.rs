@@ -259,4 +259,31 @@ proptest! {
             prop_assert!(!RequestInfo::from_parts(&method, &uri, false).is_read(), "{method} {uri}");
         }
     }
+
+    /// So that no rule can take an odd spelling for what it looks like.
+    #[test]
+    fn what_a_policy_is_asked_about_is_spelled_in_one_way(path in path(), upgrade: bool) {
+        let Ok(uri) = Uri::try_from(path) else { return Ok(()) };
+        for method in [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE] {
+            let info = RequestInfo::from_parts(&method, &uri, upgrade);
+            if info.is_read() || !info.is_resource() || info.subresource() == "proxy" || info.verb() == Verb::Proxy {
+                continue;
+            }
+            // Backwards: from the parts to the one path that has them.
+            let mut said: Vec<&str> = if info.group().is_empty() { vec!["api"] } else { vec!["apis", info.group()] };
+            let (namespace, name) = (info.namespace().unwrap_or_default(), info.name().unwrap_or_default());
+            said.push(info.version());
+            if uri.path().split('/').nth(said.len() + 1) == Some("watch") {
+                said.push("watch");
+            }
+            if !namespace.is_empty() && (info.resource() != "namespaces" || name != namespace) {
+                said.extend(["namespaces", &namespace]);
+            }
+            said.extend([info.resource(), &name, info.subresource()].into_iter().filter(|part| !part.is_empty()));
+            let decoded = percent_encoding::percent_decode_str(uri.path()).decode_utf8_lossy();
+            prop_assert_eq!(format!("/{}", said.join("/")), decoded, "{} {}", method, uri);
+            let escaped = uri.path().split('/').filter(|segment| segment.contains('%')).count();
+            prop_assert!(escaped <= 1, "only the name may be escaped: {uri}");
+        }
+    }
 }

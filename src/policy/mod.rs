@@ -8,8 +8,12 @@
 //! 3. a [`Rule`]: verbs on one resource, perhaps of one namespace or one name;
 //! 4. [`Policy::allow_if`]: a closure, when nothing else fits.
 //!
-//! A request that does not parse, and one below a legacy `/watch/` or `/proxy/` prefix, is permitted by nothing but the
-//! closure: the API server may take it for something else than it looks like.
+//! Three kinds of requests are permitted by nothing but the closure, since the API server may take them for something else
+//! than they look like: one that does not parse (an odd spelling is understood in reads alone), one below a legacy
+//! `/watch/` or `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
+//!
+//! A rule permits what it says and nothing else. An empty string in it is an error, not a wildcard: see
+//! [`Policy::validate`].
 //!
 //! **What is exempted is not protected.** Every replica may send it at any time, the leader and those that were the
 //! leader a moment ago included. Exempt what may be done twice, or by several at once.
@@ -71,6 +75,12 @@ impl Policy {
     /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
     /// report its own status. The core group is `""`.
     ///
+    /// - For a **custom resource** that is the status and nothing else: the API server keeps the metadata as it is.
+    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a request
+    ///   may change labels, annotations and finalizers as well. An object that is being deleted is gone once its last
+    ///   finalizer is removed, so a follower may complete a deletion with it.
+    /// - An aggregated API decides by itself.
+    ///
     /// ```
     /// # use http::Request;
     /// # use kube_leader_gate::{policy::Policy, request::RequestInfo};
@@ -90,9 +100,12 @@ impl Policy {
 
     /// Permits what the closure says yes to: the last resort.
     ///
-    /// It is asked about everything that is no read and that nothing before it permits, what does not parse included:
-    /// there every part is empty and the verb is [`Verb::Unknown`]. Compare whole parts, never pieces of the path. It
-    /// runs on the path of every such request: it should neither block nor allocate.
+    /// - It is asked about everything that is no read and that nothing before it permits, what does not parse included:
+    ///   there every part is empty and the verb is [`Verb::Unknown`].
+    /// - Compare whole parts, never pieces of the path or of the query: the server decodes both, and reads nothing of a
+    ///   query with more than 10,000 pairs.
+    /// - Look at [`is_upgrade`](RequestInfo::is_upgrade) as well: an aggregated API may answer a write with a connection.
+    /// - It runs for every such request: it should neither block nor allocate.
     #[must_use]
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));

@@ -7,16 +7,18 @@ use crate::request::{ResourceRequest, Verb};
 /// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
-/// A typed exemption: verbs on one resource.
+/// Permits the given verbs on one resource or one subresource, in one namespace or any, on one name or any.
 ///
-/// Group and resource are always given, so that no rule covers everything because a line was forgotten. For the rest:
+/// Group and resource are always given, so that no rule covers everything because a line was forgotten.
 ///
-/// | part | when it is not set |
+/// | rule | permits |
 /// | --- | --- |
-/// | [`verbs`](Rule::verbs) | `create`, `update`, `patch`, `delete`, `deletecollection`; never `connect` |
-/// | [`subresource`](Rule::subresource) | the resource itself only; each subresource takes a rule of its own, as in RBAC |
-/// | [`namespace`](Rule::namespace) | any, and resources without one |
-/// | [`name`](Rule::name) | any, and requests without one |
+/// | `Rule::new("apps", "deployments")` | `create`, `update`, `patch`, `delete` and `deletecollection` of deployments themselves, in any namespace, with any name |
+/// | [`.verbs([Verb::Patch])`](Rule::verbs) | only these verbs |
+/// | [`.verbs([Verb::Connect])`](Rule::verbs) | only connections through the API server |
+/// | [`.subresource("scale")`](Rule::subresource) | the verbs on this subresource of an object, and nothing on the object itself, as in RBAC |
+/// | [`.namespace("a")`](Rule::namespace) | only requests in this namespace, so none on a resource that has no namespace |
+/// | [`.name("web")`](Rule::name) | only requests that name this object, so neither `create` of the resource itself nor `deletecollection` |
 ///
 /// The version of the group never matters: the API server converts between them.
 ///
@@ -47,7 +49,9 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The mutations of one resource, in the plural as it stands in paths (`deployments`). The core group is `""`.
+    /// Permits the mutations of one resource, in the plural as it stands in paths (`deployments`).
+    ///
+    /// The core group is `""`. Nothing here can tell it from a variable that is not set: check such a variable first.
     ///
     /// A rule that cannot mean what it says (a kind for a resource, a group with its version, an empty name) permits
     /// nothing; [`Policy::validate`](super::Policy::validate) says why.

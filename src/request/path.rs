@@ -53,6 +53,7 @@ pub(super) enum Connection {
 }
 
 impl<'a> Parts<'a> {
+    #[inline]
     pub(super) fn of(path: &'a str) -> Self {
         let mut parts = Self::default();
         parts.kind = Segments::of(path).and_then(|segments| parts.root(segments)).unwrap_or_default();
@@ -127,21 +128,25 @@ impl<'a> Parts<'a> {
         self.end(segments)
     }
 
+    #[inline]
+    fn end(&mut self, segments: Segments<'a>) -> Option<Kind> {
+        if segments.is_used_up() { Some(Kind::Resource) } else { self.tail(segments) }
+    }
+
     /// What follows a subresource: the path of a proxy's backend, or what the server reads but does not interpret.
-    fn end(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
+    #[inline(never)]
+    fn tail(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
+        let backend = self.connection == Connection::Proxy;
         while !segments.at_end() {
             let segment = segments.next();
-            if self.connection != Connection::Proxy || segment.data().is_none() {
+            if !backend || segment.data().is_none() {
                 self.odd = true;
-                let read = match self.connection {
-                    Connection::Proxy => segment.is_odd_backend_path(),
-                    Connection::None | Connection::Exec => segment.is_odd_tail(),
-                };
-                read.then_some(())?;
+                let understood = if backend { segment.is_odd_backend_path() } else { segment.is_odd_tail() };
+                understood.then_some(())?;
             }
         }
         // A backend's path may end in a slash.
-        self.odd |= !segments.is_used_up() && self.connection != Connection::Proxy;
+        self.odd |= !segments.is_used_up() && !backend;
         Some(Kind::Resource)
     }
 
@@ -161,13 +166,15 @@ impl<'a> Parts<'a> {
 
 fn non_resource(mut segments: Segments<'_>) -> Option<Kind> {
     let first = segments.next();
-    let start = first.text.get(..3);
-    if start.is_some_and(|start| start.eq_ignore_ascii_case("api")) || first.is_escaped() {
+    let start = first.text.as_bytes().get(..3);
+    if first.is_escaped() || start.is_some_and(|start| start.eq_ignore_ascii_case(b"api")) {
         return None; // `/API/v1`, `/apiv1`, `/%61pi/v1`: meant for a resource, perhaps
     }
     let mut segment = first;
     loop {
-        segment.data().or_else(|| segment.odd_name())?;
+        if segment.data().is_none() {
+            segment.odd_name()?;
+        }
         if segments.at_end() {
             return Some(Kind::NonResource);
         }
