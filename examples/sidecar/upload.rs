@@ -12,7 +12,7 @@ use std::{
 use tokio::{runtime::Handle, time::timeout};
 
 /// What an API server takes at most.
-const MOST: usize = 3 * 1024 * 1024;
+const MOST: u64 = 3 * 1024 * 1024;
 /// How long the rest of a body may take to come in.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -32,6 +32,11 @@ impl Upload {
     /// `is_held_back`: the caller waits for `100 Continue`, which hyper sends when the body is first asked for.
     pub fn new(body: Incoming, is_held_back: bool) -> Self {
         Self { body: Some(body), is_held_back }
+    }
+
+    /// Whether the caller's connection ends if this body is not wanted: its rest is not sent, or longer than is read.
+    pub fn ends_connection(&self) -> bool {
+        self.is_held_back && !self.is_end_stream() || self.size_hint().lower() > MOST
     }
 }
 
@@ -73,7 +78,7 @@ async fn discard(mut body: Incoming) {
     let read = async {
         let mut length = 0;
         while let Some(Ok(frame)) = body.frame().await {
-            length += frame.data_ref().map_or(0, Bytes::len);
+            length += frame.data_ref().map_or(0, |data| data.len() as u64);
             if length > MOST {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Rule S4: the order of a stop.
 
 use crate::{
-    callers::{Answer, Caller, MAPS, Raw, create, request},
+    callers::{Answer, Caller, MAPS, Raw, ask, create, map, request},
     process::{LEASE, Sidecar},
     upstream::{BIG, Upstream},
     wait::{SOON, until},
@@ -99,6 +99,23 @@ async fn a_stalled_upload_gets_its_answer() {
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
         assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
     }
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+}
+
+/// A write that needs no leadership is not waited for as long, but it is answered.
+#[tokio::test]
+async fn a_permitted_write_that_hangs_is_answered() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::following(&upstream, "a", &["--allow", "dry-run"]).await;
+    let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let mut write = map("x");
+    *write.uri_mut() = format!("{MAPS}?dryRun=All").parse().unwrap();
+    let write = tokio::spawn(ask(sidecar.addr, write));
+    until("it hangs", || hang.hits() == 1).await;
+    sidecar.process.signal(Signal::TERM);
+    let (code, reason, message) = write.await.unwrap().status();
+    assert_eq!((code, reason.as_str()), (502, "BadGateway"));
+    assert!(message.contains("the sidecar stops") && message.contains("is not known"), "{message}");
     assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
 }
 
