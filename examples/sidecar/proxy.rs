@@ -10,6 +10,7 @@ use crate::{
     upstream::{self, Upstream},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION};
+use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
 use kube_leader_gate::{GateError, Leader, Policy, request::RequestInfo};
@@ -36,9 +37,10 @@ pub struct Proxy {
 impl Proxy {
     /// Each failure is an answer too.
     pub async fn handle(&self, exchange: &Exchange, request: Request<Incoming>) -> Response<Answer> {
-        let is_held_back = headers::holds_body_back(request.version(), request.headers());
-        let request = request.map(|body| Upload::new(body, is_held_back));
-        let ends_connection = request.body().ends_connection();
+        let request = request.map(Upload::new);
+        // Refused, a caller that waits for `100 Continue` may send the body or not.
+        let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
+        let ends_connection = is_held_back || request.body().is_too_long();
         let mut answer = self.answer(exchange, request).await;
         if ends_connection && matches!(answer.body(), Either::Right(_)) {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -33,7 +33,6 @@ async fn a_body_that_never_comes_delays_no_refusal() {
         let mut raw = Raw::send(sidecar.addr, &head).await;
         let answer = within(AT_ONCE, "the answer", raw.read_until("NotLeader")).await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-        raw.rest().await;
     }
     let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
     let mut raw = Raw::send(sidecar.addr, &evil).await;
@@ -120,14 +119,23 @@ async fn a_connection_that_cannot_go_on_says_so() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");
+    let mut open = Vec::new();
     for (head, code) in [
         (head.clone(), 503),
         (head.replace("100-c", "100-C"), 503),
         (head.replace("localhost", "evil.example"), 403),
         (post("content-length: 3145729\r\n"), 503),
     ] {
-        let answer = within(PATIENCE, "all of it", Raw::send(sidecar.addr, &head).await.rest()).await;
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = within(AT_ONCE, "the answer", raw.read_until("\r\n\r\n")).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        open.push(raw);
     }
+    for mut raw in open {
+        within(PATIENCE, "the sidecar hangs up", raw.rest()).await;
+    }
+    let empty = post("content-length: 0\r\nexpect: 100-continue\r\n");
+    let answer = Raw::send(sidecar.addr, &empty).await.read_until("NotLeader").await;
+    assert!(!answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
 }

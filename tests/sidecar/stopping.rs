@@ -79,6 +79,7 @@ async fn a_write_that_does_not_finish_keeps_the_lease() {
 #[tokio::test]
 async fn a_stalled_upload_gets_its_answer() {
     const STALLED: usize = 8;
+    const LONG: usize = 1_000_000;
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let expects = ["", "expect: 100-continue\r\n"];
@@ -87,7 +88,7 @@ async fn a_stalled_upload_gets_its_answer() {
         let expects = expects[number % 2];
         let path = format!("/test/stalled-{number}");
         let head =
-            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n{expects}\r\nhalf");
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n{expects}\r\nhalf");
         uploads.push(Raw::send(sidecar.addr, &head).await);
         until("it has arrived", || upstream.has_seen(&path)).await;
     }
@@ -98,6 +99,11 @@ async fn a_stalled_upload_gets_its_answer() {
         assert!(answer.contains("HTTP/1.1 504"), "{answer}");
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
         assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
+    }
+    for upload in &mut uploads {
+        // A reset would fail it.
+        upload.write(&" ".repeat(LONG - "half".len())).await;
+        assert_eq!(upload.rest().await, "");
     }
     assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
 }
