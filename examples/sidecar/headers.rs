@@ -2,7 +2,7 @@
 //! not, nor does a credential of the caller.
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Version,
+    HeaderMap, HeaderName, HeaderValue,
     header::{
         AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE,
         PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE,
@@ -39,9 +39,8 @@ pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Whether the caller waits for `100 Continue` before it sends the body.
-pub fn holds_body_back(version: Version, headers: &HeaderMap) -> bool {
-    let is_asked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
-    version == Version::HTTP_11 && headers.get_all(EXPECT).iter().any(is_asked)
+pub fn holds_body_back(headers: &HeaderMap) -> bool {
+    words(headers, &EXPECT).any(|word| word.eq_ignore_ascii_case("100-continue"))
 }
 
 /// Makes the headers of a request fit for the API server.

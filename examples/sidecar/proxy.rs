@@ -10,30 +10,39 @@ use crate::{
     upstream::{self, Upstream},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION};
+use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
 use kube_leader_gate::{GateError, Leader, Policy, request::RequestInfo};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// A URI holds 64 KiB, and the kubeconfig's server may put a path in front.
 const LONGEST_TARGET: usize = 32 * 1024;
+
+const CUT_OFF: &str = "the sidecar stops and cannot wait for the API server's answer; whether the API server has carried \
+                       the request out is not known";
 
 pub struct Proxy {
     pub upstream: Upstream,
     pub hosts: Hosts,
     pub leader: Leader,
     pub policy: Policy,
-    /// The kubeconfig names somebody to act for.
+    /// The kubeconfig names another to act for.
     pub impersonates: bool,
+    /// Requests that are still not answered get the sidecar's own answer.
+    pub cut_off: CancellationToken,
 }
 
 impl Proxy {
     /// Each failure is an answer too.
     pub async fn handle(&self, exchange: &Exchange, request: Request<Incoming>) -> Response<Answer> {
-        let is_held_back = headers::holds_body_back(request.version(), request.headers());
-        let mut answer = self.answer(exchange, request.map(|body| Upload::new(body, is_held_back))).await;
-        // The caller may now send the body or not: the next request could not be found.
-        if is_held_back && matches!(answer.body(), Either::Right(_)) {
+        let request = request.map(Upload::new);
+        // Refused, a caller that waits for `100 Continue` may send the body or not.
+        let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
+        let ends_connection = is_held_back || request.body().is_too_long();
+        let mut answer = self.answer(exchange, request).await;
+        if ends_connection && matches!(answer.body(), Either::Right(_)) {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer
@@ -56,7 +65,11 @@ impl Proxy {
         exchange.begin(&RequestInfo::of(&request));
         let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        match self.upstream.clone().oneshot(request).await {
+        let outcome = tokio::select! {
+            outcome = self.upstream.clone().oneshot(request) => outcome,
+            () = self.cut_off.cancelled() => return reply::bad_gateway(CUT_OFF),
+        };
+        match outcome {
             Ok(response) => self.pass_on(exchange, response, caller, is_write),
             Err(error) => fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
         }

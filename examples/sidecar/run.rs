@@ -17,9 +17,12 @@ use kube_leader_gate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
-/// How long the last answers may take to be delivered, once the lease has been released.
+/// How long the last answers may take to come and to be delivered, once the lease has been released.
 const DELIVERY: Duration = Duration::from_secs(5);
+/// How long it may then take to deliver that there is none.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves until `stopped`, and stops in order. The error is for the user.
 pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
@@ -41,6 +44,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
         leader: election.leader(),
         policy,
         impersonates: kubeconfig::impersonates(&config),
+        cut_off: CancellationToken::new(),
     });
     let mut background = JoinSet::new();
     if let Some(addr) = args.status {
@@ -76,5 +80,8 @@ async fn serve(
         tracing::warn!("stopped; the lease is left to run out");
     }
     connections.finish(DELIVERY).await;
+    // What leadership did not concern: reads, and writes that the policy permits.
+    proxy.cut_off.cancel();
+    connections.finish(LAST_WORDS).await;
     Ok(())
 }

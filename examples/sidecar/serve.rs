@@ -97,10 +97,9 @@ impl Connections {
         self.stop.closed().await;
     }
 
-    /// Waits until the last answer has been delivered, at most `bound`.
+    /// Waits until the last answer has been delivered and all connections have ended, at most `bound`.
     pub async fn finish(&mut self, bound: Duration) {
         let _ = timeout(bound, async { while self.tasks.join_next().await.is_some() {} }).await;
-        self.tasks.shutdown().await;
     }
 }
 

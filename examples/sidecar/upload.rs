@@ -12,7 +12,7 @@ use std::{
 use tokio::{runtime::Handle, time::timeout};
 
 /// What an API server takes at most.
-const MOST: usize = 3 * 1024 * 1024;
+const MOST: u64 = 3 * 1024 * 1024;
 /// How long the rest of a body may take to come in.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -20,18 +20,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// When it is dropped before its end, a task reads the rest and throws it away. The answer does not wait for that task.
 /// Without the task, the connection would be reset while the caller still sends, and the caller could lose the answer.
-pub struct Upload {
-    body: Option<Incoming>,
-    /// The caller sends no body before it is told to, and it has not been told.
-    is_held_back: bool,
-}
+pub struct Upload(Option<Incoming>);
 
 // === impl Upload ===
 
 impl Upload {
-    /// `is_held_back`: the caller waits for `100 Continue`, which hyper sends when the body is first asked for.
-    pub fn new(body: Incoming, is_held_back: bool) -> Self {
-        Self { body: Some(body), is_held_back }
+    pub fn new(body: Incoming) -> Self {
+        Self(Some(body))
+    }
+
+    /// Whether it is longer than what is read of a rest.
+    pub fn is_too_long(&self) -> bool {
+        self.size_hint().lower() > MOST
     }
 }
 
@@ -43,27 +43,24 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.is_held_back = false;
-        self.body.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
+        self.0.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Body::is_end_stream)
+        self.0.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.is_held_back || self.is_end_stream() {
-            return;
-        }
+        let rest = self.0.take().filter(|body| !body.is_end_stream());
         // There is no runtime any more when the process ends.
-        if let (Some(body), Ok(runtime)) = (self.body.take(), Handle::try_current()) {
-            runtime.spawn(discard(body));
+        if let (Some(rest), Ok(runtime)) = (rest, Handle::try_current()) {
+            runtime.spawn(discard(rest));
         }
     }
 }
@@ -73,7 +70,7 @@ async fn discard(mut body: Incoming) {
     let read = async {
         let mut length = 0;
         while let Some(Ok(frame)) = body.frame().await {
-            length += frame.data_ref().map_or(0, Bytes::len);
+            length += frame.data_ref().map_or(0, |data| data.len() as u64);
             if length > MOST {
                 return;
             }

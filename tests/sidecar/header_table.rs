@@ -26,7 +26,7 @@ fn table(called: &str) -> Vec<Row> {
             Event::Start(Tag::TableCell) => cells.push(Default::default()),
             Event::Text(text) => cells.last_mut().into_iter().for_each(|cell| cell.0.push_str(&text)),
             Event::Code(code) => cells.last_mut().into_iter().for_each(|cell| {
-                cell.0.push_str(&format!("`{code}`"));
+                cell.0.extend(["`", &*code, "`"]);
                 cell.1.push(code.to_string());
             }),
             Event::End(TagEnd::TableHead) => is_wanted = cells.drain(..).next().unwrap().0 == called,
@@ -49,12 +49,12 @@ fn name(header: &str) -> String {
 
 /// What `headers` say of those that the row names.
 fn of<'a>(row: &Row, headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<String> {
-    let names: BTreeSet<String> = row.iter().flatten().map(|header| name(header)).collect();
-    let named = headers.filter(|(name, _)| names.contains(&name.to_lowercase()));
+    let wanted: BTreeSet<String> = row.iter().flatten().map(|header| name(header)).collect();
+    let found = headers.filter(|(name, _)| wanted.contains(&name.to_lowercase()));
     let text = |(name, value): (&str, &[u8])| {
         format!("{}: {}", name.to_lowercase(), String::from_utf8_lossy(value).trim())
     };
-    sorted(named.map(text))
+    sorted(found.map(text))
 }
 
 fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
@@ -73,9 +73,9 @@ fn expected(row: &Row, upstream: &Upstream) -> Vec<String> {
 /// Sends these headers, and others and a body that no row is about, and returns the head of the answer.
 async fn send(sidecar: &Sidecar, path: &str, headers: &[String]) -> String {
     let has = |wanted: &str| headers.iter().any(|header| name(header) == wanted);
-    let mut head = format!("GET {path} HTTP/1.1\r\n");
+    let mut head = String::new();
     for header in headers {
-        head.push_str(&format!("{header}\r\n"));
+        head.extend([header.as_str(), "\r\n"]);
     }
     if !has("host") {
         head.push_str("host: localhost\r\n");
@@ -87,7 +87,9 @@ async fn send(sidecar: &Sidecar, path: &str, headers: &[String]) -> String {
     } else {
         ""
     };
-    let mut raw = Raw::send(sidecar.addr, &format!("{head}\r\n{body}")).await;
+    // hyper's client sends no body of unknown length with a GET.
+    let method = if body.is_empty() { "GET" } else { "POST" };
+    let mut raw = Raw::send(sidecar.addr, &format!("{method} {path} HTTP/1.1\r\n{head}\r\n{body}")).await;
     raw.read_until("\r\n\r\n").await
 }
 

@@ -67,6 +67,15 @@ async fn idle_and_slow_callers_starve_no_probe() {
 }
 
 #[tokio::test]
+async fn a_probe_leaves_no_connection_behind() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &[]).await;
+    let mut probe = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let answer = within(Duration::from_secs(3), "the sidecar hangs up", probe.rest()).await;
+    assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_slow_probe_is_hung_up_on() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &[]).await;

@@ -2,14 +2,17 @@
 
 use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, map, request},
-    process::Sidecar,
+    process::{Sidecar, kubeconfig},
     upstream::Upstream,
     wait::within,
 };
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
+use tokio::{io::AsyncWriteExt, net::TcpListener, task::JoinSet};
 
 /// A caller that gets no answer within it believes that there is none. The sidecar waits 5 s for the rest of a body.
 const AT_ONCE: Duration = Duration::from_secs(3);
+/// It has its answer, and the sidecar hangs up at last.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Almost as much as an API server takes.
 const LONG: usize = 3_000_000;
 
@@ -30,7 +33,6 @@ async fn a_body_that_never_comes_delays_no_refusal() {
         let mut raw = Raw::send(sidecar.addr, &head).await;
         let answer = within(AT_ONCE, "the answer", raw.read_until("NotLeader")).await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-        raw.rest().await;
     }
     let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
     let mut raw = Raw::send(sidecar.addr, &evil).await;
@@ -59,16 +61,38 @@ async fn a_long_body_loses_no_refusal() {
     }
 }
 
+/// An API server that refuses each request before it has read the body, as Go's does: it answers, ends its side, and
+/// lingers.
+async fn hasty() -> (SocketAddr, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut raw = Raw(stream);
+            raw.read_until("\r\n\r\n").await;
+            raw.write("HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhasty").await;
+            raw.0.shutdown().await.unwrap();
+            open.push(raw);
+        }
+    });
+    (addr, server)
+}
+
 #[tokio::test]
-async fn a_long_body_loses_no_early_answer() {
-    let upstream = Upstream::start().await;
-    let sidecar = Sidecar::leading(&upstream, "a").await;
-    let head = post(&format!("content-length: {LONG}\r\n")).replace(MAPS, "/test/early");
+async fn an_early_answer_resets_no_upload() {
+    let (addr, _server) = hasty().await;
+    let sidecar = Sidecar::start_with(kubeconfig(&format!("http://{addr}"), "a"), "a", &[]).await;
+    let head = post(&format!("content-length: {LONG}\r\n")).replace("POST", "GET");
+    let half = " ".repeat(LONG / 2);
+    let mut raw = Raw::connect(sidecar.addr).await;
     for _ in 0..5 {
-        let mut raw = Raw::send(sidecar.addr, &head).await;
-        raw.write(&" ".repeat(LONG)).await;
-        let answer = raw.read_until("early").await;
+        raw.write(&head).await;
+        raw.write(&half).await;
+        let answer = raw.read_until("hasty").await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+        raw.write(&half).await;
     }
 }
 
@@ -89,19 +113,29 @@ async fn a_refused_callers_connection_stays_open() {
     assert_eq!(ask(sidecar.addr, request("POST", MAPS, vec![b' '; LONG])).await.status().1, "NotLeader");
 }
 
-/// It then sends no body, so the connection cannot go on.
+/// The caller that asks first sends no body then, and the sidecar does not read an endless one.
 #[tokio::test]
-async fn a_caller_that_asks_first_is_told_to_close() {
+async fn a_connection_that_cannot_go_on_says_so() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");
+    let mut open = Vec::new();
     for (head, code) in [
         (head.clone(), 503),
         (head.replace("100-c", "100-C"), 503),
         (head.replace("localhost", "evil.example"), 403),
+        (post("content-length: 3145729\r\n"), 503),
     ] {
-        let answer = within(AT_ONCE, "all of it", Raw::send(sidecar.addr, &head).await.rest()).await;
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = within(AT_ONCE, "the answer", raw.read_until("\r\n\r\n")).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        open.push(raw);
     }
+    for mut raw in open {
+        within(PATIENCE, "the sidecar hangs up", raw.rest()).await;
+    }
+    let empty = post("content-length: 0\r\nexpect: 100-continue\r\n");
+    let answer = Raw::send(sidecar.addr, &empty).await.read_until("NotLeader").await;
+    assert!(!answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
 }

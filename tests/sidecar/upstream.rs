@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `/test/echo` | streams the body back |
 //! | `/test/big` | 32 MiB |
-//! | `/test/early` | answers 413 and reads no body |
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
@@ -142,7 +141,6 @@ async fn answer(
     Ok(match path.as_str() {
         "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
         "/test/big" => Response::new(whole(vec![b'x'; BIG])),
-        "/test/early" => Response::builder().status(StatusCode::PAYLOAD_TOO_LARGE).body(whole("early"))?,
         "/test/endless" => Response::new(endless(shared)),
         "/test/trailers" => {
             let whole = body.collect().await?;
