@@ -167,13 +167,15 @@ fn preset_means(preset: Preset, reading: &Reading) -> bool {
     }
 }
 
-/// The server's verb is this one, and over no connection. `connect` is any method on a connection, and a `GET` or `HEAD`
-/// that may become one.
+/// The server's verb is this one, and over no connection. `connect` is any method through a proxy, `GET` and `POST` of the
+/// other connections, and elsewhere a `GET` or `HEAD` that may become one.
 fn is_verb(reading: &Reading, verb: Verb) -> bool {
     let is_get = matches!(&*reading.verb, "get" | "list" | "watch");
-    match verb {
-        Verb::Connect => reading.verb != "proxy" && reading.is_connection() || is_get && reading.upgrade,
-        verb => reading.verb == verb.as_str() && !reading.is_connection() && !reading.grants_upgrade(),
+    match (verb, &*reading.subresource) {
+        (Verb::Connect, "proxy") => reading.verb != "proxy",
+        (Verb::Connect, _) if reading.is_connection() => matches!(&*reading.verb, "get" | "create"),
+        (Verb::Connect, _) => is_get && reading.upgrade,
+        (verb, _) => reading.verb == verb.as_str() && !reading.is_connection() && !reading.grants_upgrade(),
     }
 }
 

@@ -20,6 +20,7 @@ use kube_leader_gate::{
 use serde_json::{Value, json};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 const LEADER: &str = "candidate-0";
 const LEASE: (&str, &str) = ("default", "attacked");
@@ -105,6 +106,7 @@ impl Follower {
             leader: election.leader(),
             policy,
             impersonates: false,
+            cut_off: CancellationToken::new(),
         });
         let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a port");
         let addr = listener.local_addr().expect("an address");
