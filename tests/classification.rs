@@ -126,6 +126,17 @@ fn the_first_watch_that_the_server_reads_decides() {
     }
 }
 
+/// Go reads nothing of a query with more than 10,000 pairs, empty ones included.
+#[test]
+fn flooded_query_asks_for_no_watch() {
+    for (count, verb) in [(9_999, Verb::Watch), (10_000, Verb::List), (10_001, Verb::List)] {
+        for query in [format!("watch=1{}", "&".repeat(count)), format!("{}watch=1", "x&".repeat(count))] {
+            let uri: Uri = format!("/api/v1/pods?{query}").parse().unwrap();
+            assert_eq!(RequestInfo::from_parts(&Method::GET, &uri, false).verb(), verb, "{count}");
+        }
+    }
+}
+
 #[test]
 fn the_target_reads_as_in_a_role() {
     for (uri, target) in [
