@@ -173,6 +173,9 @@ async fn furnish(client: &Client) {
         furnish_with(client, "apps", "deployments", Some(namespace)).await;
         furnish_with(client, "example.com", "widgets", Some(namespace)).await;
     }
+    // For the tricks.
+    furnish_with(client, "", "pods", Some("default")).await;
+    furnish_with(client, "", "configmaps", Some("default")).await;
     furnish_with(client, "", "nodes", None).await;
     furnish_with(client, "rbac.authorization.k8s.io", "clusterroles", None).await;
 }

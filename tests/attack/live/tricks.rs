@@ -1,7 +1,8 @@
 //! Known tricks, byte by byte: what no HTTP library would send.
 
-/// Each tries to have something done on the quiet: to create, to patch or to delete a `ConfigMap` in the namespace `a`, or to run
-/// something in the pod `x`. `{BODY}` stands for a body that creates one, `{LENGTH}` for its length.
+/// Each tries to have something done on the quiet: to create, to patch or to delete a `ConfigMap` in the namespace
+/// `default`, or to run something in a pod there. Generated requests do not go to that namespace, so that what a trick has
+/// done is still seen at the end. `{BODY}` stands for a body that creates one, `{LENGTH}` for its length.
 const TRICKS: [&str; 46] = [
     // One request inside another.
     "GET /version HTTP/1.1\r\nhost: localhost\r\n\r\nPOST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
@@ -42,8 +43,8 @@ const TRICKS: [&str; 46] = [
     "\r\n\r\nDELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
     // Another target than it looks like.
     "DELETE http://localhost{MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
-    "GET http://localhost/api/v1/namespaces/a/pods/x/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
-    "GET /api/v1/namespaces/a/pods/x#/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+    "GET http://localhost/api/v1/namespaces/default/pods/x/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+    "GET /api/v1/namespaces/default/pods/x#/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
     "POST {MAPS}#?dryRun=All HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
     "POST {MAPS}?dryRun=All# HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
     "POST {MAPS}?x#&dryRun=All HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
@@ -54,7 +55,7 @@ const TRICKS: [&str; 46] = [
     "GET /api/v1/pods?watch=1 HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n{SMUGGLED}",
     // A dry run that is none.
     "POST {MAPS}?dryRun=All{FLOOD} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
-    "PATCH {MAPS}/x?dryRun=All{FLOOD} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/merge-patch+json\r\ncontent-length: {LENGTH}\r\n\r\n{BODY}",
+    "PATCH {MAPS}/y?dryRun=All{FLOOD} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/merge-patch+json\r\ncontent-length: {LENGTH}\r\n\r\n{BODY}",
     "POST {MAPS}?dryRun=All HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ntrailer: x-http-method-override\r\n{JSON}\r\n{CHUNK}0\r\nx-http-method-override: DELETE\r\n\r\n",
 ];
 
@@ -67,7 +68,7 @@ pub fn all(number: usize) -> Vec<String> {
 
 fn filled(trick: &str, name: &str) -> String {
     let body = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
-    let maps = "/api/v1/namespaces/a/configmaps";
+    let maps = "/api/v1/namespaces/default/configmaps";
     let smuggled = format!(
         "POST {maps} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
