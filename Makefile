@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server.
-.PHONY: test assets check fmt clippy features docs package deny bench demo cluster chaos
+.PHONY: test assets check fmt clippy features docs package deny bench demo cluster chaos attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 8
@@ -55,6 +55,14 @@ chaos:
 	CI=true tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
 		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
+
+# Generated requests at followers, more than in `make test`. Each of these may be left out:
+# make attack SEED=7 REQUESTS=5000000 LIVE=1000
+attack: export ATTACK_SEED = $(SEED)
+attack: export ATTACK_REQUESTS = $(or $(REQUESTS),2000000)
+attack: export ATTACK_LIVE = $(or $(LIVE),400)
+attack:
+	CI=true tests/apiserver/assets.sh cargo test --release --all-features --test attack -- --nocapture
 
 target/tools/bin/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

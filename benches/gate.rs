@@ -94,6 +94,11 @@ fn read() -> Request<Body> {
     with_headers(Request::get("/apis/apps/v1/namespaces/default/deployments/web"))
 }
 
+/// As an autoscaler asks for it: not spelled like a resource.
+fn metric() -> Request<Body> {
+    with_headers(Request::get("/apis/external.metrics.k8s.io/v1beta1/namespaces/a/s0-rabbitmq-queueName"))
+}
+
 fn write() -> Request<Body> {
     with_headers(Request::post("/api/v1/namespaces/default/configmaps"))
 }
@@ -151,7 +156,7 @@ fn follower() -> Leadership {
 fn subjects() -> Vec<Subject> {
     let gate = |leadership| WriteGateLayer::new(leadership).layer(Bare);
     let (mut bare, mut no_op) = (Bare, NoOp(Bare));
-    let mut reading = gate(follower());
+    let (mut reading, mut measuring) = (gate(follower()), gate(follower()));
     let (leadership, grant) = leader();
     let mut writing = gate(leadership);
     let (mut rejecting, mut calling) = (gate(follower()), gate(follower()));
@@ -159,6 +164,7 @@ fn subjects() -> Vec<Subject> {
         Subject::new("read, bare", read, move |request| send(&mut bare, request)),
         Subject::new("read, no-op layer", read, move |request| send(&mut no_op, request)),
         Subject::new("read, gate", read, move |request| send(&mut reading, request)),
+        Subject::new("read, gate, metric", metric, move |request| send(&mut measuring, request)),
         Subject::new("write, bare", write, move |request| send(&mut Bare, request)),
         Subject::new("write, dropped at once", write, |request| drop(black_box(request))),
         Subject::new("write, no-op layer", write, move |request| send(&mut NoOp(Bare), request)),
@@ -228,6 +234,7 @@ fn summary(rounds: usize) {
     for (name, bare, aim) in [
         ("read, no-op layer", "read, bare", None),
         ("read, gate", "read, bare", Some(20)),
+        ("read, gate, metric", "read, bare", None),
         ("write, no-op layer", "write, bare", None),
         ("write, gate, admitted", "write, bare", Some(100)),
     ] {

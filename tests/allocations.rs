@@ -51,6 +51,9 @@ fn requests() -> Vec<(&'static str, &'static str)> {
     let reads = [
         ("GET", "/api/v1/namespaces/default/configmaps?watch=true"),
         ("GET", "/apis/apps/v1/namespaces/default/deployments/system%3Aweb"),
+        ("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/m%79%20r%c3%b4le/"),
+        ("GET", "/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/ns:metric:Rate"),
+        ("GET", "/api/v1/namespaces/a/services/b/proxy/api/queues/%2F/q"),
         ("HEAD", "/version"),
     ];
     let exempted = [
@@ -58,7 +61,7 @@ fn requests() -> Vec<(&'static str, &'static str)> {
         ("POST", "/apis/events.k8s.io/v1/namespaces/default/events"),
         ("PATCH", "/api/v1/namespaces/a/pods/system%3Ab/status"),
     ];
-    [reads, exempted].concat()
+    [&reads[..], &exempted].concat()
 }
 
 /// Calls, polls until there is a response, and counts what was allocated. The request is there before.

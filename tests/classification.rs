@@ -57,12 +57,17 @@ fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
         (Method::GET, "/apis/apps/v1/deployments?watch=1", Verb::Watch, true),
         (Method::GET, "/api/v1/namespaces/a/pods/p/log?follow=true", Verb::Get, true),
         (Method::HEAD, "/apis/batch/v1/namespaces/a/jobs/exec", Verb::Get, true),
-        (Method::POST, "/api/v1/namespaces/a/pods", Verb::Connect, false),
+        (Method::HEAD, "/api/v1/namespaces/a/pods/my%20pod", Verb::Get, true),
+        (Method::POST, "/api/v1/namespaces/a/pods", Verb::Create, false),
+        (Method::DELETE, "/apis/apps.example.com/v1/deployments", Verb::DeleteCollection, false),
+        (Method::PUT, "/healthz", Verb::Put, false),
+        (Method::GET, "/healthz", Verb::Connect, false),
+        (Method::OPTIONS, "/healthz", Verb::Options, false),
         (Method::GET, "/api/v1/namespaces/a/pods/p/exec", Verb::Connect, false),
         (Method::GET, "/api/v1/proxy/namespaces/a/pods/p", Verb::Proxy, false),
         (Method::GET, "/apis/apps.example.com/v1/deployments", Verb::Connect, false),
         (Method::GET, "/api/v1/namespaces/a//pods", Verb::Unknown, false),
-        (Method::OPTIONS, "/api/v1/pods", Verb::Connect, false),
+        (Method::OPTIONS, "/api/v1/pods", Verb::Unknown, false),
     ] {
         let uri = Uri::from_static(uri);
         let info = RequestInfo::from_parts(&method, &uri, true);
@@ -118,6 +123,17 @@ fn the_first_watch_that_the_server_reads_decides() {
         let info = RequestInfo::from_parts(&Method::GET, &uri, false);
         assert!(info.is_read());
         assert_eq!(info.verb(), verb, "{query}");
+    }
+}
+
+/// Go reads nothing of a query with more than 10,000 pairs, empty ones included.
+#[test]
+fn flooded_query_asks_for_no_watch() {
+    for (count, verb) in [(9_999, Verb::Watch), (10_000, Verb::List), (10_001, Verb::List)] {
+        for query in [format!("watch=1{}", "&".repeat(count)), format!("{}watch=1", "x&".repeat(count))] {
+            let uri: Uri = format!("/api/v1/pods?{query}").parse().unwrap();
+            assert_eq!(RequestInfo::from_parts(&Method::GET, &uri, false).verb(), verb, "{count}");
+        }
     }
 }
 
@@ -252,6 +268,33 @@ proptest! {
         }
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::TRACE, Method::CONNECT] {
             prop_assert!(!RequestInfo::from_parts(&method, &uri, false).is_read(), "{method} {uri}");
+        }
+    }
+
+    /// So that no rule can take an odd spelling for what it looks like.
+    #[test]
+    fn what_a_policy_is_asked_about_is_spelled_in_one_way(path in path(), upgrade: bool) {
+        let Ok(uri) = Uri::try_from(path) else { return Ok(()) };
+        for method in [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE] {
+            let info = RequestInfo::from_parts(&method, &uri, upgrade);
+            if info.is_read() || !info.is_resource() || info.subresource() == "proxy" || info.verb() == Verb::Proxy {
+                continue;
+            }
+            // Backwards: from the parts to the one path that has them.
+            let mut said: Vec<&str> = if info.group().is_empty() { vec!["api"] } else { vec!["apis", info.group()] };
+            let (namespace, name) = (info.namespace().unwrap_or_default(), info.name().unwrap_or_default());
+            said.push(info.version());
+            if uri.path().split('/').nth(said.len() + 1) == Some("watch") {
+                said.push("watch");
+            }
+            if !namespace.is_empty() && (info.resource() != "namespaces" || name != namespace) {
+                said.extend(["namespaces", &namespace]);
+            }
+            said.extend([info.resource(), &name, info.subresource()].into_iter().filter(|part| !part.is_empty()));
+            let decoded = percent_encoding::percent_decode_str(uri.path()).decode_utf8_lossy();
+            prop_assert_eq!(format!("/{}", said.join("/")), decoded, "{} {}", method, uri);
+            let escaped = uri.path().split('/').filter(|segment| segment.contains('%')).count();
+            prop_assert!(escaped <= 1, "only the name may be escaped: {uri}");
         }
     }
 }

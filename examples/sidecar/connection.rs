@@ -1,14 +1,13 @@
 //! One connection of a caller, from the first request to the end of what an upgrade made of it.
 
-use crate::{proxy::Proxy, serve::Stop, tunnel::Tunnel};
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{
-    convert::Infallible,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+use crate::{exchange::Exchange, proxy::Proxy, serve::Stop, socket::Socket};
+use hyper::{
+    body::{Body, Incoming},
+    server::conn::http1,
+    service::service_fn,
 };
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 
 /// Line and headers of a request; what is longer gets 431.
@@ -17,23 +16,12 @@ const LONGEST_HEAD: usize = 64 * 1024;
 /// (90 s in Go and Rust), so that it is the client that closes first and no request is lost.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// What is going on in a connection: one request at a time.
-#[derive(Clone, Default)]
-pub struct Exchange(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    /// Its present request comes to an end by itself: a stop waits for the answer.
-    ends_by_itself: bool,
-    tunnel: Option<Tunnel>,
-}
-
 /// Serves until the caller or a stop ends it.
 pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
-    // Without it, small answers wait for acknowledgements; a socket that refuses it works all the same.
-    let _ = stream.set_nodelay(true);
     let exchange = Exchange::default();
-    let handle = service_fn(|request| {
+    let handle = service_fn(|request: http::Request<Incoming>| {
+        // At once: hyper may look for the end of the caller's side before it asks for the answer.
+        exchange.arrive(request.body().is_end_stream());
         let (proxy, exchange) = (proxy.clone(), exchange.clone());
         async move { Ok::<_, Infallible>(proxy.handle(&exchange, request).await) }
     });
@@ -42,11 +30,17 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
         .header_read_timeout(IDLE)
         .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), handle)
+        .serve_connection(TokioIo::new(Socket::new(stream, exchange.clone())), handle)
         .with_upgrades();
     let mut connection = pin!(connection);
+    let mut served = pin!(poll_fn(|cx| {
+        if exchange.take_end() {
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(cx)
+    }));
     tokio::select! {
-        served = connection.as_mut() => {
+        served = served.as_mut() => {
             if let Err(error) = served {
                 tracing::debug!("a connection failed: {}", crate::chain(&error));
             }
@@ -58,34 +52,12 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
             }
         }
         () = stop.told() => {
-            if exchange.state().ends_by_itself {
-                connection.as_mut().graceful_shutdown();
+            if exchange.ends_by_itself() {
+                exchange.end_with_this();
                 // From here on it holds up nobody's lease.
                 drop(stop);
-                let _ = connection.await;
+                let _ = served.await;
             }
         }
-    }
-}
-
-// === impl Exchange ===
-
-impl Exchange {
-    /// A request has come in.
-    pub fn begin(&self, endless: bool) {
-        self.state().ends_by_itself = !endless;
-    }
-
-    /// The answer to the present request switches protocols.
-    pub fn switch(&self, tunnel: Tunnel) {
-        self.state().tunnel = Some(tunnel);
-    }
-
-    fn tunnel(&self) -> Option<Tunnel> {
-        self.state().tunnel.take()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

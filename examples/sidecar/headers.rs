@@ -1,10 +1,11 @@
-//! Which headers go through. What concerns one connection only (RFC 9110, 7.6.1) does not.
+//! Which headers go through: the tables in `docs/SIDECAR.md`. What concerns one connection only (RFC 9110, 7.6.1) does
+//! not, nor does a credential of the caller.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{
-        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-        TRANSFER_ENCODING, UPGRADE,
+        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE,
+        PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE,
     },
 };
 
@@ -23,6 +24,12 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
+/// What the API server believes of a client with a front-proxy certificate, which the sidecar's own could be.
+const FRONT_PROXY: &str = "x-remote-";
+const IMPERSONATION: &str = "impersonate-";
+/// How a subprotocol with a bearer token begins: browsers cannot set `Authorization` on a WebSocket.
+const TOKEN: &[u8] = b"base64url.bearer.authorization.k8s.io";
+
 /// The protocol that a request asks for, or that an answer grants; a proxy must not pass on `h2c`,
 /// not among others either: the requests in such a tunnel would pass no gate.
 pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
@@ -31,26 +38,25 @@ pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(UPGRADE).filter(|_| asked && !h2c).cloned()
 }
 
+/// Whether the caller waits for `100 Continue` before it sends the body.
+pub fn holds_body_back(headers: &HeaderMap) -> bool {
+    words(headers, &EXPECT).any(|word| word.eq_ignore_ascii_case("100-continue"))
+}
+
 /// Makes the headers of a request fit for the API server.
 ///
-/// The caller's credentials stay here: the sidecar's own take their place, as far as it `impersonates` those too. (`kubectl
-/// proxy` lets the caller's pass, and with them writes under other names than the one that leads.)
+/// The caller's credentials stay here, and so do the names in which it wants to act if the sidecar `impersonates` by
+/// itself. The sidecar's own are added behind the gate.
 pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
     let upgrade = upgrade(headers);
     let trailers = words(headers, &TE).any(|word| word.eq_ignore_ascii_case("trailers"));
     strip(headers);
+    remove_credentials(headers, impersonates);
     // The upstream's name takes its place.
     headers.remove(HOST);
-    headers.remove(AUTHORIZATION);
     // Answered here. The length follows from the body.
     headers.remove(EXPECT);
     headers.remove(CONTENT_LENGTH);
-    if impersonates {
-        let theirs = |name: &&HeaderName| name.as_str().starts_with("impersonate-");
-        for name in headers.keys().filter(theirs).cloned().collect::<Vec<_>>() {
-            headers.remove(name);
-        }
-    }
     if trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
@@ -61,7 +67,43 @@ pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
 pub fn to_caller(headers: &mut HeaderMap, switches: bool) {
     let upgrade = upgrade(headers).filter(|_| switches);
     strip(headers);
+    // A session would be the sidecar's, not the caller's.
+    headers.remove(SET_COOKIE);
     keep_upgrade(headers, upgrade);
+}
+
+fn remove_credentials(headers: &mut HeaderMap, impersonates: bool) {
+    headers.remove(AUTHORIZATION);
+    // The API server reads none, but a proxy in front of it may.
+    headers.remove(COOKIE);
+    remove_tokens(headers);
+    let is_identity = |name: &&HeaderName| {
+        let name = name.as_str();
+        name.starts_with(FRONT_PROXY) || impersonates && name.starts_with(IMPERSONATION)
+    };
+    for name in headers.keys().filter(is_identity).cloned().collect::<Vec<_>>() {
+        headers.remove(name);
+    }
+}
+
+/// Removes each subprotocol that holds a token. The API server trims Unicode's white space around one, so every element
+/// that contains the prefix counts, in any case.
+fn remove_tokens(headers: &mut HeaderMap) {
+    let holds_token = |part: &[u8]| part.windows(TOKEN.len()).any(|part| part.eq_ignore_ascii_case(TOKEN));
+    let lines: Vec<_> = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().cloned().collect();
+    if !lines.iter().any(|line| holds_token(line.as_bytes())) {
+        return;
+    }
+    headers.remove(SEC_WEBSOCKET_PROTOCOL);
+    for line in lines {
+        let parts = line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let kept: Vec<_> = parts.filter(|part| !part.is_empty() && !holds_token(part)).collect();
+        if let Ok(line) = HeaderValue::from_bytes(&kept.join(&b", "[..]))
+            && !line.is_empty()
+        {
+            headers.append(SEC_WEBSOCKET_PROTOCOL, line);
+        }
+    }
 }
 
 fn keep_upgrade(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {

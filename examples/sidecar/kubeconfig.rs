@@ -27,7 +27,23 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
             "the token in the kubeconfig has a line break or other characters that no header can hold".into(),
         );
     }
+    if impersonates(&config) && config.auth_info.impersonate.as_deref().unwrap_or_default().is_empty() {
+        return Err(
+            "the kubeconfig has as-groups, as-uid or as-user-extra, but no user in `as`: the API server refuses all \
+             such requests; name the user, or remove the others"
+                .into(),
+        );
+    }
     Ok(config)
+}
+
+/// Whether it acts for another, in any part. Then the caller must not add to that.
+pub fn impersonates(config: &Config) -> bool {
+    let info = &config.auth_info;
+    info.impersonate.as_ref().is_some_and(|user| !user.is_empty())
+        || info.impersonate_uid.as_ref().is_some_and(|uid| !uid.is_empty())
+        || info.impersonate_groups.as_ref().is_some_and(|groups| !groups.is_empty())
+        || info.impersonate_user_extra.as_ref().is_some_and(|extra| !extra.is_empty())
 }
 
 async fn from(file: &Path) -> Result<Config, String> {

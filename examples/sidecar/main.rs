@@ -1,8 +1,8 @@
 //! The gate for programs that are not written in Rust: an HTTP proxy beside the application, like `kubectl proxy`, that
 //! lets reads through and writes only while this process leads. See `--help`.
 //!
-//! `args` is what is asked for, `kubeconfig` where the API server is. A request comes in at `serve` and `connection`,
-//! `hosts` and `headers` judge and clean it, `proxy` sends it through the gate to `upstream`, `upload` is its body,
+//! `args` is what is asked for, `kubeconfig` where the API server is. A request comes in at `serve`, `connection` and
+//! `socket`, which share what they know of it in `exchange`; `hosts` and `headers` judge and clean it, `proxy` sends it through the gate to `upstream`, `upload` is its body,
 //! `tunnel` what follows an upgrade, `reply` what is said when something fails. `status` answers probes, `signals` and
 //! `run` stop it in order.
 #![expect(unreachable_pub, reason = "the modules of an example are nobody's library")]
@@ -10,6 +10,7 @@
 mod args;
 mod connection;
 mod descriptors;
+mod exchange;
 mod headers;
 mod hosts;
 mod kubeconfig;
@@ -18,6 +19,7 @@ mod reply;
 mod run;
 mod serve;
 mod signals;
+mod socket;
 mod status;
 mod tunnel;
 mod upload;

@@ -1,38 +1,54 @@
 //! One request: judged, cleaned, sent through the gate, answered.
 
 use crate::{
-    connection::Exchange,
+    exchange::Exchange,
     headers,
     hosts::Hosts,
     reply::{self, Answer},
     tunnel::Tunnel,
-    upload::{Rest, Upload},
+    upload::Upload,
     upstream::{self, Upstream},
 };
-use http::{Method, Request, Response, StatusCode, Version, header::EXPECT};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION};
+use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{
-    GateError, Leader, Policy,
-    request::{RequestInfo, Verb},
-};
+use kube_leader_gate::{GateError, Leader, Policy, request::RequestInfo};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// A URI holds 64 KiB, and the kubeconfig's server may put a path in front.
 const LONGEST_TARGET: usize = 32 * 1024;
+
+const CUT_OFF: &str = "the sidecar stops and cannot wait for the API server's answer; whether the API server has carried \
+                       the request out is not known";
 
 pub struct Proxy {
     pub upstream: Upstream,
     pub hosts: Hosts,
     pub leader: Leader,
     pub policy: Policy,
-    /// The kubeconfig names somebody to act for.
+    /// The kubeconfig names another to act for.
     pub impersonates: bool,
+    /// Requests that are still not answered get the sidecar's own answer.
+    pub cut_off: CancellationToken,
 }
 
 impl Proxy {
     /// Each failure is an answer too.
-    pub async fn handle(&self, exchange: &Exchange, mut request: Request<Incoming>) -> Response<Answer> {
+    pub async fn handle(&self, exchange: &Exchange, request: Request<Incoming>) -> Response<Answer> {
+        let request = request.map(Upload::new);
+        // Refused, a caller that waits for `100 Continue` may send the body or not.
+        let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
+        let ends_connection = is_held_back || request.body().is_too_long();
+        let mut answer = self.answer(exchange, request).await;
+        if ends_connection && matches!(answer.body(), Either::Right(_)) {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+
+    async fn answer(&self, exchange: &Exchange, mut request: Request<Upload>) -> Response<Answer> {
         if let Err(message) = self.hosts.check(request.uri(), request.headers()) {
             tracing::warn!("{message}");
             return reply::forbidden(&message);
@@ -42,26 +58,24 @@ impl Proxy {
             let message = format!("the request must be for a path of at most {LONGEST_TARGET} bytes");
             return reply::bad_request(&message);
         }
-        let waits = request.headers().contains_key(EXPECT);
         headers::to_upstream(request.headers_mut(), self.impersonates);
         *request.version_mut() = Version::HTTP_11;
         // Judged as it will be sent.
         let is_write = self.is_write(&request);
-        exchange.begin(is_endless(&RequestInfo::of(&request)));
+        exchange.begin(&RequestInfo::of(&request));
         let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let (parts, body) = request.into_parts();
-        let (upload, rest) = Upload::new(body);
-        match self.upstream.clone().oneshot(Request::from_parts(parts, upload)).await {
+        let outcome = tokio::select! {
+            outcome = self.upstream.clone().oneshot(request) => outcome,
+            () = self.cut_off.cancelled() => return reply::bad_gateway(CUT_OFF),
+        };
+        match outcome {
             Ok(response) => self.pass_on(exchange, response, caller, is_write),
-            Err(error) => {
-                let asked = RequestInfo::from_parts(&method, &uri, caller.is_some());
-                fail(&error, &asked, rest, waits).await
-            }
+            Err(error) => fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
         }
     }
 
-    fn is_write(&self, request: &Request<Incoming>) -> bool {
+    fn is_write(&self, request: &Request<Upload>) -> bool {
         let asked = RequestInfo::of(request);
         !asked.is_read() && !self.policy.permits(&asked)
     }
@@ -87,23 +101,12 @@ impl Proxy {
     }
 }
 
-async fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>, rest: Rest, waits: bool) -> Response<Answer> {
-    let reply = if let Some(gate) = GateError::find(&**error) {
+fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
+    if let Some(gate) = GateError::find(&**error) {
         tracing::debug!("{gate}");
-        reply::refused(gate, asked)
-    } else {
-        let message = upstream::explain(error);
-        tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
-        reply::bad_gateway(&message)
-    };
-    // A caller that waits for a word before it sends its body gets this one.
-    if !waits {
-        rest.discard().await;
+        return reply::refused(gate, asked);
     }
-    reply
-}
-
-/// What the API server calls long-running: it ends when somebody ends it.
-fn is_endless(asked: &RequestInfo<'_>) -> bool {
-    matches!(asked.verb(), Verb::Watch | Verb::Connect | Verb::Proxy) || asked.subresource() == "log"
+    let message = upstream::explain(error);
+    tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
+    reply::bad_gateway(&message)
 }

@@ -7,7 +7,7 @@ use crate::{
     hosts::Hosts,
     kubeconfig,
     proxy::Proxy,
-    serve::{Connections, bind},
+    serve::{Connections, WhenFull, bind},
     status::Status,
     upstream,
 };
@@ -17,9 +17,12 @@ use kube_leader_gate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
-/// How long the last answers may take to be delivered, once the lease has been released.
+/// How long the last answers may take to come and to be delivered, once the lease has been released.
 const DELIVERY: Duration = Duration::from_secs(5);
+/// How long it may then take to deliver that there is none.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves until `stopped`, and stops in order. The error is for the user.
 pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
@@ -40,7 +43,8 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
         hosts: hosts.clone(),
         leader: election.leader(),
         policy,
-        impersonates: config.auth_info.impersonate.is_some(),
+        impersonates: kubeconfig::impersonates(&config),
+        cut_off: CancellationToken::new(),
     });
     let mut background = JoinSet::new();
     if let Some(addr) = args.status {
@@ -58,7 +62,7 @@ async fn serve(
     running: Running,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
-    let mut connections = Connections::new(descriptors::connections());
+    let mut connections = Connections::new(descriptors::connections(), WhenFull::Wait);
     let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
     tokio::select! {
         never = connections.accept(&listener, serve) => match never {},
@@ -76,5 +80,8 @@ async fn serve(
         tracing::warn!("stopped; the lease is left to run out");
     }
     connections.finish(DELIVERY).await;
+    // What leadership did not concern: reads, and writes that the policy permits.
+    proxy.cut_off.cancel();
+    connections.finish(LAST_WORDS).await;
     Ok(())
 }

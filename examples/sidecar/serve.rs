@@ -1,11 +1,11 @@
 //! Accepts connections and owns their tasks.
 
 use crate::Failure;
-use std::{convert::Infallible, net::SocketAddr, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, net::SocketAddr, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::{sleep, timeout},
 };
 
@@ -15,8 +15,20 @@ const BACKOFF: Duration = Duration::from_millis(10);
 /// The connections of one port. Dropping it ends them.
 pub struct Connections {
     most: usize,
+    when_full: WhenFull,
     tasks: JoinSet<()>,
+    /// In the order in which they came, if the oldest makes room.
+    oldest_first: VecDeque<AbortHandle>,
     stop: watch::Sender<bool>,
+}
+
+/// What happens when there are as many connections as may be.
+#[derive(Clone, Copy, PartialEq)]
+pub enum WhenFull {
+    /// New ones wait in the listener's queue until one ends.
+    Wait,
+    /// The oldest is closed.
+    CloseOldest,
 }
 
 /// How a connection hears that it is to stop. Whoever holds one keeps [`Connections::end`] waiting.
@@ -29,12 +41,12 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
 // === impl Connections ===
 
 impl Connections {
-    pub fn new(most: usize) -> Self {
-        Self { most, tasks: JoinSet::new(), stop: watch::Sender::new(false) }
+    pub fn new(most: usize, when_full: WhenFull) -> Self {
+        let stop = watch::Sender::new(false);
+        Self { most, when_full, tasks: JoinSet::new(), oldest_first: VecDeque::new(), stop }
     }
 
-    /// Accepts for ever. When there are as many connections as may be, the next ones wait in the listener's queue until
-    /// one ends. Cancel-safe.
+    /// Accepts for ever. Cancel-safe.
     pub async fn accept<F>(
         &mut self,
         listener: &TcpListener,
@@ -48,16 +60,32 @@ impl Connections {
                 Some(_) = self.tasks.join_next() => {}
                 accepted = listener.accept(), if self.tasks.len() < self.most => match accepted {
                     Ok((stream, _)) => {
-                        self.tasks.spawn(serve(stream, Stop(self.stop.subscribe())));
-                        if self.tasks.len() == self.most {
-                            tracing::warn!(connections = self.most, "no more connections: new ones wait until one ends");
-                        }
+                        let task = self.tasks.spawn(serve(stream, Stop(self.stop.subscribe())));
+                        self.make_room(task);
                     }
                     Err(error) => {
                         tracing::warn!("no connection can be accepted: {error}");
                         sleep(BACKOFF).await;
                     }
                 },
+            }
+        }
+    }
+
+    /// The newest connection may have been the last that there was room for.
+    fn make_room(&mut self, newest: AbortHandle) {
+        let is_full = self.tasks.len() == self.most;
+        match self.when_full {
+            WhenFull::Wait if is_full => {
+                tracing::warn!(connections = self.most, "no more connections: new ones wait until one ends");
+            }
+            WhenFull::Wait => {}
+            WhenFull::CloseOldest => {
+                self.oldest_first.retain(|task| !task.is_finished());
+                self.oldest_first.push_back(newest);
+                if is_full && let Some(oldest) = self.oldest_first.pop_front() {
+                    oldest.abort();
+                }
             }
         }
     }
@@ -69,10 +97,9 @@ impl Connections {
         self.stop.closed().await;
     }
 
-    /// Waits until the last answer has been delivered, at most `bound`.
+    /// Waits until the last answer has been delivered and all connections have ended, at most `bound`.
     pub async fn finish(&mut self, bound: Duration) {
         let _ = timeout(bound, async { while self.tasks.join_next().await.is_some() {} }).await;
-        self.tasks.shutdown().await;
     }
 }
 

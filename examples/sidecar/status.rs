@@ -5,7 +5,7 @@
 
 use crate::{
     hosts::Hosts,
-    serve::{Connections, Stop},
+    serve::{Connections, Stop, WhenFull},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use hyper::{
@@ -27,9 +27,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// As the core Kubernetes controllers have it.
 const MAX_TOLERABLE_EXPIRED: Duration = Duration::from_secs(20);
-/// Probes come one by one.
+/// Probes come one by one. Beyond it, the oldest connection is closed, so that idle callers starve no probe.
 const CONNECTIONS: usize = 64;
-const IDLE: Duration = Duration::from_secs(30);
+/// For the head of the one request that a connection is for.
+const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_HEAD: usize = 8 * 1024;
 
 pub struct Status {
@@ -56,14 +57,17 @@ impl Status {
                 // The error is the caller's doing.
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(IDLE)
+                    .header_read_timeout(PATIENCE)
+                    .keep_alive(false)
+                    // The answer is ready at once, whether the caller has ended its side or not.
+                    .half_close(true)
                     .max_header_size(LONGEST_HEAD)
                     .max_buf_size(LONGEST_HEAD)
                     .serve_connection(TokioIo::new(stream), answer)
                     .await;
             }
         };
-        Connections::new(CONNECTIONS).accept(&listener, serve).await
+        Connections::new(CONNECTIONS, WhenFull::CloseOldest).accept(&listener, serve).await
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<String>, Infallible> {

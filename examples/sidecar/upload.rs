@@ -9,28 +9,29 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{runtime::Handle, time::timeout};
 
 /// What an API server takes at most.
-const MOST: usize = 3 * 1024 * 1024;
+const MOST: u64 = 3 * 1024 * 1024;
 /// How long the rest of a body may take to come in.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Passes everything on as it comes. Dropped before its end, it hands what is left to its [`Rest`].
-pub struct Upload {
-    body: Option<Incoming>,
-    back: Option<oneshot::Sender<Incoming>>,
-}
-
-/// What nobody has read.
-pub struct Rest(oneshot::Receiver<Incoming>);
+/// Passes everything on as it comes.
+///
+/// When it is dropped before its end, a task reads the rest and throws it away. The answer does not wait for that task.
+/// Without the task, the connection would be reset while the caller still sends, and the caller could lose the answer.
+pub struct Upload(Option<Incoming>);
 
 // === impl Upload ===
 
 impl Upload {
-    pub fn new(body: Incoming) -> (Self, Rest) {
-        let (back, rest) = oneshot::channel();
-        (Self { body: Some(body), back: Some(back) }, Rest(rest))
+    pub fn new(body: Incoming) -> Self {
+        Self(Some(body))
+    }
+
+    /// Whether it is longer than what is read of a rest.
+    pub fn is_too_long(&self) -> bool {
+        self.size_hint().lower() > MOST
     }
 }
 
@@ -42,45 +43,38 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.body.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
+        self.0.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Body::is_end_stream)
+        self.0.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if let (Some(body), Some(back)) =
-            (self.body.take().filter(|body| !body.is_end_stream()), self.back.take())
-        {
-            // Nobody waits for it if the API server has answered.
-            let _ = back.send(body);
+        let rest = self.0.take().filter(|body| !body.is_end_stream());
+        // There is no runtime any more when the process ends.
+        if let (Some(rest), Ok(runtime)) = (rest, Handle::try_current()) {
+            runtime.spawn(discard(rest));
         }
     }
 }
 
-// === impl Rest ===
-
-impl Rest {
-    /// Reads it out, within bounds: an answer that comes while the caller still sends is lost when the connection closes.
-    pub async fn discard(self) {
-        let read = async {
-            let Ok(mut body) = self.0.await else { return };
-            let mut length = 0;
-            while let Some(Ok(frame)) = body.frame().await {
-                length += frame.data_ref().map_or(0, Bytes::len);
-                if length > MOST {
-                    return;
-                }
+/// Reads the rest, within bounds. The connection of a caller that sends on and on is closed.
+async fn discard(mut body: Incoming) {
+    let read = async {
+        let mut length = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            length += frame.data_ref().map_or(0, |data| data.len() as u64);
+            if length > MOST {
+                return;
             }
-        };
-        // A caller that sends on and on is hung up on.
-        let _ = timeout(PATIENCE, read).await;
-    }
+        }
+    };
+    let _ = timeout(PATIENCE, read).await;
 }

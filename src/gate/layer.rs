@@ -20,9 +20,12 @@ impl WriteGateLayer {
         Self { leadership, policy: Arc::default(), observer: None }
     }
 
-    /// Exempts what `policy` allows, in place of any earlier policy.
+    /// Exempts what `policy` allows, in place of any earlier policy. An invalid rule permits nothing, and is logged.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
+        if let Err(invalid) = policy.validate() {
+            tracing::error!("{invalid}");
+        }
         Self { policy: Arc::new(policy), ..self }
     }
 

@@ -8,8 +8,12 @@
 //! 3. a [`Rule`]: verbs on one resource, perhaps of one namespace or one name;
 //! 4. [`Policy::allow_if`]: a closure, when nothing else fits.
 //!
-//! A request that does not parse, and one below a legacy `/watch/` or `/proxy/` prefix, is permitted by nothing but the
-//! closure: the API server may take it for something else than it looks like.
+//! Three kinds of requests are permitted by nothing but the closure, since the API server may take them for something else
+//! than they look like: one that does not parse (an odd spelling is understood in reads alone), one below a legacy
+//! `/watch/` or `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
+//!
+//! A rule permits what it says and nothing else. An empty string in it is an error, not a wildcard: see
+//! [`Policy::validate`].
 //!
 //! **What is exempted is not protected.** Every replica may send it at any time, the leader and those that were the
 //! leader a moment ago included. Exempt what may be done twice, or by several at once.
@@ -35,6 +39,7 @@
 mod invalid;
 mod preset;
 mod rule;
+mod validate;
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +64,8 @@ impl Policy {
         Self::default()
     }
 
-    /// Permits what this [`Rule`] or [`Preset`] describes as well.
+    /// Permits what this [`Rule`] or [`Preset`] describes as well. An invalid rule permits nothing: see
+    /// [`validate`](Self::validate).
     #[must_use]
     pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
         Arc::make_mut(&mut self.exemptions).push(exemption.into());
@@ -68,6 +74,12 @@ impl Policy {
 
     /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
     /// report its own status. The core group is `""`.
+    ///
+    /// - For a **custom resource** that is the status and nothing else: the API server keeps the metadata as it is.
+    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a request
+    ///   may change labels, annotations and finalizers as well. An object that is being deleted is gone once its last
+    ///   finalizer is removed, so a follower may complete a deletion with it.
+    /// - An aggregated API decides by itself.
     ///
     /// ```
     /// # use http::Request;
@@ -88,16 +100,22 @@ impl Policy {
 
     /// Permits what the closure says yes to: the last resort.
     ///
-    /// It is asked about everything that is no read and that nothing before it permits, what does not parse included:
-    /// there every part is empty and the verb is [`Verb::Unknown`]. Compare whole parts, never pieces of the path. It
-    /// runs on the path of every such request: it should neither block nor allocate.
+    /// - It is asked about everything that is no read and that nothing before it permits, what does not parse included:
+    ///   there every part is empty and the verb is [`Verb::Unknown`].
+    /// - Compare whole parts, never pieces of the path or of the query: the server decodes both, and reads nothing of a
+    ///   query with more than 10,000 pairs.
+    /// - Look at [`is_upgrade`](RequestInfo::is_upgrade) as well: an aggregated API may answer a write with a connection.
+    /// - It runs for every such request: it should neither block nor allocate.
     #[must_use]
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
         self
     }
 
-    /// Whether each rule can match something at all; an election asks when it is built.
+    /// Whether each rule can mean what it says; an election asks when it is built.
+    ///
+    /// A rule is invalid if a part is empty (the core group aside), or if no request that the API server would carry out
+    /// can match it. It then permits nothing, also where nothing asks; a gate that is given it logs an error.
     ///
     /// ```
     /// # use kube_leader_gate::policy::Policy;
@@ -109,8 +127,8 @@ impl Policy {
     /// [`InvalidRule`] for the first that cannot.
     pub fn validate(&self) -> Result<(), InvalidRule> {
         self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
-            Kind::Rule(rule) => rule.validate(),
-            Kind::Preset(_) | Kind::Closure(_) => Ok(()),
+            Kind::Invalid(_, invalid) => Err(invalid.clone()),
+            Kind::Rule(_) | Kind::Preset(_) | Kind::Closure(_) => Ok(()),
         })
     }
 
@@ -124,7 +142,7 @@ impl Policy {
         self.exemptions.iter().any(|exemption| match (&exemption.0, &request) {
             (Kind::Rule(rule), Some(request)) => rule.matches(request),
             (Kind::Preset(preset), Some(request)) => preset.matches(request),
-            (Kind::Rule(_) | Kind::Preset(_), None) => false,
+            (Kind::Rule(_) | Kind::Preset(_), None) | (Kind::Invalid(..), _) => false,
             (Kind::Closure(permits), _) => permits(info),
         })
     }
@@ -137,13 +155,18 @@ pub struct Exemption(Kind);
 #[derive(Clone)]
 enum Kind {
     Rule(Rule),
+    /// It permits nothing.
+    Invalid(Rule, InvalidRule),
     Preset(Preset),
     Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
 }
 
 impl From<Rule> for Exemption {
     fn from(rule: Rule) -> Self {
-        Self(Kind::Rule(rule))
+        Self(match rule.validate() {
+            Ok(()) => Kind::Rule(rule),
+            Err(invalid) => Kind::Invalid(rule, invalid),
+        })
     }
 }
 
@@ -156,8 +179,9 @@ impl From<Preset> for Exemption {
 impl fmt::Debug for Exemption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Rule(rule) => rule.fmt(f),
-            Kind::Preset(preset) => preset.fmt(f),
+            Kind::Rule(rule) => fmt::Debug::fmt(rule, f),
+            Kind::Invalid(rule, _) => f.debug_tuple("Invalid").field(rule).finish(),
+            Kind::Preset(preset) => fmt::Debug::fmt(preset, f),
             Kind::Closure(_) => f.write_str("Closure"),
         }
     }

@@ -6,20 +6,27 @@ use crate::request::{ResourceRequest, Verb};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
-    /// `create` of the access reviews in `authorization.k8s.io` (`subjectaccessreviews`, `localsubjectaccessreviews`,
-    /// `selfsubjectaccessreviews`, `selfsubjectrulesreviews`), and of `selfsubjectreviews` in `authentication.k8s.io`.
-    /// They are questions; the server stores nothing.
-    AccessReviews,
-    /// `create` of `tokenreviews` in `authentication.k8s.io`: whose token is this? The server stores nothing.
-    TokenReviews,
-    /// `create` of `serviceaccounts/token`: a token for a service account. It stays valid after leadership is lost.
-    TokenRequests,
-    /// `create`, `update` and `patch` of `events`, in the core group and in `events.k8s.io`.
-    Events,
-    /// `create`, `update` and `patch` with `dryRun=All` in the query, on a resource itself and on its `status` and
-    /// `scale`.
+    /// Permits `create` of `subjectaccessreviews`, `localsubjectaccessreviews`, `selfsubjectaccessreviews` and
+    /// `selfsubjectrulesreviews` in `authorization.k8s.io`, and of `selfsubjectreviews` in `authentication.k8s.io`.
     ///
-    /// - Every `dryRun` in the query must be `All`, and nothing in the query may be malformed.
+    /// They are questions: the server stores nothing.
+    AccessReviews,
+    /// Permits `create` of `tokenreviews` in `authentication.k8s.io`: whose token is this?
+    ///
+    /// The server stores nothing.
+    TokenReviews,
+    /// Permits `create` of the subresource `token` of `serviceaccounts` in the core group: a token for a service account.
+    ///
+    /// The token stays valid after leadership is lost.
+    TokenRequests,
+    /// Permits `create`, `update` and `patch` of `events`, in the core group and in `events.k8s.io`.
+    Events,
+    /// Permits `create`, `update` and `patch` with `dryRun=All` in the query, on any resource itself and on its
+    /// subresources `status` and `scale`.
+    ///
+    /// - The whole query must be such as client libraries write: at most 8 pairs and 512 bytes, each pair a key of
+    ///   letters and digits, a `=` and a value, and each `dryRun` spelled `dryRun=All`. The API server reads nothing of a
+    ///   query with more than 10,000 pairs, empty ones included, and then carries the write out.
     /// - **Not** `delete` and `deletecollection`: for those the server takes the options from the body if there is one,
     ///   as the usual clients send it, and then ignores the query. A dry run and a deletion look the same from here.
     /// - **Not** proxies and other connections, where the query is the backend's, nor other subresources, which an
@@ -28,7 +35,7 @@ pub enum Preset {
     ///   lets its writes through: write a [`Rule`](super::Rule) for each resource in place of it.
     /// - Admission webhooks are called; those that declare side effects make the server refuse the request.
     DryRun,
-    /// `connect` on `pods/exec`, `pods/attach` and `pods/portforward`.
+    /// Permits `GET` and `POST` of the subresources `exec`, `attach` and `portforward` of `pods` in the core group.
     ///
     /// An open connection is never looked at again: it outlives a loss of leadership, and what a follower runs through
     /// it can change anything, in the cluster too. The gate protects nothing of that.

@@ -1,21 +1,24 @@
 //! Verbs on one resource.
 
-use super::InvalidRule;
+use std::fmt;
+
 use crate::request::{ResourceRequest, Verb};
 
 /// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
-/// A typed exemption: verbs on one resource.
+/// Permits the given verbs on one resource or one subresource, in one namespace or any, on one name or any.
 ///
-/// Group and resource are always given, so that no rule covers everything because a line was forgotten. For the rest:
+/// Group and resource are always given, so that no rule covers everything because a line was forgotten.
 ///
-/// | part | when it is not set |
+/// | rule | permits |
 /// | --- | --- |
-/// | [`verbs`](Rule::verbs) | `create`, `update`, `patch`, `delete`, `deletecollection`; never `connect` |
-/// | [`subresource`](Rule::subresource) | the resource itself only; each subresource takes a rule of its own, as in RBAC |
-/// | [`namespace`](Rule::namespace) | any, and resources without one |
-/// | [`name`](Rule::name) | any, and requests without one |
+/// | `Rule::new("apps", "deployments")` | `create`, `update`, `patch`, `delete` and `deletecollection` of deployments themselves, in any namespace, with any name |
+/// | [`.verbs([Verb::Patch])`](Rule::verbs) | only these verbs |
+/// | [`.verbs([Verb::Connect])`](Rule::verbs) | only connections through the API server |
+/// | [`.subresource("scale")`](Rule::subresource) | the verbs on this subresource of an object, and nothing on the object itself, as in RBAC |
+/// | [`.namespace("a")`](Rule::namespace) | only requests in this namespace, so none on a resource that has no namespace |
+/// | [`.name("web")`](Rule::name) | only requests that name this object, so neither `create` of the resource itself nor `deletecollection` |
 ///
 /// The version of the group never matters: the API server converts between them.
 ///
@@ -37,87 +40,102 @@ const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Del
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Rule {
-    group: String,
-    resource: String,
-    verbs: Vec<Verb>,
-    subresource: String,
-    namespace: Option<String>,
-    name: Option<String>,
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) verbs: Vec<Verb>,
+    pub(super) subresource: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 impl Rule {
-    /// The mutations of one resource, in the plural as it stands in paths (`deployments`). The core group is `""`.
+    /// Permits the mutations of one resource, in the plural as it stands in paths (`deployments`).
     ///
-    /// A rule that no request can match (a kind for a resource, a group with its version) exempts nothing;
-    /// [`Policy::validate`](super::Policy::validate) says so.
+    /// The core group is `""`. Nothing here can tell it from a variable that is not set: check such a variable first.
+    ///
+    /// A rule that cannot mean what it says (a kind for a resource, a group with its version, an empty name) permits
+    /// nothing; [`Policy::validate`](super::Policy::validate) says why.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
             resource: resource.into(),
             verbs: MUTATIONS.to_vec(),
-            subresource: String::new(),
+            subresource: None,
             namespace: None,
             name: None,
         }
     }
 
-    /// Only these verbs, in place of those set before. `connect` covers upgraded connections, and `proxy`, `exec`,
-    /// `attach` and `portforward` subresources with any method. `patch` creates what is missing when it is a server-side
-    /// apply, and `update` does so for some resources.
+    /// Permits only these verbs, in place of those set before.
+    ///
+    /// - `create`, `update`, `patch`, `delete`, `deletecollection`: `POST`, `PUT`, `PATCH`, and `DELETE` with or without
+    ///   a name. `patch` creates what is missing when it is a server-side apply, and `update` does so for some resources.
+    /// - `connect` on the subresource `proxy`: any method, since the backend answers.
+    /// - `connect` on `exec`, `attach` and `portforward`: `GET` and `POST`.
+    /// - `connect` elsewhere: `GET` and `HEAD` that ask an aggregated API for a protocol upgrade.
+    ///
+    /// A write that asks for a protocol upgrade is still that write in a built-in group, where the API server ignores
+    /// the wish. No rule permits it in another group.
     pub fn verbs(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
         self.verbs = verbs.into_iter().collect();
         self
     }
 
-    /// This subresource, and not the resource itself.
+    /// Permits the verbs on this subresource, and not on the resource itself.
     pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
-        self.subresource = subresource.into();
+        self.subresource = Some(subresource.into());
         self
     }
 
-    /// Only in this namespace.
+    /// Permits the verbs only in this namespace.
+    ///
+    /// An empty one (from a variable that is not set, say) makes the rule invalid: it permits nothing.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Only the object of this name. As in RBAC such a rule never covers `create` of the resource itself nor
-    /// `deletecollection`, since those requests name no object.
+    /// Permits the verbs only on the object of this name.
+    ///
+    /// As in RBAC, such a rule never covers `create` of the resource itself nor `deletecollection`, since those requests
+    /// name no object. An empty name (from a variable that is not set, say) makes the rule invalid: it permits nothing.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    pub(super) fn validate(&self) -> Result<(), InvalidRule> {
-        let plain = |text: &str| {
-            let byte =
-                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
-            text.bytes().all(byte)
-        };
-        let refuse = |what, given: &str, allowed| Err(InvalidRule { what, given: given.to_owned(), allowed });
-        if !plain(&self.group) {
-            return refuse(
-                "group",
-                &self.group,
-                "a group without its version, as \"apps\"; \"\" for the core group",
-            );
-        }
-        if self.resource.is_empty() || !plain(&self.resource) {
-            return refuse("resource", &self.resource, "the plural that stands in paths, as \"deployments\"");
-        }
-        if !plain(&self.subresource) {
-            return refuse("subresource", &self.subresource, "its name in paths, as \"status\"");
-        }
-        if self.verbs.is_empty() {
-            return refuse("list of verbs", "", "at least one");
-        }
-        Ok(())
-    }
-
     pub(super) fn matches(&self, request: &ResourceRequest<'_>) -> bool {
-        request.target() == (self.group.as_str(), self.resource.as_str(), self.subresource.as_str())
+        let subresource = self.subresource.as_deref().unwrap_or_default();
+        request.target() == (self.group.as_str(), self.resource.as_str(), subresource)
             && self.namespace.as_deref().is_none_or(|namespace| request.namespace() == namespace)
             && self.name.as_deref().is_none_or(|name| request.is_named(name))
             && self.verbs.contains(&request.verb)
+    }
+}
+
+impl Rule {
+    pub(super) fn verbs_in_words(&self) -> String {
+        self.verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// As a person would say it: `update, patch of "probes.example.com/status" in namespace "a"`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of \"{}", self.verbs_in_words(), self.resource.escape_debug())?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group.escape_debug())?;
+        }
+        if let Some(subresource) = &self.subresource {
+            write!(f, "/{}", subresource.escape_debug())?;
+        }
+        f.write_str("\"")?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in namespace {namespace:?}")?;
+        }
+        match &self.name {
+            Some(name) => write!(f, " with the name {name:?}"),
+            None => Ok(()),
+        }
     }
 }

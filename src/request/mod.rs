@@ -3,19 +3,38 @@
 //! [`RequestInfo`] says it from the method, the URI and the `Connection` headers alone: no body is read, nothing is
 //! allocated, and there is no request that it fails on.
 //!
-//! 1. A **read** is `GET` or `HEAD` on a resource, and `GET`, `HEAD` or `OPTIONS` on any other path (`/version`,
-//!    `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
+//! 1. A **read** is a `GET` or `HEAD` that the server can take for nothing but a plain read, or an `OPTIONS` on a path that
+//!    is no resource (`/version`, `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
 //! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
 //! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
 //! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
-//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log.
-//! 5. **What does not parse is no read.** The server decodes a path before it takes it apart, so a segment that says
-//!    *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`, `-`, `_`), while a segment that
-//!    says *which one* may hold what an encoder makes of a name (`system%3Anode`). Empty segments, segments of dots,
-//!    `;`, other spellings of `/api` and `/apis`, and what is not ASCII do not parse.
-//! 6. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
+//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log. An upgrade
+//!    makes a `connect` of `GET` and `HEAD` alone: any other method is judged as if it did not ask.
+//! 5. **A mutation is understood only in an ordinary client's spelling.** The server decodes a path before it takes it
+//!    apart. So a segment that says *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`,
+//!    `-`, `_`), while a segment that says *which one* may hold what an encoder makes of a name (`system%3Anode`). Any
+//!    other mutation does not parse: its verb is [`Verb::Unknown`], its parts are absent, and no rule permits it.
+//! 6. **A read may be oddly spelled, as long as it has one reading.** Names may hold any escapes (`my%20role`,
+//!    `system%3anode`), metrics may have capitals, `:` and `*` in theirs, a path may end in a slash, an aggregated API may
+//!    have segments behind the subresource, and what follows `proxy` is the backend's.
+//! 7. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
 //!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
 //!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
+//!
+//! # Reads that are refused
+//! A `GET` or `HEAD` in one of these spellings is rejected on a follower, although a server may answer it as a read. No
+//! client library makes them.
+//!
+//! | refused | because |
+//! | --- | --- |
+//! | empty segments (`//`), segments of dots, below `proxy` and encoded too | a gateway that cleans paths sees another path |
+//! | `;`, a backslash, and in names what decodes to a slash, a backslash, `;`, `%` or a control character | a second server that decodes the path again, or cuts parameters off, sees another path |
+//! | escapes in the group, version, resource or subresource | `%65xec` is `exec` for the server |
+//! | `exec`, `attach`, `portforward`, `proxy`, `watch` and `namespaces` with capitals | they are other words for this server, perhaps not for the next |
+//! | `exec`, `attach` or `portforward` behind a subresource | an aggregated API may have more levels than the server knows |
+//! | capitals in a group or version; a first segment like `/API` or `/apiv1` | the server knows none, so it has nothing to answer |
+//! | bytes that are not ASCII; names that do not decode to UTF-8 | other servers read them as other characters: `%C0%AE` as a dot |
+//! | `OPTIONS` on a resource | backends behind the server may act on it |
 //!
 //! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
 //! [`name`](RequestInfo::name) never comes from a field selector.
@@ -55,6 +74,8 @@ use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 
 use self::path::{Connection, Kind, Parts, Prefix};
+use self::segment::Segment;
+pub(crate) use self::upgrade::is_built_in;
 pub use self::verb::Verb;
 
 /// What a request asks, borrowed from the request.
@@ -85,22 +106,7 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most requests that are no reads need no look at the path.
-        if !matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS) {
-            return false;
-        }
-        let parts = self.parts();
-        if self.upgrade && !upgrade::is_ignored(self.method, &parts) {
-            return false;
-        }
-        match parts.kind {
-            Kind::Resource => {
-                *self.method != Method::OPTIONS
-                    && parts.prefix != Prefix::Proxy
-                    && parts.connection != Connection::Exec
-            }
-            Kind::NonResource => true,
-            Kind::Unparsed => false,
-        }
+        self.has_reading_method() && self.reads(&Parts::of(self.uri.path()))
     }
 
     /// What it does.
@@ -115,7 +121,8 @@ impl<'a> RequestInfo<'a> {
         self.parts().kind == Kind::Resource
     }
 
-    /// Whether the path could be taken apart. If not, the verb is [`Verb::Unknown`] and every part is absent.
+    /// Whether the path could be taken apart. If not, the verb is [`Verb::Unknown`] and every part is absent. A path that
+    /// is oddly spelled is taken apart only if the request is a read.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.parts().kind != Kind::Unparsed
@@ -145,17 +152,16 @@ impl<'a> RequestInfo<'a> {
         self.resource_parts().subresource
     }
 
-    /// The namespace. For a `namespaces` object it is the object's own name, as the server has it.
+    /// The namespace, decoded. For a `namespaces` object it is the object's own name, as the server has it.
     #[must_use]
-    pub fn namespace(&self) -> Option<&'a str> {
-        Some(self.resource_parts().namespace).filter(|namespace| !namespace.is_empty())
+    pub fn namespace(&self) -> Option<Cow<'a, str>> {
+        decoded(self.resource_parts().namespace)
     }
 
-    /// The object's name, decoded (which allocates only if there is something to decode). A `create` has none.
+    /// The object's name, decoded. A `create` has none.
     #[must_use]
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        let name = self.resource_parts().name;
-        (!name.is_empty()).then(|| percent_decode_str(name).decode_utf8_lossy())
+        decoded(self.resource_parts().name)
     }
 
     /// The method.
@@ -188,19 +194,49 @@ impl<'a> RequestInfo<'a> {
         DisplayTarget(*self)
     }
 
-    /// The request as rules see it; `None` when it is not to be trusted to be what it looks like, since it does not
-    /// parse or has a legacy verb in its path (there the server disagrees with the method), or addresses no resource.
+    /// The request as rules see it; `None` when it addresses no resource, or may be something else than it looks like:
+    ///
+    /// - it is oddly spelled, or has a legacy verb in its path (there the server disagrees with the method);
+    /// - it asks an aggregated API for a write and for an upgrade, and that API may grant either;
+    /// - its method is none that opens an `exec`, `attach` or `portforward`.
     pub(crate) fn on_resource(&self) -> Option<ResourceRequest<'a>> {
         let parts = self.parts();
-        (parts.kind == Kind::Resource && parts.prefix == Prefix::None).then(|| ResourceRequest {
-            verb: self.verb_on(&parts),
-            query: self.query(),
-            parts,
-        })
+        let verb = self.verb_on(&parts);
+        let trusted = match parts.connection {
+            Connection::None => !self.upgrade || verb == Verb::Connect || upgrade::is_built_in(parts.group),
+            Connection::Exec => matches!(*self.method, Method::GET | Method::POST),
+            Connection::Proxy => true,
+        };
+        (trusted && parts.kind == Kind::Resource && !parts.odd && parts.prefix == Prefix::None)
+            .then(|| ResourceRequest { verb, query: self.query(), parts })
     }
 
+    /// An odd spelling is understood in a read alone: no rule and no closure shall take it for what it looks like.
     fn parts(&self) -> Parts<'a> {
-        Parts::of(self.uri.path())
+        let parts = Parts::of(self.uri.path());
+        let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
+        if understood { parts } else { Parts::default() }
+    }
+
+    fn has_reading_method(&self) -> bool {
+        matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+    }
+
+    /// Whether a reading method changes nothing on these parts.
+    #[inline]
+    fn reads(&self, parts: &Parts<'_>) -> bool {
+        if self.upgrade && !upgrade::is_ignored(self.method, parts) {
+            return false;
+        }
+        match parts.kind {
+            Kind::Resource => {
+                *self.method != Method::OPTIONS
+                    && parts.prefix != Prefix::Proxy
+                    && parts.connection != Connection::Exec
+            }
+            Kind::NonResource => true,
+            Kind::Unparsed => false,
+        }
     }
 
     /// Absent parts when no resource is addressed.
@@ -240,6 +276,21 @@ impl<'a> ResourceRequest<'a> {
     pub(crate) fn asks_for_dry_run(&self) -> bool {
         query::asks_for_dry_run(self.query)
     }
+}
+
+/// Allocates only if there is something to decode.
+fn decoded(part: &str) -> Option<Cow<'_, str>> {
+    (!part.is_empty()).then(|| percent_decode_str(part).decode_utf8_lossy())
+}
+
+/// Whether a canonical path can hold this group, resource or subresource.
+pub(crate) fn is_word(text: &str) -> bool {
+    Segment::of(text).and_then(Segment::structural).is_some()
+}
+
+/// Whether the name of a canonical path can decode to this.
+pub(crate) fn is_name(text: &str) -> bool {
+    Segment::of(text).filter(|segment| !segment.is_escaped()).and_then(Segment::data).is_some()
 }
 
 struct DisplayTarget<'a>(RequestInfo<'a>);

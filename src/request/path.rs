@@ -1,20 +1,23 @@
 //! A path, taken apart as the API server does it, or refused.
 //!
 //! The server decodes the path before it splits it, takes no offence at odd spellings, and cleans nothing. Here a path
-//! is taken apart only if it is spelled as an ordinary client spells it, because then both ways give the same answer.
+//! is taken apart only if both ways give the same answer: spelled as an ordinary client spells it, or oddly
+//! ([`Parts::odd`]) but still with one reading.
 
-use super::segment::Segments;
+use super::segment::{Segment, Segments};
 
 /// What a path addresses. The parts mean something for a [`Kind::Resource`] only; what is absent is empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts<'a> {
     pub(super) kind: Kind,
+    /// Not spelled as an ordinary client spells it: good enough for a read, not for an exemption.
+    pub(super) odd: bool,
     pub(super) prefix: Prefix,
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) namespace: &'a str,
     pub(super) resource: &'a str,
-    /// As it stands in the path: the only part that may hold percent-encoded bytes.
+    /// As it stands in the path, as is the namespace: no other part may hold percent-encoded bytes.
     pub(super) name: &'a str,
     pub(super) subresource: &'a str,
     pub(super) connection: Connection,
@@ -50,6 +53,7 @@ pub(super) enum Connection {
 }
 
 impl<'a> Parts<'a> {
+    #[inline]
     pub(super) fn of(path: &'a str) -> Self {
         let mut parts = Self::default();
         parts.kind = Segments::of(path).and_then(|segments| parts.root(segments)).unwrap_or_default();
@@ -65,7 +69,8 @@ impl<'a> Parts<'a> {
                 return Some(Kind::NonResource);
             }
             // The core group has had no other version since Kubernetes 1.0.
-            self.version = segments.skip("v1").then_some("v1")?;
+            self.odd = !segments.skip("v1");
+            self.version = if self.odd { segments.structural()? } else { "v1" };
         } else if segments.skip("apis") {
             if segments.at_end() {
                 return Some(Kind::NonResource);
@@ -90,22 +95,24 @@ impl<'a> Parts<'a> {
         } else if segments.skip("proxy") {
             self.prefix = Prefix::Proxy;
         }
-        self.resource = if segments.skip("namespaces") { "namespaces" } else { segments.structural()? };
-        if self.resource == "namespaces" && !segments.is_used_up() {
-            self.namespace = segments.structural()?;
-            if segments.is_used_up() {
+        self.resource = if segments.skip("namespaces") { "namespaces" } else { self.word(segments.next())? };
+        if self.resource == "namespaces" && !segments.at_end() {
+            let namespace = segments.next();
+            self.namespace = namespace.structural().or_else(|| self.odd_name(namespace))?;
+            if segments.at_end() {
                 self.name = self.namespace;
-                return Some(Kind::Resource);
+                return self.end(segments);
             }
-            self.resource = segments.structural()?;
+            self.resource = self.word(segments.next())?;
             if matches!(self.resource, "status" | "finalize") {
                 (self.resource, self.name, self.subresource) = ("namespaces", self.namespace, self.resource);
             }
         }
-        if self.name.is_empty() && !segments.is_used_up() {
-            self.name = segments.next().data()?;
-            if !segments.is_used_up() {
-                self.subresource = segments.structural()?;
+        if self.name.is_empty() && !segments.at_end() {
+            let name = segments.next();
+            self.name = name.data().or_else(|| self.odd_name(name))?;
+            if !segments.at_end() {
+                self.subresource = self.word(segments.next())?;
             }
         }
         self.connection = match self.subresource {
@@ -118,20 +125,56 @@ impl<'a> Parts<'a> {
             "exec" | "attach" | "portforward" => Connection::Exec,
             _ => Connection::None,
         };
-        let whole = segments.is_used_up() || self.connection == Connection::Proxy && segments.all_data();
-        whole.then_some(Kind::Resource)
+        self.end(segments)
+    }
+
+    #[inline]
+    fn end(&mut self, segments: Segments<'a>) -> Option<Kind> {
+        if segments.is_used_up() { Some(Kind::Resource) } else { self.tail(segments) }
+    }
+
+    /// What follows a subresource: the path of a proxy's backend, or what the server reads but does not interpret.
+    #[inline(never)]
+    fn tail(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
+        let backend = self.connection == Connection::Proxy;
+        while !segments.at_end() {
+            let segment = segments.next();
+            if !backend || segment.data().is_none() {
+                self.odd = true;
+                let understood = if backend { segment.is_odd_backend_path() } else { segment.is_odd_tail() };
+                understood.then_some(())?;
+            }
+        }
+        // A backend's path may end in a slash.
+        self.odd |= !segments.is_used_up() && !backend;
+        Some(Kind::Resource)
+    }
+
+    #[inline]
+    fn word(&mut self, segment: Segment<'a>) -> Option<&'a str> {
+        segment.structural().or_else(|| {
+            self.odd = true;
+            segment.odd_word()
+        })
+    }
+
+    fn odd_name(&mut self, segment: Segment<'a>) -> Option<&'a str> {
+        self.odd = true;
+        segment.odd_name()
     }
 }
 
 fn non_resource(mut segments: Segments<'_>) -> Option<Kind> {
     let first = segments.next();
-    let start = first.text.get(..3);
-    if start.is_some_and(|start| start.eq_ignore_ascii_case("api")) {
-        return None; // `/API/v1`, `/apiv1`: meant for a resource, perhaps
+    let start = first.text.as_bytes().get(..3);
+    if first.is_escaped() || start.is_some_and(|start| start.eq_ignore_ascii_case(b"api")) {
+        return None; // `/API/v1`, `/apiv1`, `/%61pi/v1`: meant for a resource, perhaps
     }
     let mut segment = first;
     loop {
-        segment.data().filter(|_| !segment.is_escaped())?;
+        if segment.data().is_none() {
+            segment.odd_name()?;
+        }
         if segments.at_end() {
             return Some(Kind::NonResource);
         }

@@ -1,4 +1,9 @@
 //! One segment of a path, and how it may be spelled.
+//!
+//! There are two grammars. An ordinary client's spelling is read for any request. An odd one, of which the server can still
+//! make only one thing, is read for `GET` and `HEAD` alone.
+
+use std::iter;
 
 /// The segments of a path that are left.
 pub(super) struct Segments<'a> {
@@ -55,16 +60,6 @@ impl<'a> Segments<'a> {
     pub(super) fn structural(&mut self) -> Option<&'a str> {
         self.next().structural()
     }
-
-    /// Whether all that is left is data; a backend's path may end in a slash.
-    pub(super) fn all_data(&mut self) -> bool {
-        while !self.at_end() {
-            if self.next().data().is_none() {
-                return false;
-            }
-        }
-        true
-    }
 }
 
 /// A segment, with what its bytes are.
@@ -76,6 +71,11 @@ pub(super) struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
+    pub(super) fn of(text: &'a str) -> Option<Self> {
+        let mut segments = Segments { rest: Some(text) };
+        Some(segments.next()).filter(|_| segments.is_used_up())
+    }
+
     pub(super) fn is_escaped(&self) -> bool {
         self.all & AS_IS == 0
     }
@@ -94,6 +94,96 @@ impl<'a> Segment<'a> {
         let plain = !self.text.is_empty() && self.all & DATA != 0 && self.all & DOT == 0;
         (plain && (!self.is_escaped() || escaped_as_needed(self.text))).then_some(self.text)
     }
+
+    /// A segment that says what kind of thing is addressed, in an odd spelling that still has one reading: the metrics
+    /// APIs put names of metrics here.
+    #[cold]
+    pub(super) fn odd_word(self) -> Option<&'a str> {
+        let plain = self.is_printable() && !self.is_escaped() && self.all & DOT == 0;
+        let is = |word: &&str| self.text.eq_ignore_ascii_case(word);
+        (plain && !CONNECTIONS.iter().chain(&LEVELS).any(is)).then_some(self.text)
+    }
+
+    /// A segment that says which one, in an odd spelling that still has one reading.
+    #[cold]
+    pub(super) fn odd_name(self) -> Option<&'a str> {
+        let mut only_dots = true;
+        let has_one_reading = |byte: Option<u8>| {
+            only_dots &= byte == Some(b'.');
+            byte.is_some_and(|byte| match byte {
+                b' ' | 0x80.. => true,
+                b'%' => false,
+                _ => CLASSES[usize::from(byte)] & PRINTABLE != 0,
+            })
+        };
+        let all = self.is_printable() && decoded(self.text).all(has_one_reading);
+        (all && !only_dots && is_utf8(decoded(self.text).flatten())).then_some(self.text)
+    }
+
+    /// A segment behind the subresource of what is no proxy: an aggregated API may have more levels than the server, and
+    /// a connection on a lower one.
+    pub(super) fn is_odd_tail(self) -> bool {
+        let lower = || decoded(self.text).flatten().map(|byte| byte.to_ascii_lowercase());
+        self.odd_name().is_some() && !CONNECTIONS.iter().any(|word| lower().eq(word.bytes()))
+    }
+
+    /// A part of a backend's path, with whatever escapes, unless a gateway could climb out of the backend's path by it.
+    #[cold]
+    pub(super) fn is_odd_backend_path(self) -> bool {
+        let (mut begins, mut dots) = (true, false);
+        let climbs = |byte: Option<u8>| match byte {
+            None => true,
+            Some(b'/' | b'\\' | b';') if dots => true,
+            Some(b'/' | b'\\') => {
+                (begins, dots) = (true, false);
+                false
+            }
+            Some(byte) => {
+                dots = byte == b'.' && (begins || dots);
+                begins = false;
+                false
+            }
+        };
+        self.is_printable() && !decoded(self.text).chain([Some(b'/')]).any(climbs)
+    }
+
+    fn is_printable(&self) -> bool {
+        !self.text.is_empty() && self.all & PRINTABLE != 0
+    }
+}
+
+/// Words that change what the rest of the path means. With capitals they are no such words for the API server, but they
+/// may be for what stands in front of it or behind it.
+const LEVELS: [&str; 3] = ["namespaces", "watch", "proxy"];
+/// The same, of subresources that can change something even when opened with `GET`.
+const CONNECTIONS: [&str; 3] = ["exec", "attach", "portforward"];
+
+/// The bytes as the server reads them; `None` for a broken escape.
+fn decoded(text: &str) -> impl Iterator<Item = Option<u8>> {
+    let mut bytes = text.bytes();
+    iter::from_fn(move || {
+        let byte = bytes.next()?;
+        if byte != b'%' {
+            return Some(Some(byte));
+        }
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        let (high, low) = (digit(), digit());
+        Some(high.zip(low).and_then(|(high, low)| u8::try_from(high << 4 | low).ok()))
+    })
+}
+
+/// Some servers read longer forms of ASCII in what is no UTF-8: `%C0%AE` as a dot.
+fn is_utf8(mut bytes: impl Iterator<Item = u8>) -> bool {
+    while let Some(first) = bytes.next() {
+        let mut character = [first, 0, 0, 0];
+        let length = if first.is_ascii() { 1 } else { first.leading_ones() as usize };
+        let Some(character) = character.get_mut(..length) else { return false };
+        character.iter_mut().skip(1).for_each(|byte| *byte = bytes.next().unwrap_or_default());
+        if str::from_utf8(character).is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether the percent-encoded bytes are such as an encoder makes: upper-case digits, nothing that is a letter or a
@@ -136,6 +226,8 @@ const DATA: u8 = 1 << 2;
 /// All but `%`.
 const AS_IS: u8 = 1 << 3;
 const DOT: u8 = 1 << 4;
+/// Every visible ASCII character but a slash, a backslash and `;`.
+const PRINTABLE: u8 = 1 << 5;
 
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
@@ -151,11 +243,13 @@ const CLASSES: [u8; 256] = {
 
 const fn class(byte: u8) -> u8 {
     match byte {
-        b'a'..=b'z' | b'0'..=b'9' => STRUCTURE | EDGE | DATA | AS_IS,
-        b'-' | b'_' => STRUCTURE | DATA | AS_IS,
-        b'.' => STRUCTURE | DATA | AS_IS | DOT,
-        b'A'..=b'Z' | b'!' | b'$' | b'&'..=b',' | b':' | b'=' | b'@' | b'~' => DATA | AS_IS,
-        b'%' => DATA,
+        b'a'..=b'z' | b'0'..=b'9' => STRUCTURE | EDGE | DATA | AS_IS | PRINTABLE,
+        b'-' | b'_' => STRUCTURE | DATA | AS_IS | PRINTABLE,
+        b'.' => STRUCTURE | DATA | AS_IS | DOT | PRINTABLE,
+        b'A'..=b'Z' | b'!' | b'$' | b'&'..=b',' | b':' | b'=' | b'@' | b'~' => DATA | AS_IS | PRINTABLE,
+        b'%' => DATA | PRINTABLE,
+        b'/' | b'\\' | b';' => 0,
+        b'!'..=b'~' => AS_IS | PRINTABLE,
         _ => 0,
     }
 }

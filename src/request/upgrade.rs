@@ -47,5 +47,10 @@ pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
         && parts.kind == Kind::Resource
         && parts.prefix != Prefix::Proxy
         && parts.connection == Connection::None
-        && BUILT_IN.contains(&parts.group)
+        && is_built_in(parts.group)
+}
+
+/// Whether a kube-apiserver answers for this group by itself.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    BUILT_IN.contains(&group)
 }

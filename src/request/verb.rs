@@ -10,8 +10,10 @@ use super::query;
 /// What a request does, in the words of Kubernetes' authorization.
 ///
 /// It is the API server's own verb, with these exceptions, each of which makes a follower's request a mutation:
-/// - `exec`, `attach`, `portforward` and `proxy` subresources, and requests for a protocol upgrade (unless it is ignored), are
-///   [`Connect`](Verb::Connect) whatever their method (the server says `get` for a `GET`);
+/// - `exec`, `attach`, `portforward` and `proxy` subresources are [`Connect`](Verb::Connect) whatever their method (the
+///   server says `get` for a `GET`);
+/// - a `GET` or `HEAD` that asks for a protocol upgrade is [`Connect`](Verb::Connect), unless the server ignores the
+///   wish. Any other method is judged as if it did not ask;
 /// - below the legacy `/watch/` prefix the method decides (the server says `watch` even for a `DELETE`);
 /// - what cannot be parsed, and a method that the API does not use there, is [`Unknown`](Verb::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,8 +96,13 @@ pub(super) fn of(method: &Method, query: Option<&str>, upgrade: bool, parts: &Pa
         Kind::Unparsed => Verb::Unknown,
         _ if !known => Verb::Unknown,
         Kind::Resource if parts.prefix == Prefix::Proxy => Verb::Proxy,
-        _ if upgrade && !super::upgrade::is_ignored(method, parts) => Verb::Connect,
         Kind::Resource if parts.connection != Connection::None => Verb::Connect,
+        _ if upgrade
+            && matches!(*method, Method::GET | Method::HEAD)
+            && !super::upgrade::is_ignored(method, parts) =>
+        {
+            Verb::Connect
+        }
         Kind::Resource => on_resource(method, query, parts),
         Kind::NonResource => on_path(method),
     }

@@ -30,7 +30,10 @@ impl Assets {
 /// that is a panic.
 pub fn program(name: &str) -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND.get_or_init(|| folder(PROGRAMS, "tests beside client-go")).as_ref().map(|it| it.join(name))
+    FOUND
+        .get_or_init(|| folder(PROGRAMS, "tests beside client-go and Kubernetes' own reading of requests"))
+        .as_ref()
+        .map(|it| it.join(name))
 }
 
 fn folder(variable: &str, what: &str) -> Option<PathBuf> {

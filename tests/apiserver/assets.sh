@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # assets.sh COMMAND...: runs COMMAND with a real API server at hand, as two folders in its environment:
 #   KUBEBUILDER_ASSETS    etcd, kube-apiserver and kubectl: the caller's own, or built here with Go
-#   LEADER_GATE_PROGRAMS  candidate and kubelet, our own Go programs
+#   LEADER_GATE_PROGRAMS  candidate, kubelet and oracle, our own Go programs
 # What is built stays in a cache outside this clone. Where it cannot be had, COMMAND runs without the variable, and one
 # loud line says so; with CI=true that is a failure. What is there but does not compile is one always.
 set -euo pipefail
@@ -41,8 +41,8 @@ build_server() { # FOLDER
 }
 
 build_programs() { # FOLDER
-	say "building candidate and kubelet"
-	build -o "$1/" ./candidate ./kubelet
+	say "building candidate, kubelet and oracle"
+	build -o "$1/" ./candidate ./kubelet ./oracle
 }
 
 # Prints why nothing can be built, if so: there is no Go that will do, or no way to the modules.
@@ -105,11 +105,11 @@ else
 	fi
 fi
 export KUBEBUILDER_ASSETS
-LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module"/{candidate,kubelet}/*.go)
+LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module"/{candidate,kubelet,oracle}/*.go)
 ensure "$LEADER_GATE_PROGRAMS" build_programs
 if [[ -n $why ]]; then
 	unset LEADER_GATE_PROGRAMS
-	run_without "client-go beside it" "$why" "$install_go"
+	run_without "client-go beside it, nor Kubernetes' own reading of requests" "$why" "$install_go"
 fi
 export LEADER_GATE_PROGRAMS
 exec "${run[@]}"

@@ -52,7 +52,7 @@ fn not_leader_says_what_was_asked_and_who_leads() {
     assert_eq!(refused.verb(), Verb::Patch);
     assert_eq!(refused.resource(), "deployments.apps/scale");
     assert_eq!(refused.holder(), Some("operator-0"));
-    assert_eq!(refused.request().namespace(), Some("shop"));
+    assert_eq!(refused.request().namespace().as_deref(), Some("shop"));
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
@@ -88,10 +88,11 @@ fn not_leader_says_it_of_odd_requests_too() {
 fn not_leader_keeps_the_verb_of_an_upgrade() {
     let (leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership).layer(Probe::default());
-    let request = Request::post(PATH).header("connection", "Upgrade").body(()).unwrap();
+    let uri = "/apis/example.com/v1/things/x";
+    let request = Request::get(uri).header("connection", "Upgrade").body(()).unwrap();
     let error = assert_ready_err!(task::spawn(service.call(request)).poll());
     assert_eq!(not_leader(&error).verb(), Verb::Connect);
-    assert!(error.to_string().contains("not leader: connect configmaps"), "{error}");
+    assert!(error.to_string().contains("not leader: connect things.example.com"), "{error}");
 }
 
 #[test]

@@ -9,9 +9,10 @@ use crate::{
 use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
-    Election, Identity, LeaseTiming,
+    Election, Identity, Leadership, LeaseTiming, Policy, WriteGateLayer,
     election::{BuildError, Priority, Running},
     lease::{KubeLock, LeasePool},
+    policy::Rule,
     runtime::gated as gated_reconciler,
     testing::{ApiServer, Fault},
 };
@@ -33,6 +34,7 @@ pub fn play_all() {
     play(true, refused_calls_and_watches());
     play(true, nonsense_in_the_lease());
     play(true, races_and_silence());
+    play(true, async { invalid_rule() });
     play(true, stops_that_fail());
     play(true, no_fresh_client());
     play(true, events());
@@ -69,6 +71,11 @@ async fn handover_and_theft() {
     until(SOON, "a write is under way", || hang.hits() > 0).await;
     steal(&server);
     cut_off.await.unwrap().unwrap_err();
+}
+
+fn invalid_rule() {
+    let policy = Policy::strict().allow(Rule::new("", "pods").name(""));
+    let _layer = WriteGateLayer::new(Leadership::new()).with_policy(policy);
 }
 
 async fn refused_calls_and_watches() {

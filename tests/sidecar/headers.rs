@@ -1,4 +1,4 @@
-//! Which headers go through, and which Host is accepted.
+//! Paths and trailers, and which Host is accepted. `header_table` has the headers.
 
 use crate::{
     callers::{Answer, Caller, Raw, ask, create, request},
@@ -11,85 +11,6 @@ use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use std::convert::Infallible;
-
-#[tokio::test]
-async fn what_concerns_the_connection_alone_stays_there() {
-    let upstream = Upstream::start().await;
-    let sidecar = Sidecar::leading(&upstream, "a").await;
-    let mut request = request("POST", "/test/headers?a=b", "12345");
-    for (name, value) in [
-        ("accept", "application/vnd.kubernetes.protobuf"),
-        ("accept-encoding", "gzip"),
-        ("authorization", "Bearer mallory"),
-        ("connection", "keep-alive, X-Own"),
-        ("expect", "100-continue"),
-        ("impersonate-user", "somebody"),
-        ("keep-alive", "timeout=5"),
-        ("proxy-authorization", "Basic x"),
-        ("te", "gzip;q=0.5"),
-        ("user-agent", "my-app/1.0"),
-        ("x-end-to-end", "yes"),
-        ("x-own", "no"),
-    ] {
-        request.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    let answer = ask(sidecar.addr, request).await;
-    assert_eq!((answer.code, answer.body.as_str()), (200, "5 bytes"));
-    let headers = |headers: &HeaderMap| {
-        let text = |(name, value): (_, &HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
-        let mut lines: Vec<_> = headers.iter().map(text).collect();
-        lines.sort();
-        lines
-    };
-    let seen = upstream.seen("/test/headers");
-    assert_eq!(seen.uri(), "/test/headers?a=b");
-    assert_eq!(
-        headers(seen.headers()),
-        [
-            "accept-encoding: gzip",
-            "accept: application/vnd.kubernetes.protobuf",
-            "authorization: Bearer a",
-            "content-length: 5",
-            "content-type: application/json",
-            &format!("host: {}", upstream.addr),
-            "impersonate-user: somebody",
-            "user-agent: my-app/1.0",
-            "x-end-to-end: yes",
-        ]
-    );
-    let mut back = answer.headers;
-    back.remove("date");
-    assert_eq!(headers(&back), ["content-length: 7", "x-end-to-end: yes"]);
-}
-
-#[tokio::test]
-async fn a_kubeconfig_that_impersonates_is_not_overruled() {
-    let upstream = Upstream::start().await;
-    let mut kubeconfig = crate::process::kubeconfig(&upstream.url(), "a");
-    kubeconfig["users"][0]["user"]["as"] = "app".into();
-    let sidecar = Sidecar::start_with(kubeconfig, "a", &[]).await;
-    let mut request = request("GET", "/test/headers", "");
-    request.headers_mut().insert("impersonate-user", HeaderValue::from_static("system:admin"));
-    request.headers_mut().insert("impersonate-group", HeaderValue::from_static("system:masters"));
-    assert_eq!(ask(sidecar.addr, request).await.code, 200);
-    let seen = upstream.seen("/test/headers");
-    let users: Vec<_> = seen.headers().get_all("impersonate-user").iter().collect();
-    assert_eq!(users, ["app"]);
-    assert!(!seen.headers().contains_key("impersonate-group"));
-}
-
-/// With a client certificate, say, nothing would take the place of the caller's token.
-#[tokio::test]
-async fn the_callers_credentials_never_pass() {
-    let upstream = Upstream::start().await;
-    let mut kubeconfig = crate::process::kubeconfig(&upstream.url(), "a");
-    kubeconfig["users"][0]["user"] = serde_json::json!({});
-    let sidecar = Sidecar::start_with(kubeconfig, "a", &[]).await;
-    let mut request = request("GET", "/test/headers", "");
-    request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer mallory"));
-    assert_eq!(ask(sidecar.addr, request).await.code, 200);
-    assert_eq!(upstream.seen("/test/headers").headers().get("authorization"), None);
-}
 
 #[tokio::test]
 async fn the_path_of_the_kubeconfigs_server_comes_first() {

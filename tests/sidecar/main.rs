@@ -5,15 +5,19 @@
 mod apiserver;
 mod bad_input;
 mod callers;
+mod credentials;
 #[path = "../common/example.rs"]
 mod example;
 mod gate;
+mod half_close;
+mod header_table;
 mod headers;
 mod kubectl;
 mod load;
 mod options;
 mod probes;
 mod process;
+mod refusals;
 mod stopping;
 mod streams;
 mod tunnels;

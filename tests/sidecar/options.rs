@@ -96,6 +96,10 @@ async fn a_wrong_kubeconfig_is_explained() {
         ),
         (cluster, json!({ "proxy-url": "http://127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
         (user, json!({ "token": "a\nb" }), &["token", "line break"]),
+        (user, json!({ "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
+        (user, json!({ "as-uid": "a" }), &["as-uid", "no user in `as`"]),
+        (user, json!({ "as-user-extra": { "a": ["b"] } }), &["as-user-extra", "no user in `as`"]),
+        (user, json!({ "as": "", "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
         (user, json!({ "token": null, "exec": plugin }), &["auth exec", "false"]),
     ] {
         let mut kubeconfig = kubeconfig("http://127.0.0.1:1", "a");

@@ -1,13 +1,14 @@
 //! The status address.
 
 use crate::{
-    callers::{ask, request},
+    callers::{Raw, ask, request},
     process::{LEASE, Sidecar},
     upstream::Upstream,
     wait::{SOON, within},
 };
 use kube_leader_gate::testing::Fault;
 use serde_json::json;
+use std::time::Duration;
 
 #[tokio::test]
 async fn tell_who_leads() {
@@ -46,4 +47,38 @@ async fn ready_is_whoever_has_seen_the_lease() {
     drop(outage);
     sidecar.leads().await;
     assert_eq!(sidecar.probe("/readyz").await.code, 200);
+}
+
+#[tokio::test]
+async fn idle_and_slow_callers_starve_no_probe() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut open = Vec::new();
+    for number in 0..200 {
+        let head = if number % 2 == 0 { "" } else { "GET /healthz HTTP/1.1\r\nhost: local" };
+        open.push(Raw::send(sidecar.status, head).await);
+    }
+    for path in ["/healthz", "/readyz", "/leader"] {
+        // The kubelet's default bound.
+        let answer = within(Duration::from_secs(1), path, sidecar.probe(path)).await;
+        assert_eq!(answer.code, 200);
+    }
+    assert_eq!(open[0].rest().await, "", "the oldest made room");
+}
+
+#[tokio::test]
+async fn a_probe_leaves_no_connection_behind() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &[]).await;
+    let mut probe = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let answer = within(Duration::from_secs(3), "the sidecar hangs up", probe.rest()).await;
+    assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_slow_probe_is_hung_up_on() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &[]).await;
+    let mut slow = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\n").await;
+    within(Duration::from_secs(8), "the sidecar hangs up", slow.rest()).await;
 }

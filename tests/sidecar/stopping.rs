@@ -1,7 +1,7 @@
 //! Rule S4: the order of a stop.
 
 use crate::{
-    callers::{Answer, Caller, MAPS, Raw, create, request},
+    callers::{Answer, Caller, MAPS, Raw, ask, create, map, request},
     process::{LEASE, Sidecar},
     upstream::{BIG, Upstream},
     wait::{SOON, until},
@@ -73,6 +73,56 @@ async fn a_write_that_does_not_finish_keeps_the_lease() {
     assert!(since.elapsed() >= Duration::from_secs(9), "it had its time: {:?}", since.elapsed());
     assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
     assert_eq!(holder(&upstream), "a");
+}
+
+/// Its body has stalled, so that there is a rest to read when the answer is due.
+#[tokio::test]
+async fn a_stalled_upload_gets_its_answer() {
+    const STALLED: usize = 8;
+    const LONG: usize = 1_000_000;
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let expects = ["", "expect: 100-continue\r\n"];
+    let mut uploads = Vec::new();
+    for number in 0..STALLED {
+        let expects = expects[number % 2];
+        let path = format!("/test/stalled-{number}");
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n{expects}\r\nhalf");
+        uploads.push(Raw::send(sidecar.addr, &head).await);
+        until("it has arrived", || upstream.has_seen(&path)).await;
+    }
+    let since = Instant::now();
+    sidecar.process.signal(Signal::TERM);
+    for upload in &mut uploads {
+        let answer = upload.read_until("LeadershipLost").await;
+        assert!(answer.contains("HTTP/1.1 504"), "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
+    }
+    for upload in &mut uploads {
+        // A reset would fail it.
+        upload.write(&" ".repeat(LONG - "half".len())).await;
+        assert_eq!(upload.rest().await, "");
+    }
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+}
+
+/// A write that needs no leadership is not waited for as long, but it is answered.
+#[tokio::test]
+async fn a_permitted_write_that_hangs_is_answered() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::following(&upstream, "a", &["--allow", "dry-run"]).await;
+    let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let mut write = map("x");
+    *write.uri_mut() = format!("{MAPS}?dryRun=All").parse().unwrap();
+    let write = tokio::spawn(ask(sidecar.addr, write));
+    until("it hangs", || hang.hits() == 1).await;
+    sidecar.process.signal(Signal::TERM);
+    let (code, reason, message) = write.await.unwrap().status();
+    assert_eq!((code, reason.as_str()), (502, "BadGateway"));
+    assert!(message.contains("the sidecar stops") && message.contains("is not known"), "{message}");
+    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
 }
 
 #[tokio::test]

@@ -55,23 +55,6 @@ async fn a_body_is_passed_on_before_it_is_whole() {
     assert!(within(SOON, "the end", echo.frame()).await.is_none());
 }
 
-/// The whole of a rejected write is read, within bounds: else the answer would be lost with the connection.
-#[tokio::test]
-async fn whoever_sends_much_gets_the_refusal_too() {
-    let upstream = Upstream::start().await;
-    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    for _ in 0..10 {
-        let answer = ask(sidecar.addr, request("POST", MAPS, vec![b' '; 3_000_000])).await;
-        assert_eq!(answer.status().1, "NotLeader");
-    }
-    // Who asks first is not made to send it.
-    let head = format!(
-        "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000000\r\nexpect: 100-continue\r\n\r\n"
-    );
-    let mut raw = Raw::send(sidecar.addr, &head).await;
-    assert!(raw.rest().await.starts_with("HTTP/1.1 503"));
-}
-
 #[tokio::test]
 async fn an_early_end_upstream_is_an_early_end_for_the_caller() {
     let upstream = Upstream::start().await;

@@ -6,12 +6,12 @@
 //! | `/test/big` | 32 MiB |
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
-//! | anything else below `/test/` | tells what it has seen |
+//! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
 //! | an upgrade of `.../exec` | the bytes back |
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -90,6 +90,10 @@ impl Upstream {
         seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
     }
 
+    pub fn has_seen(&self, path: &str) -> bool {
+        self.shared.seen.lock().unwrap().iter().any(|request| request.uri().path().ends_with(path))
+    }
+
     pub fn streamed(&self) -> u64 {
         self.shared.streamed.load(Ordering::Relaxed)
     }
@@ -132,6 +136,7 @@ async fn answer(
         let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
         return Ok(response.body(whole(""))?);
     }
+    let asked = asked_for(request.headers());
     let body = request.into_body();
     Ok(match path.as_str() {
         "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
@@ -147,22 +152,21 @@ async fn answer(
         _ => {
             let length = body.collect().await?.to_bytes().len();
             let mut response = Response::new(whole(format!("{length} bytes")));
-            *response.headers_mut() = HOP_BY_HOP
-                .iter()
-                .chain(&[("x-end-to-end", "yes"), ("x-own", "no")])
-                .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
-                .collect::<HeaderMap>();
+            *response.headers_mut() = asked;
             response
         }
     })
 }
 
-const HOP_BY_HOP: [(&str, &str); 4] = [
-    ("connection", "x-own"),
-    ("keep-alive", "timeout=1"),
-    ("proxy-authenticate", "Basic"),
-    ("proxy-connection", "x"),
-];
+/// The headers that the answer shall have.
+fn asked_for(headers: &HeaderMap) -> HeaderMap {
+    let asked = headers.get_all("x-answer").iter().map(|line| line.to_str().unwrap());
+    let header = |line: &str| {
+        let (name, value) = line.split_once(": ").expect("a name and a value");
+        (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+    };
+    asked.map(header).collect()
+}
 
 fn whole(text: impl Into<Bytes>) -> Body {
     Full::from(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()

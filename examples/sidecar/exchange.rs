@@ -1,0 +1,92 @@
+//! What is going on in a connection: one request at a time.
+
+use crate::tunnel::Tunnel;
+use kube_leader_gate::request::{RequestInfo, Verb};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Shared by all that serves one connection.
+#[derive(Clone, Default)]
+pub struct Exchange(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Its present request comes to an end by itself: a stop waits for the answer.
+    ends_by_itself: bool,
+    /// Its present request may be answered although the caller has ended its side.
+    is_plain_read: bool,
+    /// The present request is the last one.
+    ending: Ending,
+    tunnel: Option<Tunnel>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Ending {
+    #[default]
+    No,
+    Due,
+    Told,
+}
+
+// === impl Exchange ===
+
+impl Exchange {
+    /// A request has come in. What it asks is not known yet.
+    pub fn arrive(&self, is_whole: bool) {
+        let mut state = self.state();
+        state.ends_by_itself = true;
+        state.is_plain_read = is_whole;
+    }
+
+    /// This is what it asks.
+    pub fn begin(&self, asked: &RequestInfo<'_>) {
+        let mut state = self.state();
+        state.ends_by_itself = !is_endless(asked);
+        state.is_plain_read &= state.ends_by_itself && asked.is_read();
+    }
+
+    /// The answer to the present request switches protocols.
+    pub fn switch(&self, tunnel: Tunnel) {
+        self.state().tunnel = Some(tunnel);
+    }
+
+    pub fn tunnel(&self) -> Option<Tunnel> {
+        self.state().tunnel.take()
+    }
+
+    pub fn ends_by_itself(&self) -> bool {
+        self.state().ends_by_itself
+    }
+
+    pub fn answers_a_read(&self) -> bool {
+        self.state().is_plain_read
+    }
+
+    /// The connection is to end with the present request. Returns whether that is news.
+    pub fn end_with_this(&self) -> bool {
+        let mut state = self.state();
+        let is_news = state.ending == Ending::No;
+        if is_news {
+            state.ending = Ending::Due;
+        }
+        is_news
+    }
+
+    /// Says once that the connection is to end.
+    pub fn take_end(&self) -> bool {
+        let mut state = self.state();
+        let is_due = state.ending == Ending::Due;
+        if is_due {
+            state.ending = Ending::Told;
+        }
+        is_due
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the API server calls long-running: it ends when somebody ends it.
+fn is_endless(asked: &RequestInfo<'_>) -> bool {
+    matches!(asked.verb(), Verb::Watch | Verb::Connect | Verb::Proxy) || asked.subresource() == "log"
+}

@@ -1,0 +1,112 @@
+//! Whether a rule can mean what it says.
+
+use super::{InvalidRule, Rule};
+use crate::request::{Verb, is_built_in, is_name, is_word};
+
+/// The longest name of a namespace.
+const LONGEST_LABEL: usize = 63;
+
+impl Rule {
+    /// # Errors
+    /// [`InvalidRule`] if no request that the API server would carry out can match, or if a part is empty.
+    pub(super) fn validate(&self) -> Result<(), InvalidRule> {
+        self.validate_parts().and_then(|()| self.validate_verbs())
+    }
+
+    fn validate_parts(&self) -> Result<(), InvalidRule> {
+        if !self.group.is_empty() && !is_word(&self.group) {
+            let allowed = "a group without its version, as \"apps\"; \"\" for the core group";
+            return self.refuse("group", &self.group, allowed);
+        }
+        // Paths begin with these for the legacy verbs of the same name.
+        if !is_word(&self.resource) || ["watch", "proxy"].contains(&self.resource.as_str()) {
+            let allowed = "the plural that stands in paths, as \"deployments\"";
+            return self.refuse("resource", &self.resource, allowed);
+        }
+        if let Some(subresource) = self.subresource.as_deref().filter(|it| !is_word(it)) {
+            let allowed = "its name in paths, as \"status\"; without one the rule is for the resource itself";
+            return self.refuse("subresource", subresource, allowed);
+        }
+        if let Some(namespace) = self.namespace.as_deref().filter(|it| !is_label(it)) {
+            let allowed = "a namespace's name; without one the rule is for all of them";
+            return self.refuse("namespace", namespace, allowed);
+        }
+        if let Some(name) = self.name.as_deref().filter(|it| !is_name(it)) {
+            let allowed =
+                "the name of one object, without a slash, `%`, `;` or space; without one the rule is for all";
+            return self.refuse("name", name, allowed);
+        }
+        match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => {
+                self.refuse("name", name, "the namespace of the rule: a namespace is in itself")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_verbs(&self) -> Result<(), InvalidRule> {
+        for verb in &self.verbs {
+            let allowed = match verb {
+                Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => continue,
+                Verb::Connect if !is_built_in(&self.group) || self.is_built_in_connection() => continue,
+                Verb::Connect => {
+                    "in the built-in groups, only on exec, attach, portforward and proxy of pods, proxy of services, \
+                     and proxy of nodes"
+                }
+                _ => "create, update, patch, delete, deletecollection, connect; reads pass without a rule",
+            };
+            return self.refuse("verb", verb.as_str(), allowed);
+        }
+        if self.verbs.iter().any(|verb| self.can_meet(*verb)) {
+            return Ok(());
+        }
+        let allowed = match (self.is_connection(), self.verbs.as_slice()) {
+            (_, []) => "at least one",
+            (true, _) => "connect, the only verb of this subresource",
+            (false, _) if self.subresource.is_some() => {
+                "a verb on one object: a subresource has no collection"
+            }
+            (false, _) => "a verb on one object, as \"patch\": neither create nor deletecollection names one",
+        };
+        self.refuse("list of verbs", &self.verbs_in_words(), allowed)
+    }
+
+    /// Whether there are requests with this verb that the rule matches.
+    fn can_meet(&self, verb: Verb) -> bool {
+        let named = self.name.is_some() || self.is_for_namespaces() && self.namespace.is_some();
+        match verb {
+            Verb::Connect => true,
+            _ if self.is_connection() => false,
+            Verb::DeleteCollection => !named && self.subresource.is_none(),
+            Verb::Create => !named || self.subresource.is_some(),
+            _ => true,
+        }
+    }
+
+    /// The server takes the namespace of a `namespaces` object for its name.
+    fn is_for_namespaces(&self) -> bool {
+        self.group.is_empty() && self.resource == "namespaces"
+    }
+
+    fn is_connection(&self) -> bool {
+        matches!(self.subresource.as_deref(), Some("exec" | "attach" | "portforward" | "proxy"))
+    }
+
+    fn is_built_in_connection(&self) -> bool {
+        let resources: &[&str] = match self.subresource.as_deref() {
+            Some("exec" | "attach" | "portforward") => &["pods"],
+            Some("proxy") => &["pods", "services", "nodes"],
+            _ => &[],
+        };
+        self.group.is_empty() && resources.contains(&self.resource.as_str())
+    }
+
+    fn refuse(&self, what: &'static str, given: &str, allowed: &'static str) -> Result<(), InvalidRule> {
+        Err(InvalidRule { rule: self.to_string(), what, given: given.to_owned(), allowed })
+    }
+}
+
+/// A DNS label, as Kubernetes asks of the names of namespaces.
+fn is_label(text: &str) -> bool {
+    is_word(text) && text.len() <= LONGEST_LABEL && !text.contains(['.', '_'])
+}

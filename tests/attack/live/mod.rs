@@ -1,0 +1,57 @@
+//! The attack on a real kube-apiserver: what followers let through changes nothing but what their policies mean.
+//!
+//! `stage` has a leader and one follower for each policy, each a sidecar before the server, with a user of its own. `ammunition`
+//! chooses requests for each: what its gate permits, what it takes for reads, and whatever else. `bodies` gives them bodies
+//! that would take effect, `wire` sends them byte by byte, and `tricks` after them. Then two witnesses are asked:
+//!
+//! 1. `audit`: each request that came through to the server is, by the server's own account, a read or what the policy
+//!    means; and that account is the oracle's reading.
+//! 2. `objects`: all objects of all kinds are as before, but for the changes that such a request explains.
+
+mod ammunition;
+mod audit;
+mod bodies;
+mod objects;
+mod stage;
+mod tricks;
+mod wire;
+
+use self::{ammunition::Ammunition, audit::Witness, objects::Objects, stage::Stage};
+use crate::{oracle::Oracle, settings};
+use futures_util::future::join_all;
+
+/// How many requests of each sort a follower gets.
+const REQUESTS: usize = 40;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followers_change_nothing_but_what_their_policies_mean() {
+    let Some(mut oracle) = Oracle::start() else { return };
+    let Some(stage) = Stage::set().await else { return };
+    let (seed, requests) = (settings::seed(), settings::number("ATTACK_LIVE").unwrap_or(REQUESTS));
+    let mut ammunition = Ammunition::make(seed, requests, &mut oracle, &stage.policies());
+    let before = Objects::all(&stage.client).await;
+    let mut witness = Witness::new(&stage);
+    for followers in stage.groups() {
+        let attacks = followers.iter().enumerate().map(|(number, follower)| {
+            let shots = ammunition.of(&follower.user);
+            async move {
+                let mut tally = wire::Tally::default();
+                for shot in shots {
+                    tally.count(wire::fire(follower.addr, &shot).await, &shot);
+                }
+                let tricks = tricks::all(number);
+                let answers = join_all(tricks.iter().map(|trick| wire::trick(follower.addr, trick))).await;
+                let heard = answers.iter().filter(|answer| answer.starts_with("HTTP/1.")).count();
+                assert!(heard > tricks.len() / 2, "{}: {answers:?}", follower.name());
+                tally
+            }
+        });
+        for (follower, tally) in followers.iter().zip(join_all(attacks).await) {
+            tally.check(follower, requests);
+        }
+    }
+    let after = Objects::all(&stage.client).await;
+    let complaints = witness.complaints(&stage, &mut oracle, &before, &after).await;
+    assert!(complaints.is_empty(), "with ATTACK_SEED={seed}:\n{}", complaints.join("\n"));
+    stage.end().await;
+}

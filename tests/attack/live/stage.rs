@@ -1,0 +1,210 @@
+//! A leader, and one follower for each policy.
+
+use super::bodies::object;
+use crate::{
+    apiserver::{Cluster, assets},
+    connection,
+    exemptions::{self, Exemption},
+    hosts::Hosts,
+    proxy::Proxy,
+    requests::{NAMES, NAMESPACES},
+    serve::{Connections, WhenFull, bind},
+    upstream,
+};
+use http::Request;
+use kube_client::Client;
+use kube_leader_gate::{
+    Election, Identity, LeaseTiming, Policy,
+    election::{Running, Stopped},
+};
+use serde_json::{Value, json};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const LEADER: &str = "candidate-0";
+const LEASE: (&str, &str) = ("default", "attacked");
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Stage {
+    pub cluster: Cluster,
+    /// One that may do anything, and whose doings nobody judges.
+    pub client: Client,
+    leader: Running,
+    followers: Vec<Follower>,
+}
+
+/// A sidecar that does not lead.
+pub struct Follower {
+    /// By which the server knows it.
+    pub user: String,
+    /// None under the strict policy.
+    pub exemption: Option<Exemption>,
+    pub addr: SocketAddr,
+    running: Running,
+    serving: JoinHandle<()>,
+}
+
+// === impl Stage ===
+
+impl Stage {
+    /// None, after one loud line, where there is no API server to be had.
+    pub async fn set() -> Option<Self> {
+        let cluster = Cluster::start(assets()?).await;
+        let client = cluster.client("admin");
+        furnish(&client).await;
+        let leader = election(&cluster, LEADER, Policy::strict()).start();
+        leader.leader().elected().await;
+        let exemptions = std::iter::once(None).chain(exemptions::used().into_iter().map(Some));
+        let mut followers = Vec::new();
+        for (number, exemption) in (1..).zip(exemptions) {
+            followers.push(Follower::start(&cluster, format!("candidate-{number}"), exemption).await);
+        }
+        Some(Self { cluster, client, leader, followers })
+    }
+
+    pub fn followers(&self) -> &[Follower] {
+        &self.followers
+    }
+
+    /// By user.
+    pub fn policies(&self) -> Vec<(String, Policy)> {
+        self.followers.iter().map(|follower| (follower.user.clone(), follower.policy())).collect()
+    }
+
+    /// Those who may attack at once. A namespace that is deleted takes nothing more: that comes last.
+    pub fn groups(&self) -> [Vec<&Follower>; 2] {
+        let (last, first) = self.followers.iter().partition(|follower| {
+            follower.exemption.as_ref().is_some_and(|exemption| exemption.is_about("namespaces"))
+        });
+        [first, last]
+    }
+
+    /// Sees that the leader has led all the time, and stops all.
+    pub async fn end(self) {
+        for follower in self.followers {
+            assert_eq!(follower.running.leader().holder().as_deref(), Some(LEADER), "{}", follower.user);
+            follower.serving.abort();
+            follower.running.stop().await;
+        }
+        assert_eq!(self.leader.stop().await, Stopped::Released);
+    }
+}
+
+// === impl Follower ===
+
+impl Follower {
+    /// As the sidecar's `run` does it.
+    async fn start(cluster: &Cluster, user: String, exemption: Option<Exemption>) -> Self {
+        let policy = policy(exemption.as_ref());
+        let election = election(cluster, &user, policy.clone());
+        let layer = election.layer();
+        let upstream = upstream::connect(&cluster.config(&user), &layer, election.connections());
+        let proxy = Arc::new(Proxy {
+            upstream: upstream.expect("a way to the server"),
+            hosts: Hosts::new(Vec::new()),
+            leader: election.leader(),
+            policy,
+            impersonates: false,
+            cut_off: CancellationToken::new(),
+        });
+        let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a port");
+        let addr = listener.local_addr().expect("an address");
+        let running = election.start();
+        let knows = async {
+            while running.leader().holder().as_deref() != Some(LEADER) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, knows).await.expect("it sees the leader");
+        let serving = tokio::spawn(async move {
+            let mut connections = Connections::new(64, WhenFull::Wait);
+            let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
+            match connections.accept(&listener, serve).await {}
+        });
+        Self { user, exemption, addr, running, serving }
+    }
+
+    fn policy(&self) -> Policy {
+        policy(self.exemption.as_ref())
+    }
+
+    /// For messages.
+    pub fn name(&self) -> String {
+        self.exemption.as_ref().map_or_else(|| "the strict policy".to_owned(), ToString::to_string)
+    }
+}
+
+fn policy(exemption: Option<&Exemption>) -> Policy {
+    exemption.map_or_else(Policy::strict, Exemption::policy)
+}
+
+fn election(cluster: &Cluster, user: &str, policy: Policy) -> Election {
+    let identity = Identity::new(user).expect("an identity");
+    let election =
+        Election::builder(LEASE.0, LEASE.1).identity(identity).timing(LeaseTiming::fast()).policy(policy);
+    election.build(&cluster.config(user)).expect("an election")
+}
+
+/// Makes the objects that requests are about.
+async fn furnish(client: &Client) {
+    let definition = json!({
+        "metadata": { "name": "widgets.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+                "subresources": {
+                    "status": {},
+                    "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" },
+                },
+            }],
+        },
+    });
+    create(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    for namespace in NAMESPACES {
+        // One is there from the beginning.
+        create(client, "/api/v1/namespaces", &json!({ "metadata": { "name": namespace } })).await;
+        for resource in ["pods", "configmaps", "secrets", "services", "events", "serviceaccounts"] {
+            furnish_with(client, "", resource, Some(namespace)).await;
+        }
+        furnish_with(client, "apps", "deployments", Some(namespace)).await;
+        furnish_with(client, "example.com", "widgets", Some(namespace)).await;
+    }
+    // For the tricks.
+    furnish_with(client, "", "pods", Some("default")).await;
+    furnish_with(client, "", "configmaps", Some("default")).await;
+    furnish_with(client, "", "nodes", None).await;
+    furnish_with(client, "rbac.authorization.k8s.io", "clusterroles", None).await;
+}
+
+async fn furnish_with(client: &Client, group: &str, resource: &str, namespace: Option<&str>) {
+    let root = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
+    let folder = namespace.map_or_else(String::new, |namespace| format!("/namespaces/{namespace}"));
+    for name in NAMES.iter().filter(|name| resource == "clusterroles" || !name.contains(':')) {
+        let object = object(group, resource, namespace.unwrap_or_default(), name);
+        create(client, &format!("{root}{folder}/{resource}"), &object).await;
+    }
+}
+
+/// Creates it unless it is there, as soon as the server has its kind.
+async fn create(client: &Client, path: &str, object: &Value) {
+    let creating = async {
+        loop {
+            let request = Request::post(path).header("content-type", "application/json");
+            let answer = client
+                .request::<Value>(request.body(object.to_string().into_bytes()).expect("a request"))
+                .await;
+            match answer {
+                Err(kube_client::Error::Api(status)) if status.is_not_found() => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(kube_client::Error::Api(status)) if status.is_already_exists() => return,
+                answer => return drop(answer.unwrap_or_else(|error| panic!("{path}: {error}: {object}"))),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, creating).await.unwrap_or_else(|_| panic!("no such kind: {path}"));
+}

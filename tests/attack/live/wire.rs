@@ -1,0 +1,77 @@
+//! Requests, byte by byte.
+
+use super::{
+    ammunition::{Shot, Sort},
+    stage::Follower,
+};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// After it nothing more comes.
+const SILENCE: Duration = Duration::from_secs(3);
+const LAST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+/// The status code of the answer, over a connection of its own; none when the sidecar hangs up.
+pub async fn fire(addr: SocketAddr, shot: &Shot) -> Option<u16> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(addr).await.expect("it listens");
+        // It may be refused before it is whole.
+        let _ = stream.write_all(&shot.bytes).await;
+        let mut line = Vec::new();
+        // `HTTP/1.1 200`
+        while line.len() < 12 {
+            let mut part = [0; 64];
+            match stream.read(&mut part).await {
+                Ok(length @ 1..) => line.extend(&part[..length]),
+                _ => return None,
+            }
+        }
+        String::from_utf8_lossy(&line[9..12]).parse().ok()
+    };
+    timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("no answer to {}", shot.what))
+}
+
+/// Sends what may be more than one request, or less, and a last one after it. Returns all answers, until the sidecar hangs
+/// up or falls silent: it may wait for more.
+pub async fn trick(addr: SocketAddr, bytes: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.expect("it listens");
+    let _ = stream.write_all(bytes.as_bytes()).await;
+    let _ = stream.write_all(LAST).await;
+    let mut answers = Vec::new();
+    // A reset is an end too.
+    while let Ok(Ok(1..)) = timeout(SILENCE, stream.read_buf(&mut answers)).await {}
+    String::from_utf8_lossy(&answers).into_owned()
+}
+
+/// How a follower answered.
+#[derive(Debug, Default)]
+pub struct Tally {
+    codes: BTreeMap<(String, Option<u16>), usize>,
+}
+
+impl Tally {
+    pub fn count(&mut self, code: Option<u16>, shot: &Shot) {
+        *self.codes.entry((format!("{:?}", shot.sort), code)).or_default() += 1;
+    }
+
+    fn of(&self, sort: Sort, is: impl Fn(u16) -> bool) -> usize {
+        let sort = format!("{sort:?}");
+        let counted = self.codes.iter().filter(|((it, code), _)| *it == sort && code.is_some_and(&is));
+        counted.map(|(_, count)| count).sum()
+    }
+
+    /// Sees that the attack was one.
+    pub fn check(&self, follower: &Follower, requests: usize) {
+        let name = follower.name();
+        println!("{name}: {:?}", self.codes);
+        let permitted = self.of(Sort::Permitted, |code| code != 503);
+        assert!(follower.exemption.is_none() || permitted > requests / 8, "{name}: {self:?}");
+        assert!(self.of(Sort::Read, |code| code < 300) > requests / 8, "{name}: {self:?}");
+        assert!(self.of(Sort::Stray, |code| code == 503) > requests / 2, "{name}: {self:?}");
+    }
+}

@@ -1,0 +1,33 @@
+//! An attack on the gate: requests made by chance, odd ones above all, and whether each that gets through is what the
+//! gate takes it for.
+//!
+//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each, and `exemptions` says what
+//! each preset and rule means by that reading. `property` puts the three together; `corners` counts how often the odd
+//! cases really came up. `live` sends them through followers' sidecars to a real kube-apiserver.
+//!
+//! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `ATTACK_SEED` | where the requests begin; by chance if it is not set |
+//! | `ATTACK_REQUESTS` | how many `property` makes; 100,000 if it is not set |
+//! | `ATTACK_LIVE` | how many of each sort `live` sends to each follower; 40 if it is not set |
+#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+
+#[path = "../apiserver/mod.rs"]
+mod apiserver;
+mod corners;
+mod exemptions;
+mod live;
+mod oracle;
+mod property;
+mod requests;
+mod settings;
+mod shrink;
+mod sidecar;
+
+// The sidecar's modules name each other from the root.
+use sidecar::{
+    Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
+    upstream,
+};

@@ -1,0 +1,186 @@
+//! Who a request is from: the sidecar's own identity, never the caller's.
+
+use crate::{
+    apiserver::{Cluster, assets},
+    callers::{Answer, Caller, ask, request},
+    process::{Sidecar, kubeconfig},
+    upstream::Upstream,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request};
+use http_body_util::Full;
+use k8s_openapi::ByteString;
+use serde_json::json;
+use std::fs;
+
+const PROTOCOLS: &str = "sec-websocket-protocol";
+
+/// A read that asks for a WebSocket and names these subprotocols, one header line for each of `lines`.
+fn websocket(path: &str, lines: &[Vec<u8>]) -> Request<Full<Bytes>> {
+    let mut request = request("GET", path, "");
+    let headers = request.headers_mut();
+    for (name, value) in [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "x3JJHMbDL1EzLkh9GBhXDw=="),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for line in lines {
+        headers.append(PROTOCOLS, HeaderValue::from_bytes(line).unwrap());
+    }
+    request
+}
+
+/// Every way to put the subprotocol `token` among others that the API server reads, and what is left without it.
+fn spellings(token: &str) -> Vec<(Vec<Vec<u8>>, Vec<&'static str>)> {
+    let line = |text: &str| text.replace("TOKEN", token).into_bytes();
+    let cases: [(&[&str], &[&str]); 12] = [
+        (&["v5.channel.k8s.io, TOKEN"], &["v5.channel.k8s.io"]),
+        (&["TOKEN, v5.channel.k8s.io"], &["v5.channel.k8s.io"]),
+        (&["TOKEN,v5.channel.k8s.io,v4.channel.k8s.io"], &["v5.channel.k8s.io, v4.channel.k8s.io"]),
+        (&["a", "TOKEN", "b"], &["a", "b"]),
+        (&["a", "b,\tTOKEN"], &["a", "b"]),
+        (&["TOKEN", "a"], &["a"]),
+        (&["TOKEN,"], &[]),
+        (&[",TOKEN", ""], &[]),
+        (&["TOKEN"], &[]),
+        // Go trims all of Unicode's white space.
+        (&["\u{a0}TOKEN, a"], &["a"]),
+        (&["a,\u{3000}TOKEN\u{2003}"], &["a"]),
+        (&["a,\u{85}TOKEN"], &["a"]),
+    ];
+    cases.map(|(lines, left)| (lines.iter().map(|it| line(it)).collect(), left.to_vec())).into()
+}
+
+fn subprotocol(token: &str) -> String {
+    let base64 = json!(ByteString(token.into()));
+    let base64url = base64.as_str().unwrap().trim_end_matches('=').replace('+', "-").replace('/', "_");
+    format!("base64url.bearer.authorization.k8s.io.{base64url}")
+}
+
+fn protocols(headers: &HeaderMap) -> Vec<String> {
+    let values = headers.get_all(PROTOCOLS).iter();
+    values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_token_among_the_subprotocols_is_removed() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "own").await;
+    for (lines, left) in spellings(&subprotocol("theirs")) {
+        let shown: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
+        let mut caller = Caller::connect(sidecar.addr).await;
+        assert_eq!(caller.send(websocket("/test/ws", &lines)).await.unwrap().status(), 101);
+        assert_eq!(protocols(upstream.seen("/test/ws").headers()), left, "{shown:?}");
+        // And where no upgrade is asked for.
+        let mut plain = request("GET", "/test/plain", "");
+        for line in &lines {
+            plain.headers_mut().append(PROTOCOLS, HeaderValue::from_bytes(line).unwrap());
+        }
+        assert_eq!(ask(sidecar.addr, plain).await.code, 200);
+        assert_eq!(protocols(upstream.seen("/test/plain").headers()), left, "{shown:?}");
+    }
+    let upper = subprotocol("theirs").to_uppercase().into_bytes();
+    let mut caller = Caller::connect(sidecar.addr).await;
+    caller.send(websocket("/test/upper", &[upper])).await.unwrap();
+    assert!(protocols(upstream.seen("/test/upper").headers()).is_empty());
+}
+
+#[tokio::test]
+async fn other_subprotocols_arrive_as_they_were_sent() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "own").await;
+    let lines = ["v5.channel.k8s.io,v4.channel.k8s.io", "a , b", "base64.binary.k8s.io"];
+    let sent: Vec<_> = lines.map(|line| line.as_bytes().to_vec()).into();
+    Caller::connect(sidecar.addr).await.send(websocket("/test/ws", &sent)).await.unwrap();
+    assert_eq!(protocols(upstream.seen("/test/ws").headers()), lines);
+}
+
+/// A kubeconfig with a client certificate has no token that would replace the caller's.
+#[tokio::test]
+async fn no_credential_passes_where_the_sidecar_has_none() {
+    let upstream = Upstream::start().await;
+    let mut kubeconfig = kubeconfig(&upstream.url(), "own");
+    kubeconfig["users"][0]["user"] = json!({});
+    let sidecar = Sidecar::start_with(kubeconfig, "own", &[]).await;
+    let credentials = [
+        ("authorization", "Bearer theirs"),
+        ("authorization", "Basic dGhlaXJz"),
+        ("cookie", "session=theirs"),
+        ("proxy-authorization", "Basic dGhlaXJz"),
+        ("x-remote-user", "theirs"),
+        ("x-remote-uid", "theirs"),
+        ("x-remote-group", "system:masters"),
+        ("x-remote-extra-scopes", "theirs"),
+    ];
+    let mut request = request("GET", "/test/headers", "");
+    for (name, value) in credentials {
+        request.headers_mut().append(name, HeaderValue::from_static(value));
+    }
+    assert_eq!(ask(sidecar.addr, request).await.code, 200);
+    let seen = upstream.seen("/test/headers");
+    for (name, _) in credentials {
+        assert_eq!(seen.headers().get(name), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn impersonation_is_the_kubeconfigs_alone() {
+    let upstream = Upstream::start().await;
+    let own = [
+        ("impersonate-extra-scopes", "own"),
+        ("impersonate-group", "own-1"),
+        ("impersonate-group", "own-2"),
+        ("impersonate-uid", "own"),
+        ("impersonate-user", "own"),
+    ];
+    let mut kubeconfig = kubeconfig(&upstream.url(), "own");
+    kubeconfig["users"][0]["user"] = json!({
+        "token": "own", "as": "own", "as-uid": "own", "as-groups": ["own-1", "own-2"],
+        "as-user-extra": { "scopes": ["own"] },
+    });
+    let sidecar = Sidecar::start_with(kubeconfig, "own", &[]).await;
+    let mut request = request("GET", "/test/headers", "");
+    for name in ["user", "uid", "group", "extra-scopes", "extra-other", "new-in-some-later-version"] {
+        let name: http::HeaderName = format!("impersonate-{name}").parse().unwrap();
+        request.headers_mut().append(name.clone(), HeaderValue::from_static("theirs-1"));
+        request.headers_mut().append(name, HeaderValue::from_static("theirs-2"));
+    }
+    assert_eq!(ask(sidecar.addr, request).await.code, 200);
+    let seen = upstream.seen("/test/headers");
+    let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
+    let mut names: Vec<_> = seen.headers().iter().map(|(name, value)| (name.as_str(), text(value))).collect();
+    names.retain(|(name, _)| name.starts_with("impersonate-"));
+    names.sort();
+    assert_eq!(names, own.map(|(name, value)| (name, value.to_owned())));
+}
+
+/// The sidecar has a token that the server does not know, so that any other credential would be looked at.
+#[tokio::test]
+async fn a_real_server_takes_no_callers_token() {
+    const PATH: &str = "/api/v1/namespaces/default/configmaps";
+    let Some(assets) = assets() else { return };
+    let cluster = Cluster::start(assets).await;
+    let token = Cluster::token("candidate-1");
+    let answer = async |addr, request| {
+        let response = Caller::connect(addr).await.send(request).await.unwrap();
+        Answer::read(response).await
+    };
+
+    let file = cluster.kubeconfig("candidate-0", &cluster.url());
+    let mut kubeconfig: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    kubeconfig["users"][0]["user"]["token"] = "unknown".into();
+    let sidecar = Sidecar::start_with(kubeconfig, "candidate-0", &[]).await;
+    for (lines, _) in spellings(&subprotocol(&token)) {
+        let shown: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
+        let answer = answer(sidecar.addr, websocket(PATH, &lines)).await;
+        assert_eq!(answer.code, 401, "{shown:?}: {answer:?}");
+    }
+    let mut bearer = request("GET", PATH, "");
+    bearer.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    assert_eq!(answer(sidecar.addr, bearer).await.code, 401);
+    let query = format!("{PATH}?access_token={token}");
+    assert_eq!(answer(sidecar.addr, request("GET", &query, "")).await.code, 401);
+}

@@ -1,0 +1,115 @@
+//! Callers that end their side of the connection: after a plain read they still wait for the answer; otherwise they have
+//! hung up. The two look the same to the sidecar.
+
+use crate::{
+    callers::{EXEC, MAPS, Raw},
+    process::Sidecar,
+    upstream::{BIG, Upstream},
+    wait::until,
+};
+use kube_leader_gate::testing::Fault;
+use std::{net::SocketAddr, time::Duration};
+use tokio::io::AsyncWriteExt;
+
+/// Sends a request, and ends the sending side.
+async fn half_closed(addr: SocketAddr, head: &str) -> Raw {
+    let mut raw = Raw::send(addr, head).await;
+    raw.0.shutdown().await.unwrap();
+    raw
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_read_is_answered_after_a_half_close() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for _ in 0..20 {
+        let answer = half_closed(sidecar.addr, &get(MAPS)).await.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("ConfigMapList"), "{answer}");
+    }
+    let _slow =
+        upstream.server.inject(Fault::delay_before(Duration::from_millis(300)).resource("configmaps"));
+    let answer = half_closed(sidecar.addr, &get(MAPS)).await.rest().await;
+    assert!(answer.contains("ConfigMapList"), "{answer}");
+    let big = half_closed(sidecar.addr, &get("/test/big")).await.rest().await;
+    assert!(big.len() > BIG, "{} bytes", big.len());
+    let refused = half_closed(sidecar.addr, &get("/version").replace("localhost", "evil.example")).await;
+    assert!({ refused }.rest().await.starts_with("HTTP/1.1 403"));
+    let old = half_closed(sidecar.addr, &get(MAPS).replace("1.1", "1.0")).await.rest().await;
+    assert!(old.contains("ConfigMapList"), "{old}");
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_after_a_half_close() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for _ in 0..100 {
+        let answer = half_closed(sidecar.status, &get("/healthz")).await.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn reads_in_a_row_are_all_answered() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let both = format!("{}{}", get(MAPS), get("/test/end"));
+    let answers = half_closed(sidecar.addr, &both).await.rest().await;
+    assert!(answers.contains("ConfigMapList") && answers.contains("0 bytes"), "{answers}");
+}
+
+#[tokio::test]
+async fn a_watch_ends_with_the_callers_side() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let watch = get(&format!("{MAPS}?watch=1"));
+    let mut open = Raw::send(sidecar.addr, &watch).await;
+    open.read_until("\r\n\r\n").await;
+    // The follower's own watch of the lease is the other.
+    until("it watches", || upstream.server.open_watches() == 2).await;
+    open.0.shutdown().await.unwrap();
+    until("the watch has ended upstream", || upstream.server.open_watches() == 1).await;
+    half_closed(sidecar.addr, &watch).await.rest().await;
+    until("the watch has ended upstream", || upstream.server.open_watches() == 1).await;
+}
+
+#[tokio::test]
+async fn a_write_is_taken_back_by_a_half_close() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let head = format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let mut raw = Raw::send(sidecar.addr, &head).await;
+    until("it hangs", || hang.hits() == 1).await;
+    raw.0.shutdown().await.unwrap();
+    assert_eq!(raw.rest().await, "");
+}
+
+#[tokio::test]
+async fn half_a_body_is_no_read() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    // It answers once it has the whole body.
+    let half = get("/test/half").replace("\r\n\r\n", "\r\ncontent-length: 5\r\n\r\nhalf");
+    let answer = half_closed(sidecar.addr, &half).await.rest().await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 502"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_ended_side_ends_an_idle_connection() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut raw = Raw::send(sidecar.addr, &get("/version")).await;
+    raw.read_until("gitVersion").await;
+    raw.0.shutdown().await.unwrap();
+    raw.rest().await;
+    for part in ["", "GET /version HT"] {
+        half_closed(sidecar.addr, part).await.rest().await;
+        half_closed(sidecar.addr, &(get("/version") + part)).await.rest().await;
+    }
+    let tunnel = get(EXEC).replace("\r\n\r\n", "\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
+    half_closed(sidecar.addr, &tunnel).await.rest().await;
+}

@@ -1,0 +1,141 @@
+//! Answers that are ready before the caller has sent its whole body: neither late nor lost.
+
+use crate::{
+    callers::{Answer, Caller, MAPS, Raw, ask, map, request},
+    process::{Sidecar, kubeconfig},
+    upstream::Upstream,
+    wait::within,
+};
+use std::{net::SocketAddr, time::Duration};
+use tokio::{io::AsyncWriteExt, net::TcpListener, task::JoinSet};
+
+/// A caller that gets no answer within it believes that there is none. The sidecar waits 5 s for the rest of a body.
+const AT_ONCE: Duration = Duration::from_secs(3);
+/// It has its answer, and the sidecar hangs up at last.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Almost as much as an API server takes.
+const LONG: usize = 3_000_000;
+
+fn post(headers: &str) -> String {
+    format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n")
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_delays_no_refusal() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for head in [
+        post("content-length: 100\r\n"),
+        post("content-length: 100\r\n") + "a part",
+        post("transfer-encoding: chunked\r\n"),
+        post("transfer-encoding: chunked\r\n") + "5\r\nsome",
+    ] {
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = within(AT_ONCE, "the answer", raw.read_until("NotLeader")).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    }
+    let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
+    let mut raw = Raw::send(sidecar.addr, &evil).await;
+    let answer = within(AT_ONCE, "the answer", raw.read_until("Forbidden")).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+}
+
+/// Many clients send the whole body before they look for an answer.
+#[tokio::test]
+async fn a_long_body_loses_no_refusal() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let head = post(&format!("content-length: {LONG}\r\n"));
+    for (head, code, reason) in [
+        (head.clone(), 503, "NotLeader"),
+        (head.replace("localhost", "evil.example"), 403, "Forbidden"),
+        (head.replace(MAPS, "*"), 400, "BadRequest"),
+    ] {
+        for _ in 0..5 {
+            let mut raw = Raw::send(sidecar.addr, &head).await;
+            // A reset would fail it.
+            raw.write(&" ".repeat(LONG)).await;
+            let answer = raw.read_until(reason).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        }
+    }
+}
+
+/// An API server that refuses each request before it has read the body, as Go's does: it answers, ends its side, and
+/// lingers.
+async fn hasty() -> (SocketAddr, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut raw = Raw(stream);
+            raw.read_until("\r\n\r\n").await;
+            raw.write("HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhasty").await;
+            raw.0.shutdown().await.unwrap();
+            open.push(raw);
+        }
+    });
+    (addr, server)
+}
+
+#[tokio::test]
+async fn an_early_answer_resets_no_upload() {
+    let (addr, _server) = hasty().await;
+    let sidecar = Sidecar::start_with(kubeconfig(&format!("http://{addr}"), "a"), "a", &[]).await;
+    let head = post(&format!("content-length: {LONG}\r\n")).replace("POST", "GET");
+    let half = " ".repeat(LONG / 2);
+    let mut raw = Raw::connect(sidecar.addr).await;
+    for _ in 0..5 {
+        raw.write(&head).await;
+        raw.write(&half).await;
+        let answer = raw.read_until("hasty").await;
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+        raw.write(&half).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_callers_connection_stays_open() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let mut caller = Caller::connect(sidecar.addr).await;
+    for number in 0..20 {
+        let response = caller.send(map(&format!("x-{number}"))).await.expect("the same connection");
+        assert_eq!(Answer::read(response).await.status().1, "NotLeader");
+    }
+    // The body comes late, and the next request after it.
+    let mut raw = Raw::send(sidecar.addr, &post("content-length: 4\r\n")).await;
+    raw.read_until("NotLeader").await;
+    raw.write("bodyGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert!(raw.read_until("gitVersion").await.contains("HTTP/1.1 200"));
+    assert_eq!(ask(sidecar.addr, request("POST", MAPS, vec![b' '; LONG])).await.status().1, "NotLeader");
+}
+
+/// The caller that asks first sends no body then, and the sidecar does not read an endless one.
+#[tokio::test]
+async fn a_connection_that_cannot_go_on_says_so() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");
+    let mut open = Vec::new();
+    for (head, code) in [
+        (head.clone(), 503),
+        (head.replace("100-c", "100-C"), 503),
+        (head.replace("localhost", "evil.example"), 403),
+        (post("content-length: 3145729\r\n"), 503),
+    ] {
+        let mut raw = Raw::send(sidecar.addr, &head).await;
+        let answer = within(AT_ONCE, "the answer", raw.read_until("\r\n\r\n")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        open.push(raw);
+    }
+    for mut raw in open {
+        within(PATIENCE, "the sidecar hangs up", raw.rest()).await;
+    }
+    let empty = post("content-length: 0\r\nexpect: 100-continue\r\n");
+    let answer = Raw::send(sidecar.addr, &empty).await.read_until("NotLeader").await;
+    assert!(!answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+}
