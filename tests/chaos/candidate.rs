@@ -32,8 +32,8 @@ use tokio::{
 /// So that a candidate that is killed has told most of them.
 const TELL_COUNTS: Duration = Duration::from_secs(1);
 
-/// What a workload has on SIGINT, and its writes after that: together no more than the least of a slow uplink, so that
-/// writes are dropped before they are answered. A workload that ends on SIGTERM needs neither.
+/// How long the workload may go on after SIGINT, and its writes after that. Together no longer than the shortest delay of a
+/// slow uplink, so that writes are dropped before they are answered. A workload that ends on SIGTERM needs neither.
 const GRACE: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(100);
 
@@ -56,8 +56,8 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     // From here on it does not end the process.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let counters = Arc::<Counters>::default();
-    let mut teller = JoinSet::new();
-    teller.spawn(tell_counts(counters.clone()));
+    let mut counts = JoinSet::new();
+    counts.spawn(tell_counts(counters.clone()));
     let mut goes_on = true;
     while goes_on {
         let election = Election::builder(namespace, name)
@@ -74,8 +74,8 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
             every: options.write_every,
             counters: counters.clone(),
         };
-        let mut teller = JoinSet::new();
-        teller.spawn(tell_changes(election.leader()));
+        let mut changes = JoinSet::new();
+        changes.spawn(tell_changes(election.leader()));
         goes_on = if options.leading_only {
             lead(election, writers, &mut terminate).await?
         } else {

@@ -101,8 +101,9 @@ async fn disturb(stage: &Stage, seat: usize, mode: Mode, length: Duration) -> Re
     Ok(())
 }
 
-/// Writes are under way for a while, then the order comes; the line is slow until the process has ended, and what is under
-/// way then arrives when it would have.
+/// Writes are under way for a while, then the order comes. The line is slow until the process has ended, and what is under
+/// way then arrives when it would have. Only after that a new process starts: it takes its own lease back at once, and
+/// cannot know what the one before it has sent.
 async fn slow_uplink(stage: &Stage, seat: usize, fault: &Fault) -> Result<(), Failure> {
     let roster = &stage.roster;
     roster.line(seat).set(Mode::SlowUp(fault.delay));
@@ -113,7 +114,7 @@ async fn slow_uplink(stage: &Stage, seat: usize, fault: &Fault) -> Result<(), Fa
     }
     roster.stop(seat, stage.stop_bound()).await?;
     roster.line(seat).set(Mode::Open);
-    sleep(fault.length).await;
+    sleep(fault.length.max(fault.delay)).await;
     start(stage, seat).await
 }
 

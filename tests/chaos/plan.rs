@@ -7,7 +7,7 @@ use kube_leader_gate::LeaseTiming;
 use serde::Serialize;
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
-/// The most that a slow uplink takes.
+/// The longest delay of any slow uplink.
 const LONGEST_LATENCY: Duration = Duration::from_secs(3);
 
 /// What happens to a candidate, its line, the lease or the server.
@@ -38,8 +38,8 @@ pub enum Kind {
     Restart,
     /// The API server is frozen.
     FreezeServer,
-    /// What the candidate sends is under way for 0.2 to 3 s, less than lease duration less renew deadline, another time on
-    /// each connection. Meanwhile it is stopped (SIGTERM), or its workload is dropped with its writes under way (SIGINT).
+    /// Each connection of the holder delays what the holder sends by 0.2 to 3 s, always by less than lease duration less renew
+    /// deadline. Meanwhile the holder is stopped (SIGTERM), or its workload is dropped before its writes are answered (SIGINT).
     SlowUplink,
     /// As hold-up, but what was on its way arrives after the lease has run out. No gate can call it back; only if asked for.
     Late,
@@ -61,9 +61,9 @@ pub struct Fault {
     pub after: Duration,
     /// How long it lasts; of a theft: how long its lease is. Thefts, deletions and restarts end by themselves.
     pub length: Duration,
-    /// Of a slow line, for each chunk. Of a slow uplink, the most.
+    /// Of a slow line, for each chunk. Of a slow uplink, the longest.
     pub delay: Duration,
-    /// Of a slow uplink: the workload is dropped, and the process contends again; else it is stopped in order.
+    /// Of a slow uplink: the workload is dropped, and the process contends again before it is stopped.
     pub drops: bool,
 }
 
@@ -157,8 +157,8 @@ impl Author<'_> {
         Fault { kind, target, after: Duration::ZERO, length, delay, drops }
     }
 
-    /// The most of a slow uplink. It stays below what is promised: a write that is under way for longer than lease duration
-    /// less renew deadline may land late.
+    /// The longest delay of a slow uplink. It is shorter than lease duration less renew deadline: a write that is delayed for
+    /// longer may land late, as the README says.
     fn latency(&mut self) -> Duration {
         let margin = self.frame.timing.tolerated_skew();
         let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
@@ -179,8 +179,8 @@ impl Kind {
     }
 
     /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else. But for
-    /// a theft, which is not waited for: a holder that cannot hear of it does not know. And but for a slow uplink, which is
-    /// both, and would be slower than is promised together with a server that is frozen.
+    /// a theft, which is not waited for: a holder that cannot hear of it does not know. And but for a slow uplink, which
+    /// disturbs the line and ends the process; a frozen server would add to its delay, beyond what is promised.
     fn goes_with(self, other: Self) -> bool {
         let on_line = |it| {
             use Kind::{Blackhole, Cut, Delay, HoldDown, HoldUp, Late};

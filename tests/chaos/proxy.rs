@@ -17,8 +17,8 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-/// The least of a slow uplink.
-pub const LEAST_LATENCY: Duration = Duration::from_millis(200);
+/// The shortest delay of a slow uplink.
+const LEAST_LATENCY: Duration = Duration::from_millis(200);
 /// Chunks that can be under way on one connection; the rest stays with the sender.
 const UNDER_WAY: usize = 256;
 
@@ -37,8 +37,8 @@ pub enum Mode {
     HoldDown,
     /// Each chunk waits this long.
     Delay(Duration),
-    /// What the candidate sends is under way for up to this long, another time on each connection, and arrives in order: also
-    /// what a client that has hung up meanwhile had sent, and after that its hanging up.
+    /// Delays what the candidate sends by up to this long. Each connection has a delay of its own, and delivers in order: when
+    /// the client has hung up meanwhile, first what it had sent, then the end.
     SlowUp(Duration),
 }
 
@@ -191,9 +191,9 @@ impl Mode {
         match self {
             Self::SlowUp(most) if way == Way::Up => {
                 let least = LEAST_LATENCY.min(most);
-                // From nothing but the script and the number, so that the same script draws the same again.
+                // The same script draws the same delays again.
                 let seed = u64::from(most.subsec_nanos()).wrapping_add(number);
-                least + (most - least).mul_f64(Rng::with_seed(seed).f64())
+                least + most.saturating_sub(least).mul_f64(Rng::with_seed(seed).f64())
             }
             _ => Duration::ZERO,
         }
