@@ -191,9 +191,10 @@ impl Mode {
         match self {
             Self::SlowUp(most) if way == Way::Up => {
                 let least = LEAST_LATENCY.min(most);
-                // The same script draws the same delays again.
+                // The same script draws the same delays again, and short ones more often: so that now and then a release
+                // overtakes the writes before it.
                 let seed = u64::from(most.subsec_nanos()).wrapping_add(number);
-                least + most.saturating_sub(least).mul_f64(Rng::with_seed(seed).f64())
+                least + most.saturating_sub(least).mul_f64(Rng::with_seed(seed).f64().powi(2))
             }
             _ => Duration::ZERO,
         }
