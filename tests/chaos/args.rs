@@ -84,7 +84,7 @@ pub struct Candidates {
     /// Lease duration, renew deadline and retry period in seconds.
     #[arg(long, default_value = "6/4/1")]
     pub timing: Timing,
-    /// This crate with its gate, or client-go, whose writers ask it before each write whether it leads.
+    /// Whose election it is.
     #[arg(long, value_enum, default_value_t = Elector::Gate)]
     pub elector: Elector,
 }
@@ -105,6 +105,9 @@ pub struct Candidate {
     pub writers: usize,
     #[arg(long, value_parser = duration)]
     pub write_every: Duration,
+    /// Writes while it leads alone.
+    #[arg(long)]
+    pub leading_only: bool,
 }
 
 /// Whether the first argument is one of the commands or asks for help. Anything else is what `cargo test` hands to every

@@ -1,35 +1,41 @@
 //! A candidate: a process that contends for the lease and writes all the time, through the gate.
 //!
-//! It prints what happens as JSON lines, and ends in order on SIGTERM, at once when its standard input ends.
+//! It prints what happens as JSON lines, and ends in order on SIGTERM, at once when its standard input ends. SIGINT has its
+//! workload dropped with its writes under way; the process contends again after that.
 
-use crate::{Failure, args, journal::micros};
+use crate::{
+    Failure, args,
+    journal::micros,
+    writers::{Counters, Writers},
+};
 use futures_util::StreamExt;
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
-    Api, Client, Config, Error,
-    api::{Patch, PatchParams},
+    Api, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kube_leader_gate::{Election, GateError, Identity, Leader};
+use kube_leader_gate::{CancellationToken, Election, Identity, Leader};
 use serde_json::{Value, json};
 use std::{
     io::{self, Read, Write},
     process::{self, ExitCode},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
+    sync::Arc,
     thread,
     time::Duration,
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    select,
+    signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
-    time::{MissedTickBehavior, interval},
+    time::interval,
 };
 
 /// So that a candidate that is killed has told most of them.
 const TELL_COUNTS: Duration = Duration::from_secs(1);
+
+/// How long the workload may go on after SIGINT, and its writes after that. Together no longer than the shortest delay of a
+/// slow uplink, so that writes are dropped before they are answered. A workload that ends on SIGTERM needs neither.
+const GRACE: Duration = Duration::from_millis(100);
+const DRAIN: Duration = Duration::from_millis(100);
 
 pub fn run(options: &args::Candidate) -> Result<ExitCode, Failure> {
     thread::spawn(|| {
@@ -46,61 +52,81 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let (namespace, name) = options.lease.split_once('/').ok_or("--lease is not NAMESPACE/NAME")?;
-    let election = Election::builder(namespace, name)
-        .identity(Identity::new(&options.identity)?)
-        .timing(options.timing.lease)
-        .build(&config)?;
-    let client = election.client(config)?;
-
     let mut terminate = signal(SignalKind::terminate())?;
+    // From here on it does not end the process.
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let counters = Arc::<Counters>::default();
-    let mut teller = JoinSet::new();
-    teller.spawn(tell_changes(election.leader()));
-    teller.spawn(tell_counts(counters.clone()));
-    let stop = Arc::<AtomicBool>::default();
-    let mut writers = JoinSet::new();
-    for _ in 0..options.writers {
-        let api = Api::namespaced(Client::clone(&client), namespace);
-        let writing = write(
-            api,
-            name.to_owned(),
-            options.identity.clone(),
-            options.write_every,
-            counters.clone(),
-            stop.clone(),
-        );
-        writers.spawn(writing);
+    let mut counts = JoinSet::new();
+    counts.spawn(tell_counts(counters.clone()));
+    let mut goes_on = true;
+    while goes_on {
+        let election = Election::builder(namespace, name)
+            .identity(Identity::new(&options.identity)?)
+            .timing(options.timing.lease)
+            .grace(GRACE)
+            .drain_timeout(DRAIN)
+            .build(&config)?;
+        let writers = Writers {
+            api: Api::namespaced(election.client(config.clone())?, namespace),
+            name: name.to_owned(),
+            identity: options.identity.clone(),
+            count: options.writers,
+            every: options.write_every,
+            counters: counters.clone(),
+        };
+        let mut changes = JoinSet::new();
+        changes.spawn(tell_changes(election.leader()));
+        goes_on = if options.leading_only {
+            lead(election, writers, &mut terminate).await?
+        } else {
+            write(election, writers, &mut terminate, &mut interrupt).await?
+        };
     }
-    let workload = async {
-        terminate.recv().await;
-        tell("stopping", json!({}));
-        stop.store(true, Relaxed);
-        // What is under way is brought to its end, or cut off by the gate.
-        writers.join_all().await;
-    };
-    election.run(workload).await?;
     tell("stopped", counters.json());
     Ok(())
 }
 
+/// Every replica writes, the gate decides. On SIGINT the workload does not end by itself, and is dropped; true then.
 async fn write(
-    api: Api<ConfigMap>,
-    name: String,
-    identity: String,
-    every: Duration,
-    counters: Arc<Counters>,
-    stop: Arc<AtomicBool>,
-) {
-    let mut ticks = interval(every);
-    // A candidate that was held up does not make up for it.
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !stop.load(Relaxed) {
-        ticks.tick().await;
-        let attempt = counters.attempts.fetch_add(1, Relaxed);
-        let change = json!({ "data": { &identity: attempt.to_string() } });
-        let outcome = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
-        counters.outcome(&outcome.map(drop)).fetch_add(1, Relaxed);
-    }
+    election: Election,
+    writers: Writers,
+    terminate: &mut Signal,
+    interrupt: &mut Signal,
+) -> Result<bool, Failure> {
+    let stop = CancellationToken::new();
+    let stopping = async {
+        terminate.recv().await;
+        tell("stopping", json!({}));
+        stop.cancel();
+    };
+    let workload = async { tokio::join!(stopping, writers.write(stop.clone())) };
+    let interrupted = async {
+        interrupt.recv().await;
+        tell("interrupted", json!({}));
+    };
+    Ok(election.run_until(interrupted, workload).await?.is_none())
+}
+
+/// The leader alone works. On SIGINT its work ends with writes under way, and it stands down and contends again.
+async fn lead(election: Election, writers: Writers, terminate: &mut Signal) -> Result<bool, Failure> {
+    let shutdown = async {
+        terminate.recv().await;
+        tell("stopping", json!({}));
+    };
+    let work = |ends: CancellationToken, _| {
+        let writers = writers.clone();
+        let interrupt = signal(SignalKind::interrupt());
+        async move {
+            // What failed here would have failed before.
+            let Ok(mut interrupt) = interrupt else { return };
+            select! {
+                () = writers.write(ends) => {}
+                _ = interrupt.recv() => tell("interrupted", json!({})),
+            }
+        }
+    };
+    election.run_while_leading(shutdown, work).await?;
+    Ok(false)
 }
 
 async fn tell_changes(leader: Leader) {
@@ -125,34 +151,4 @@ fn tell(event: &str, mut more: Value) {
     more["event"] = event.into();
     // If nobody listens, its standard input has ended as well.
     let _ = writeln!(io::stdout(), "{more}");
-}
-
-/// What has become of its writes.
-#[derive(Debug, Default)]
-struct Counters {
-    attempts: AtomicU64,
-    written: AtomicU64,
-    rejected: AtomicU64,
-    cut_off: AtomicU64,
-    failed: AtomicU64,
-}
-
-impl Counters {
-    fn outcome(&self, outcome: &Result<(), Error>) -> &AtomicU64 {
-        let Err(error) = outcome else { return &self.written };
-        match GateError::find(error) {
-            Some(GateError::NotLeader(_)) => &self.rejected,
-            Some(GateError::LeadershipLost(_)) => &self.cut_off,
-            _ => &self.failed,
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "written": self.written.load(Relaxed),
-            "rejected": self.rejected.load(Relaxed),
-            "cut_off": self.cut_off.load(Relaxed),
-            "failed": self.failed.load(Relaxed),
-        })
-    }
 }

@@ -6,7 +6,11 @@ use std::{fmt, path::Path, process::Command, time::Duration};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Elector {
+    /// This crate: every candidate writes all the time, and the gate lets the leader's writes through.
     Gate,
+    /// This crate, with work that runs while the candidate leads, behind the gate as well.
+    LeadingOnly,
+    /// client-go, whose writers ask it before each write whether it leads.
     ClientGo,
 }
 
@@ -14,7 +18,8 @@ pub enum Elector {
 #[derive(Debug)]
 pub struct Recipe {
     program: std::path::PathBuf,
-    hidden_command: Option<&'static str>,
+    /// What makes this program a candidate.
+    arguments: &'static [&'static str],
     lease: String,
     timing: Timing,
     pace: Pace,
@@ -30,14 +35,18 @@ pub struct Pace {
 impl Elector {
     /// The error says that client-go's candidate has not been built.
     pub fn recipe(self, lease: String, timing: Timing, pace: Pace) -> Result<Recipe, Failure> {
-        let (program, hidden_command) = match self {
-            Self::Gate => (std::env::current_exe()?, Some("candidate")),
+        let program = match self {
+            Self::Gate | Self::LeadingOnly => std::env::current_exe()?,
             Self::ClientGo => {
-                let program = apiserver::program("candidate");
-                (program.ok_or("client-go's candidate is not there: see above")?, None)
+                apiserver::program("candidate").ok_or("client-go's candidate is not there: see above")?
             }
         };
-        Ok(Recipe { program, hidden_command, lease, timing, pace })
+        let arguments: &[&str] = match self {
+            Self::Gate => &["candidate"],
+            Self::LeadingOnly => &["candidate", "--leading-only"],
+            Self::ClientGo => &[],
+        };
+        Ok(Recipe { program, arguments, lease, timing, pace })
     }
 }
 
@@ -45,6 +54,7 @@ impl fmt::Display for Elector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gate => "gate",
+            Self::LeadingOnly => "leading-only",
             Self::ClientGo => "client-go",
         })
     }
@@ -53,7 +63,7 @@ impl fmt::Display for Elector {
 impl Recipe {
     pub fn command(&self, identity: &str, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(self.hidden_command);
+        command.args(self.arguments);
         command.arg("--kubeconfig").arg(kubeconfig);
         command.args(["--lease", &self.lease, "--identity", identity]);
         command.args(["--timing", &self.timing.to_string(), "--writers", &self.pace.writers.to_string()]);

@@ -77,6 +77,7 @@ async fn act(stage: &Stage, fault: &Fault, seat: usize) -> Result<(), Failure> {
         Kind::HoldUp | Kind::Late => disturb(stage, seat, Mode::HoldUp, fault.length).await,
         Kind::HoldDown => disturb(stage, seat, Mode::HoldDown, fault.length).await,
         Kind::Delay => disturb(stage, seat, Mode::Delay(fault.delay), fault.length).await,
+        Kind::SlowUplink => slow_uplink(stage, seat, fault).await,
         Kind::Steal => stage.steal(fault.length).await,
         Kind::Delete => stage.delete_lease().await,
         Kind::Restart => {
@@ -98,6 +99,23 @@ async fn disturb(stage: &Stage, seat: usize, mode: Mode, length: Duration) -> Re
     sleep(length).await;
     line.set(Mode::Open);
     Ok(())
+}
+
+/// Writes are under way for a while, then the order comes. The line is slow until the process has ended, and what is under
+/// way then arrives when it would have. Only after that a new process starts: it takes its own lease back at once, and
+/// cannot know what the one before it has sent.
+async fn slow_uplink(stage: &Stage, seat: usize, fault: &Fault) -> Result<(), Failure> {
+    let roster = &stage.roster;
+    roster.line(seat).set(Mode::SlowUp(fault.delay));
+    sleep(fault.length).await;
+    if fault.drops {
+        roster.signal(seat, Signal::INT);
+        sleep(fault.length).await;
+    }
+    roster.stop(seat, stage.stop_bound()).await?;
+    roster.line(seat).set(Mode::Open);
+    sleep(fault.length.max(fault.delay)).await;
+    start(stage, seat).await
 }
 
 /// Starts a candidate, and waits until it contends: the next fault is to meet it, not its beginning.

@@ -1,7 +1,7 @@
 //! Candidates under faults on a real kube-apiserver, judged by its audit log: `make chaos`, or
 //! `cargo test --test chaos -- --help`. As a part of `cargo test` it plays a short script.
 //!
-//! `args` are the options; `candidate` is the process that contends, `elector` says which one it is, `roster` starts them,
+//! `args` are the options; `candidate` is the process that contends, `writers` what it does all the time, `elector` says which one it is, `roster` starts them,
 //! `proxy` stands between them and the server; `stage` is the server and its audit log; `plan` writes the script from a
 //! seed, `faults` plays it; `report` judges, `table` prints, `journal` keeps everything. `rounds` and `steady` measure
 //! without faults.
@@ -24,6 +24,7 @@ mod stage;
 mod steady;
 mod table;
 mod timing;
+mod writers;
 
 use crate::args::{Command, Options};
 use clap::Parser;

@@ -7,6 +7,9 @@ use kube_leader_gate::LeaseTiming;
 use serde::Serialize;
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
+/// The longest delay of any slow uplink.
+const LONGEST_LATENCY: Duration = Duration::from_secs(3);
+
 /// What happens to a candidate, its line, the lease or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,6 +38,9 @@ pub enum Kind {
     Restart,
     /// The API server is frozen.
     FreezeServer,
+    /// Each connection of the holder delays what the holder sends by 0.2 to 3 s, always by less than lease duration less renew
+    /// deadline. Meanwhile the holder is stopped (SIGTERM), or its workload is dropped before its writes are answered (SIGINT).
+    SlowUplink,
     /// As hold-up, but what was on its way arrives after the lease has run out. No gate can call it back; only if asked for.
     Late,
 }
@@ -55,8 +61,10 @@ pub struct Fault {
     pub after: Duration,
     /// How long it lasts; of a theft: how long its lease is. Thefts, deletions and restarts end by themselves.
     pub length: Duration,
-    /// Of a slow line, for each chunk.
+    /// Of a slow line, for each chunk. Of a slow uplink, the longest.
     pub delay: Duration,
+    /// Of a slow uplink: the workload is dropped, and the process contends again before it is stopped.
+    pub drops: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -121,6 +129,8 @@ impl Author<'_> {
         let rank = self.rng.usize(..self.frame.candidates - 1);
         let target = match kind {
             Kind::Steal | Kind::Delete | Kind::Restart | Kind::FreezeServer => Target::All,
+            // Followers have nothing under way.
+            Kind::SlowUplink => Target::Holder,
             _ if spared => Target::Holder,
             _ => Target::Follower(rank),
         };
@@ -136,15 +146,23 @@ impl Author<'_> {
             // The last renewal was a retry period ago at the most.
             Kind::HoldUp => self.share(25..=90).mul_f64(1.0 - timing.retry_period().div_duration_f64(lease)),
             Kind::Late => self.share(105..=150),
+            Kind::SlowUplink => self.share(2..=40),
             _ => self.share(25..=150),
         };
-        Fault {
-            kind,
-            target,
-            after: Duration::ZERO,
-            length,
-            delay: Duration::from_millis(self.rng.u64(20..=400)),
-        }
+        let delay = match kind {
+            Kind::SlowUplink => self.latency(),
+            _ => Duration::from_millis(self.rng.u64(20..=400)),
+        };
+        let drops = kind == Kind::SlowUplink && self.rng.u8(..4) > 0;
+        Fault { kind, target, after: Duration::ZERO, length, delay, drops }
+    }
+
+    /// The longest delay of a slow uplink. It is shorter than lease duration less renew deadline: a write that is delayed for
+    /// longer may land late, as the README says.
+    fn latency(&mut self) -> Duration {
+        let margin = self.frame.timing.tolerated_skew();
+        let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
+        most.mul_f64(0.2 + 0.8 * self.rng.f64())
     }
 
     /// A time between these hundredths of the lease.
@@ -161,13 +179,15 @@ impl Kind {
     }
 
     /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else. But for
-    /// a theft, which is not waited for: a holder that cannot hear of it does not know.
+    /// a theft, which is not waited for: a holder that cannot hear of it does not know. And but for a slow uplink, which
+    /// disturbs the line and ends the process; a frozen server would add to its delay, beyond what is promised.
     fn goes_with(self, other: Self) -> bool {
         let on_line = |it| {
             use Kind::{Blackhole, Cut, Delay, HoldDown, HoldUp, Late};
             matches!(it, Cut | Blackhole | HoldUp | HoldDown | Delay | Late)
         };
-        self != Self::Steal && other != Self::Steal && on_line(self) != on_line(other)
+        let alone = |it| matches!(it, Self::Steal | Self::SlowUplink);
+        !alone(self) && !alone(other) && on_line(self) != on_line(other)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The line between one candidate and the API server, which can be disturbed.
 
+use fastrand::Rng;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -11,10 +12,15 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::watch,
+    sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
-    time::sleep,
+    time::{Instant, sleep, sleep_until},
 };
+
+/// The shortest delay of a slow uplink.
+const LEAST_LATENCY: Duration = Duration::from_millis(200);
+/// Chunks that can be under way on one connection; the rest stays with the sender.
+const UNDER_WAY: usize = 256;
 
 /// What the line does to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +37,13 @@ pub enum Mode {
     HoldDown,
     /// Each chunk waits this long.
     Delay(Duration),
+    /// Delays what the candidate sends by up to this long. Each connection has a delay of its own, and delivers in order: when
+    /// the client has hung up meanwhile, first what it had sent, then the end.
+    SlowUp(Duration),
 }
+
+/// A chunk under way, and when it arrives. An empty one is the end.
+type UnderWay = (Instant, Vec<u8>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -72,24 +84,24 @@ impl Drop for Proxy {
 
 async fn accept(listener: TcpListener, target: SocketAddr, modes: watch::Receiver<Mode>) {
     let mut connections = JoinSet::new();
-    loop {
+    for number in 0.. {
         // An error is the client's, which has gone already, or a passing lack of descriptors.
         match listener.accept().await {
-            Ok((near, _)) => drop(connections.spawn(connection(near, target, modes.clone()))),
+            Ok((near, _)) => drop(connections.spawn(connection(near, target, number, modes.clone()))),
             Err(_) => sleep(Duration::from_millis(10)).await,
         }
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connection(near: TcpStream, target: SocketAddr, modes: watch::Receiver<Mode>) {
+async fn connection(near: TcpStream, target: SocketAddr, number: u64, modes: watch::Receiver<Mode>) {
     // It is dropped before its end by a reset alone.
     let _ = near.set_zero_linger();
     tokio::select! {
         // First, so that nothing that is lost is carried after all.
         biased;
         () = broken(modes.clone()) => {}
-        _ = joined(near, target, modes) => {}
+        _ = joined(near, target, number, modes) => {}
     }
 }
 
@@ -101,36 +113,67 @@ async fn broken(mut modes: watch::Receiver<Mode>) {
     }
 }
 
-async fn joined(near: TcpStream, target: SocketAddr, modes: watch::Receiver<Mode>) -> io::Result<()> {
+async fn joined(
+    near: TcpStream,
+    target: SocketAddr,
+    number: u64,
+    modes: watch::Receiver<Mode>,
+) -> io::Result<()> {
     let far = TcpStream::connect(target).await?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
-    let up = carry(near_read, far_write, Way::Up, modes.clone());
-    let down = carry(far_read, near_write, Way::Down, modes);
-    tokio::try_join!(up, down).map(drop)
+    let up = carry(near_read, far_write, Way::Up, number, modes.clone());
+    let down = carry(far_read, near_write, Way::Down, number, modes);
+    // What is on its way up arrives also when the client is not there any more for the answer.
+    let (up, down) = tokio::join!(up, down);
+    up.and(down)
 }
 
-/// Carries one direction to its end. What waits is one chunk; the rest stays with the sender.
+/// Carries one direction to its end.
 async fn carry(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
+    from: OwnedReadHalf,
+    to: OwnedWriteHalf,
     way: Way,
+    number: u64,
+    modes: watch::Receiver<Mode>,
+) -> io::Result<()> {
+    let (sent, under_way) = mpsc::channel(UNDER_WAY);
+    tokio::try_join!(take(from, sent, way, number, modes), deliver(under_way, to)).map(drop)
+}
+
+/// Takes what is sent. What the line holds back is one chunk; the rest stays with the sender.
+async fn take(
+    mut from: OwnedReadHalf,
+    sent: mpsc::Sender<UnderWay>,
+    way: Way,
+    number: u64,
     mut modes: watch::Receiver<Mode>,
 ) -> io::Result<()> {
-    let mut chunk = vec![0; 16 * 1024];
     loop {
-        let length = from.read(&mut chunk).await?;
+        let mut chunk = vec![0; 16 * 1024];
+        // A reset is an end too: what was sent before it is under way.
+        let length = from.read(&mut chunk).await.unwrap_or(0);
+        chunk.truncate(length);
         // An error: the proxy has been dropped.
         let mode = *modes.wait_for(|mode| !mode.holds(way)).await.map_err(io::Error::other)?;
         if let Mode::Delay(delay) = mode {
             sleep(delay).await;
         }
-        if length == 0 {
-            return to.shutdown().await;
+        let arrives = Instant::now() + mode.latency(way, number);
+        if sent.send((arrives, chunk)).await.is_err() || length == 0 {
+            return Ok(());
         }
-        to.write_all(&chunk[..length]).await?;
     }
+}
+
+/// Delivers each chunk when it is due, and none before those that were sent before it.
+async fn deliver(mut under_way: mpsc::Receiver<UnderWay>, mut to: OwnedWriteHalf) -> io::Result<()> {
+    while let Some((arrives, chunk)) = under_way.recv().await {
+        sleep_until(arrives).await;
+        to.write_all(&chunk).await?;
+    }
+    to.shutdown().await
 }
 
 impl Mode {
@@ -139,7 +182,21 @@ impl Mode {
             Self::HoldUp => way == Way::Up,
             Self::HoldDown => way == Way::Down,
             Self::Blackhole => true,
-            Self::Open | Self::Cut | Self::Delay(_) => false,
+            Self::Open | Self::Cut | Self::Delay(_) | Self::SlowUp(_) => false,
+        }
+    }
+
+    /// How long a chunk of the connection of this number is under way.
+    fn latency(self, way: Way, number: u64) -> Duration {
+        match self {
+            Self::SlowUp(most) if way == Way::Up => {
+                let least = LEAST_LATENCY.min(most);
+                // The same script draws the same delays again, and short ones more often: so that now and then a release
+                // overtakes the writes before it.
+                let seed = u64::from(most.subsec_nanos()).wrapping_add(number);
+                least + most.saturating_sub(least).mul_f64(Rng::with_seed(seed).f64().powi(2))
+            }
+            _ => Duration::ZERO,
         }
     }
 }

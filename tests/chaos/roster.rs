@@ -48,6 +48,8 @@ pub struct Counts {
     pub rejected: u64,
     pub cut_off: u64,
     pub failed: u64,
+    /// Dropped with their workload, or under way when the process ended.
+    pub unanswered: u64,
 }
 
 impl Roster {
@@ -199,6 +201,7 @@ impl Counts {
             rejected: count("rejected"),
             cut_off: count("cut_off"),
             failed: count("failed"),
+            unanswered: count("unanswered"),
         }
     }
 }
@@ -209,6 +212,7 @@ impl AddAssign for Counts {
         self.rejected += other.rejected;
         self.cut_off += other.cut_off;
         self.failed += other.failed;
+        self.unanswered += other.unanswered;
     }
 }
 

@@ -19,14 +19,22 @@ const PACE: Pace = Pace { writers: 4, every: Duration::from_millis(20) };
 /// What `cargo test` plays: about half a minute.
 pub fn short() -> Faults {
     Faults {
-        count: 6,
+        count: 7,
         seed: Some(1),
         candidates: Candidates {
             count: 3,
             timing: "4/2.5/0.5".parse().expect("a timing"),
             elector: Elector::Gate,
         },
-        kinds: vec![Kind::Kill, Kind::Freeze, Kind::Stop, Kind::Blackhole, Kind::Steal, Kind::Restart],
+        kinds: vec![
+            Kind::Kill,
+            Kind::Freeze,
+            Kind::Stop,
+            Kind::Blackhole,
+            Kind::Steal,
+            Kind::Restart,
+            Kind::SlowUplink,
+        ],
         holder_only: false,
         timeline: None,
     }

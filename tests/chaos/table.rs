@@ -33,14 +33,15 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
     }
     let Report { writes, takeovers, unknown, run_out, not_held, .. } = report;
     let (terms, overlaps) = (report.verdict.terms.len(), report.overlaps());
-    let Counts { rejected, cut_off, failed, .. } = counts;
+    let Counts { rejected, cut_off, failed, unanswered, .. } = counts;
     let _ = write!(
         text,
         "leaderless: median and most of each fault's longest time in which no write by the holder took effect\n\
          writes: {writes} in {terms} terms with {takeovers} takeovers; by a candidate that another had replaced: {overlaps}, \
          of unknown outcome {unknown}\n\
          by the last holder, after a theft, a deletion or its release: {not_held}; after its lease had run out: {run_out}\n\
-         as the candidates count: {rejected} writes rejected, {cut_off} cut off, {failed} failed\n\
+         as the candidates count: {rejected} writes rejected, {cut_off} cut off, {failed} failed, \
+         {unanswered} dropped unanswered\n\
          timeline: {}\n\
          again: tests/apiserver/assets.sh cargo test --release --test chaos -- {}\n",
         journal.path.display(),

@@ -1,0 +1,92 @@
+//! What a candidate does all the time, and what has become of it.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Error,
+    api::{Patch, PatchParams},
+};
+use kube_leader_gate::{CancellationToken, GateError};
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::{
+    task::JoinSet,
+    time::{MissedTickBehavior, interval},
+};
+
+/// They write one `ConfigMap` through the gate.
+#[derive(Clone, Debug)]
+pub struct Writers {
+    pub api: Api<ConfigMap>,
+    pub name: String,
+    pub identity: String,
+    pub count: usize,
+    pub every: Duration,
+    pub counters: Arc<Counters>,
+}
+
+/// What has become of their writes.
+#[derive(Debug, Default)]
+pub struct Counters {
+    attempts: AtomicU64,
+    written: AtomicU64,
+    rejected: AtomicU64,
+    cut_off: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Writers {
+    /// Writes until told to stop; what is under way then is brought to its end, or cut off by the gate. Dropping it drops the
+    /// writes.
+    pub async fn write(self, stop: CancellationToken) {
+        let mut writers = JoinSet::new();
+        for _ in 0..self.count {
+            writers.spawn(self.clone().write_alone(stop.clone()));
+        }
+        writers.join_all().await;
+    }
+
+    async fn write_alone(self, stop: CancellationToken) {
+        let Self { api, name, identity, every, counters, .. } = self;
+        let mut ticks = interval(every);
+        // A candidate that was held up does not make up for it.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !stop.is_cancelled() {
+            ticks.tick().await;
+            let attempt = counters.attempts.fetch_add(1, Relaxed);
+            let change = json!({ "data": { &identity: attempt.to_string() } });
+            let outcome = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
+            counters.outcome(&outcome.map(drop)).fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Counters {
+    fn outcome(&self, outcome: &Result<(), Error>) -> &AtomicU64 {
+        let Err(error) = outcome else { return &self.written };
+        match GateError::find(error) {
+            Some(GateError::NotLeader(_)) => &self.rejected,
+            Some(GateError::LeadershipLost(_)) => &self.cut_off,
+            _ => &self.failed,
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let outcomes = [&self.written, &self.rejected, &self.cut_off, &self.failed];
+        let [written, rejected, cut_off, failed] = outcomes.map(|it| it.load(Relaxed));
+        // With those that are under way.
+        let unanswered = self.attempts.load(Relaxed).saturating_sub(written + rejected + cut_off + failed);
+        json!({
+            "written": written,
+            "rejected": rejected,
+            "cut_off": cut_off,
+            "failed": failed,
+            "unanswered": unanswered,
+        })
+    }
+}
