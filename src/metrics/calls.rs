@@ -24,20 +24,9 @@ pub(super) struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    renewing: Renewing,
+    /// The last renewal has failed.
+    renewal_failed: bool,
     vacant_since: Option<Moment>,
-}
-
-/// How the next renewal is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Renewing {
-    /// On what is known.
-    #[default]
-    Fast,
-    /// The last one has failed.
-    Failed,
-    /// The last one has failed, and the lease has been read since.
-    Slow,
 }
 
 impl Calls {
@@ -85,15 +74,13 @@ impl LeaseObserver for Calls {
             self.failures(call, error).increment(1);
         }
         let state = &mut *self.state();
-        if call == LeaseCall::Renew && state.renewing == Renewing::Slow {
+        if call == LeaseCall::Renew && state.renewal_failed {
             self.labels.counter(SLOWPATH_TOTAL, []).increment(1);
         }
-        state.renewing = match (call, outcome) {
-            (LeaseCall::Renew, Err(_)) => Renewing::Failed,
-            (LeaseCall::Read, Ok(())) if state.renewing == Renewing::Failed => Renewing::Slow,
-            (LeaseCall::Read, _) => state.renewing,
-            _ => Renewing::Fast,
-        };
+        // A read comes between two renewals, or does not.
+        if call != LeaseCall::Read {
+            state.renewal_failed = call == LeaseCall::Renew && outcome.is_err();
+        }
     }
 
     fn vacant(&self, vacant: bool, now: Moment) {
