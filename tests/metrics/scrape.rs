@@ -1,6 +1,6 @@
 //! An exporter of its own for each test, and what a scrape of it says.
 
-use crate::support::{SOON, build, builder, gated, within};
+use crate::support::{FIRST, build, builder, gated, within};
 use kube_client::Client;
 use kube_leader_gate::{Policy, election::Running, metrics::BUCKETS, policy::Preset, testing::ApiServer};
 use metrics::LocalRecorderGuard;
@@ -95,7 +95,7 @@ pub async fn measured(server: &ApiServer) -> (Running, Client) {
     let election = build(server, "a", builder("a").policy(policy).metrics()).expect("a valid election");
     let client = gated(server, &election, "a");
     let running = election.start();
-    within(SOON, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.leader().elected()).await;
     (running, client)
 }
 

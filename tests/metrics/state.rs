@@ -3,7 +3,7 @@
 use crate::{
     bent::{Bend, bent_from},
     scrape::{Exporter, PUBLISHED, measured},
-    support::{LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within},
+    support::{FIRST, LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within},
 };
 use kube_leader_gate::{
     metrics::{
@@ -117,7 +117,7 @@ async fn a_follower_sees_the_handover() {
     assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
     assert!(!exporter.scrape().has(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]));
     b.stop().await;
-    within(SOON, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.leader().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
     let scrape = exporter.scrape();
@@ -144,7 +144,7 @@ async fn an_election_that_dies_does_not_lead_any_more() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", a.ended()).await;
@@ -189,13 +189,13 @@ async fn switched_on_twice_it_counts_once_and_switched_off_not_at_all() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let silent = candidate(&server, "b").start();
-    within(SOON, "it leads", silent.leader().elected()).await;
+    within(FIRST, "it leads", silent.leader().elected()).await;
     pass(PUBLISHED).await;
     assert!(exporter.scrape().samples.is_empty());
     let a = build(&server, "a", builder("a").metrics().metrics()).unwrap().start();
     until(SOON, "it knows b", || a.leader().holder().is_some()).await;
     silent.stop().await;
-    within(SOON, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.leader().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
 }

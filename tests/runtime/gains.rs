@@ -2,7 +2,7 @@
 
 use crate::{
     bent::{Bend, bent},
-    support::{SOON, candidate, leading, pass, steal, until, within},
+    support::{FIRST, SOON, candidate, leading, pass, steal, until, within},
     things::depose,
 };
 use futures_util::{FutureExt, StreamExt};
@@ -114,7 +114,7 @@ async fn it_ends_with_an_election_that_nobody_stopped() {
 
     let panics = Arc::new(AtomicBool::new(false));
     let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
-    within(SOON, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.leader().elected()).await;
     let mut gains = a.leader().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     panics.store(true, Ordering::SeqCst);

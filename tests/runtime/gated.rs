@@ -2,7 +2,7 @@
 
 use crate::{
     logs::Logs,
-    support::{SOON, pass, until},
+    support::{FIRST, SOON, pass, until},
     things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
 };
 use kube_leader_gate::testing::{ApiServer, Break, Fault};
@@ -14,7 +14,7 @@ const NAMES: [&str; 5] = ["v", "w", "x", "y", "z"];
 /// A leader and a follower that have nothing left to do.
 async fn settled(server: &ApiServer) -> (Replica, Replica) {
     let a = start(server, "a", reconcile);
-    until(SOON, "a leads", || a.leads()).await;
+    until(FIRST, "a leads", || a.leads()).await;
     let b = start(server, "b", reconcile);
     for name in NAMES {
         want(server, name, "1");

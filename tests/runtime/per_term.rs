@@ -1,7 +1,7 @@
 //! A kube-runtime reconciler that runs for the leader alone, fed by a replay.
 
 use crate::{
-    support::{SOON, pass, steal, until},
+    support::{FIRST, SOON, pass, steal, until},
     things::{Context, is_done, looks, reconcile, want},
     viewer::{Viewer, viewer},
 };
@@ -50,7 +50,7 @@ async fn it_reconciles_in_its_terms_alone_and_misses_nothing() {
     let a = viewer(&server, "a").await;
     let context = Arc::new(Context::new(a.things.clone()));
     let script = async {
-        until(SOON, "x is reconciled", || is_done(&server, "x")).await;
+        until(FIRST, "x is reconciled", || is_done(&server, "x")).await;
         let looked = looks(&server, "a");
         for round in 0..3 {
             steal(&server);

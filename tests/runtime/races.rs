@@ -2,7 +2,7 @@
 
 use crate::{
     logs::Logs,
-    support::{SOON, pass, until},
+    support::{FIRST, SOON, pass, until},
     things::{Context, depose, is_done, path, reconcile, start, until_seen, want},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
-    until(SOON, "a leads", || a.leads()).await;
+    until(FIRST, "a leads", || a.leads()).await;
     let may_return = Arc::new(Semaphore::new(0));
     let wait = may_return.clone();
     let b = start(&server, "b", move |thing, context| {
@@ -53,7 +53,7 @@ async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", reconcile);
-    until(SOON, "a leads", || a.leads()).await;
+    until(FIRST, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
     want(&server, "x", "1");
     until(SOON, "it hangs", || hang.hits() == 1).await;
@@ -74,7 +74,7 @@ async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
 async fn other_errors_are_passed_on() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
-    until(SOON, "a leads", || a.leads()).await;
+    until(FIRST, "a leads", || a.leads()).await;
     let _broken = server.inject(Fault::status(422).verb("patch").resource("configmaps").times(2));
     want(&server, "x", "1");
     until(Duration::from_secs(3), "x is reconciled", || is_done(&server, "x")).await;
@@ -104,7 +104,7 @@ async fn refusals_are_found_through_the_finalizer_helper() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", with_finalizer);
-    until(SOON, "a leads", || a.leads()).await;
+    until(FIRST, "a leads", || a.leads()).await;
     let b = start(&server, "b", with_finalizer);
     want(&server, "x", "1");
     until(SOON, "x is reconciled", || is_done(&server, "x")).await;

@@ -1,7 +1,7 @@
 //! What a leading-only consumer is told, and when.
 
 use crate::{
-    support::{SOON, pass, steal, until, within},
+    support::{FIRST, SOON, pass, steal, until, within},
     things::{depose, looks, path, want},
     viewer::{Model, Seen, View, Viewer, Watching, truth, unlisted, viewer},
 };
@@ -65,7 +65,7 @@ async fn all_objects_come_first_then_each_change_then_the_end() {
         want(&server, name, "1");
     }
     let a = viewer(&server, "a").await;
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let looked = looks(&server, "a");
     let mut events = a.replay.during(a.leader(), &term);
     let mut snapshot = told_now(&mut events);
@@ -91,7 +91,7 @@ async fn nothing_is_told_outside_of_the_term() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
-    let first = within(SOON, "it leads", a.leader().elected()).await;
+    let first = within(FIRST, "it leads", a.leader().elected()).await;
     let mut idle = a.replay.during(a.leader(), &first);
     depose(&server);
     until(SOON, "it is deposed", || !a.leader().can_write()).await;
@@ -110,7 +110,7 @@ async fn a_loss_ends_it_within_the_snapshot() {
             want(&server, &format!("x{number}"), "1");
         }
         let a = viewer(&server, "a").await;
-        let term = within(SOON, "it leads", a.leader().elected()).await;
+        let term = within(FIRST, "it leads", a.leader().elected()).await;
         let mut events = a.replay.during(a.leader(), &term);
         for _ in 0..5 {
             events.next().now_or_never().expect("the snapshot").expect("the term goes on");
@@ -135,7 +135,7 @@ async fn a_waiting_consumer_hears_of_the_end() {
         let server = ApiServer::new();
         let a = viewer(&server, "a").await;
         let leader = a.leader().clone();
-        let term = within(SOON, "it leads", leader.elected()).await;
+        let term = within(FIRST, "it leads", leader.elected()).await;
         let mut events = a.replay.during(&leader, &term);
         assert_eq!(told_now(&mut events), ["init", "done"]);
         let waiting = tokio::spawn(async move { events.next().await.map(|it| describe(&it)) });
@@ -159,7 +159,7 @@ async fn a_gain_before_the_first_list_waits_for_it() {
     want(&server, "x", "1");
     let slow = server.inject(Fault::status(503).verb("list").resource("configmaps"));
     let a = unlisted(&server, "a");
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let mut events = a.replay.during(a.leader(), &term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(
@@ -182,7 +182,7 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
         want(server, name, "1");
     }
     let a = viewer(server, "a").await;
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let mut events = a.replay.during(a.leader(), &term);
     let mut seen = Seen::default();
     for _ in 0..5 {
@@ -263,7 +263,7 @@ async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
 async fn it_ends_when_nobody_watches_any_more() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let mut events = a.replay.during(a.leader(), &term);
     assert_eq!(told_now(&mut events), ["init", "done"]);
     a.watch_no_more();
@@ -276,7 +276,7 @@ async fn it_ends_when_nobody_watches_any_more() {
 async fn a_consumer_that_sleeps_holds_up_nobody() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let mut asleep = a.replay.during(a.leader(), &term);
     assert_eq!(told_now(&mut asleep), ["init", "done"]);
     let view = View::default();
@@ -302,7 +302,7 @@ async fn dynamic_objects_are_told_of_as_well() {
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
     let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
     let _watching = Watching(tokio::spawn(watched.for_each(|_| future::ready(()))));
-    let term = within(SOON, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.leader().elected()).await;
     let mut events = replay.during(a.leader(), &term);
     let mut told = Vec::new();
     for _ in 0..3 {
