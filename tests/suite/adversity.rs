@@ -175,7 +175,8 @@ async fn s9_the_tolerated_outage_is_tolerated() {
             let hang = server.inject(Fault::hang_before().resource("leases"));
             pass(hanging).await;
             drop(hang);
-            let latency = timing.call_timeout() - MS * [10, 10, 10, 10, 500][round as usize % 5];
+            let latency =
+                timing.call_timeout().saturating_sub(MS * [10, 10, 10, 10, 500][round as usize % 5]);
             let slow = if round % 16 < 8 { Fault::delay_after } else { Fault::delay_before };
             let _slow = server.inject(slow(latency).resource("leases"));
             pass(timing.call_timeout() * 4).await;

@@ -17,7 +17,8 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     let (leader, client) = (election.leader(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(12)).resource("tokenreviews").times(1));
     let mut rejected = false;
-    let workload = async {
+    // On the heap: it holds two writes.
+    let workload = Box::pin(async {
         let other = async {
             pass(GRACE + SOON).await;
             assert!(leader.is_leader() && !leader.can_write(), "it drains");
@@ -26,7 +27,7 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
         leader.elected().await;
         let (written, ()) = tokio::join!(write(&client), other);
         written.map_err(|error| error.to_string())
-    };
+    });
     let shutdown = leader.elected();
     let run = election.run_until(async { drop(shutdown.await) }, workload);
     let output = within(Duration::from_secs(14), "it ends", run).await;
@@ -92,6 +93,6 @@ async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
         lived + Duration::from_millis(10) >= GRACE * 3 && lived < GRACE * 3 + SOON,
         "5 s to end, 10 s to drain: {lived:?}"
     );
-    let after = releases(&server, "a")[0].received.at - began - lived;
+    let after = releases(&server, "a")[0].received.at - (began + lived);
     assert!(after + Duration::from_millis(10) >= SKEW, "released {after:?} after it was dropped");
 }
