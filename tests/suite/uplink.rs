@@ -34,7 +34,7 @@ const SLOWNESS: Duration = Duration::from_millis(500);
 /// A proxy whose way up delivers each piece, and the end, so much later; its way down delivers at once.
 struct Uplink {
     addr: SocketAddr,
-    /// Bytes that clients have sent.
+    /// Bytes of bodies that clients have sent.
     sent: Arc<AtomicU64>,
     _tasks: JoinSet<()>,
 }
@@ -83,11 +83,15 @@ async fn up(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, sent: Arc<Ato
         }
     };
     let read = async move {
-        let mut piece = vec![0; 1 << 16];
+        let (mut piece, mut whole) = (vec![0; 1 << 16], Vec::new());
         loop {
             // A reset is an end, too.
             let count = client.read(&mut piece).await.unwrap_or(0);
-            sent.fetch_add(count as u64, Ordering::SeqCst);
+            whole.extend_from_slice(&piece[..count]);
+            // A write whose body has not left is carried out by no server.
+            let head =
+                whole.windows(4).position(|window| window == b"\r\n\r\n").map_or(whole.len(), |at| at + 4);
+            sent.fetch_max((whole.len() - head) as u64, Ordering::SeqCst);
             let _ = pieces.send((Instant::now() + SLOWNESS, piece[..count].to_vec()));
             if count == 0 {
                 return;
