@@ -9,6 +9,8 @@ use std::{
     convert::Infallible,
     future::{Future, pending},
     panic::{AssertUnwindSafe, resume_unwind},
+    pin::Pin,
+    thread,
 };
 use tokio::time::sleep;
 
@@ -30,7 +32,7 @@ impl<L: Lock> Election<L> {
     /// # Panics
     /// When the workload does, and outside of a tokio runtime.
     pub async fn run<F: Future>(self, workload: F) -> Result<F::Output, ElectionEnded> {
-        match self.run_unless(pending::<Infallible>(), workload).await? {
+        match self.run_unless(pending::<Infallible>(), contained(workload)).await? {
             Ok(output) => Ok(output),
             Err(never) => match never {},
         }
@@ -73,18 +75,16 @@ impl<L: Lock> Election<L> {
             let lease = leader.lease();
             tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
         };
-        Ok(self.run_unless(too_late, workload).await?.ok())
+        Ok(self.run_unless(too_late, contained(workload)).await?.ok())
     }
 
     /// Runs the election while `workload` runs, and stops when it ends, or when it is `too_late`.
-    async fn run_unless<T, F: Future>(
+    async fn run_unless<T, O>(
         self,
         too_late: impl Future<Output = T>,
-        workload: F,
-    ) -> Result<Result<F::Output, T>, ElectionEnded> {
+        mut workload: Pin<Box<impl Future<Output = thread::Result<O>>>>,
+    ) -> Result<Result<O, T>, ElectionEnded> {
         let running = self.start();
-        // On the heap, so that it can be dropped before the lease is given up.
-        let mut workload = Box::pin(AssertUnwindSafe(workload).catch_unwind());
         let mut output = tokio::select! {
             biased;
             output = &mut workload => Ok(output),
@@ -102,4 +102,9 @@ impl<L: Lock> Election<L> {
         }
         Ok(output.map(|output| output.unwrap_or_else(|panic| resume_unwind(panic))))
     }
+}
+
+/// On the heap, so that it can be dropped before the lease is given up; its panic is kept until then.
+fn contained<F: Future>(workload: F) -> Pin<Box<impl Future<Output = thread::Result<F::Output>>>> {
+    Box::pin(AssertUnwindSafe(workload).catch_unwind())
 }

@@ -54,12 +54,11 @@ impl<L: Lock> Elector<L> {
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
         let claim = self.candidacy.acquisition(sent, wall_clock::now());
-        let outcome = match &seen {
-            Some(seen) => self.swap(LeaseCall::Acquire, seen, &claim).await,
-            None => {
-                let lock = self.lock.clone();
-                self.call(LeaseCall::Acquire, async move { lock.create(&claim).await }).await
-            }
+        let outcome = if let Some(seen) = &seen {
+            self.swap(LeaseCall::Acquire, seen, &claim).await
+        } else {
+            let lock = self.lock.clone();
+            self.call(LeaseCall::Acquire, async move { lock.create(&claim).await }).await
         };
         match outcome {
             Ok(record) => self.acquired(record, sent),

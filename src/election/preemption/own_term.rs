@@ -58,10 +58,8 @@ impl OwnTerm {
     /// Takes in a lease that holds no claim of this process.
     pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
         *self = match std::mem::take(self) {
-            Self::NeverOpened { term, .. } if awaits(record, &term) => Self::Done(term),
-            Self::Open(term) if awaits(record, &term) => Self::Draining(term),
-            Self::Draining(term) if awaits(record, &term) => Self::Draining(term),
-            Self::Done(term) if awaits(record, &term) => Self::Done(term),
+            Self::NeverOpened { term, .. } | Self::Done(term) if awaits(record, &term) => Self::Done(term),
+            Self::Open(term) | Self::Draining(term) if awaits(record, &term) => Self::Draining(term),
             // Lost in another way, or its successor knows, or has gone: the count may be used again.
             _ => Self::None,
         };
