@@ -104,7 +104,9 @@ async fn write(
         interrupt.recv().await;
         tell("interrupted", json!({}));
     };
-    Ok(election.run_until(interrupted, workload).await?.is_none())
+    let dropped = election.run_until(interrupted, workload).await?.is_none();
+    // The workload goes on while its writes end, and may be told to stop meanwhile.
+    Ok(dropped && !stop.is_cancelled())
 }
 
 /// The leader alone works. On SIGINT its work ends with writes under way, and it stands down and contends again.
