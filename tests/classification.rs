@@ -66,6 +66,12 @@ fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
         (Method::GET, "/api/v1/namespaces/a/pods/p/exec", Verb::Connect, false),
         (Method::GET, "/api/v1/proxy/namespaces/a/pods/p", Verb::Proxy, false),
         (Method::GET, "/apis/apps.example.com/v1/deployments", Verb::Connect, false),
+        (Method::HEAD, "/apis/autoscaling/v2/horizontalpodautoscalers", Verb::List, true),
+        // An aggregated API may have any version of any group.
+        (Method::GET, "/apis/apps/v9/namespaces/a/things/x/console", Verb::Connect, false),
+        (Method::HEAD, "/apis/apps/v2/namespaces/a/things", Verb::Connect, false),
+        (Method::GET, "/apis/batch/v1beta1/cronjobs?watch=1", Verb::Connect, false),
+        (Method::GET, "/apis/storagemigration.k8s.io/v1/x", Verb::Connect, false),
         (Method::GET, "/api/v1/namespaces/a//pods", Verb::Unknown, false),
         (Method::OPTIONS, "/api/v1/pods", Verb::Unknown, false),
     ] {

@@ -8,8 +8,9 @@
 //! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
 //! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
 //! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
-//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log. An upgrade
-//!    makes a `connect` of `GET` and `HEAD` alone: any other method is judged as if it did not ask.
+//!    is a plain read of `v1` of a built-in API group (and `v2` of `autoscaling`), where the server ignores the wish, or
+//!    grants a watch or a log. Any other version may be an aggregated API. An upgrade makes a `connect` of `GET` and
+//!    `HEAD` alone: any other method is judged as if it did not ask.
 //! 5. **A mutation is understood only in an ordinary client's spelling.** The server decodes a path before it takes it
 //!    apart. So a segment that says *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`,
 //!    `-`, `_`), while a segment that says *which one* may hold what an encoder makes of a name (`system%3Anode`). Any
@@ -203,7 +204,9 @@ impl<'a> RequestInfo<'a> {
         let parts = self.parts();
         let verb = self.verb_on(&parts);
         let trusted = match parts.connection {
-            Connection::None => !self.upgrade || verb == Verb::Connect || upgrade::is_built_in(parts.group),
+            Connection::None => {
+                !self.upgrade || verb == Verb::Connect || upgrade::is_answered_by_the_server(&parts)
+            }
             Connection::Exec => matches!(*self.method, Method::GET | Method::POST),
             Connection::Proxy => true,
         };
