@@ -16,8 +16,9 @@
 //!    `-`, `_`), while a segment that says *which one* may hold what an encoder makes of a name (`system%3Anode`). Any
 //!    other mutation does not parse: its verb is [`Verb::Unknown`], its parts are absent, and no rule permits it.
 //! 6. **A read may be oddly spelled, as long as it has one reading.** Names may hold any escapes (`my%20role`,
-//!    `system%3anode`), metrics may have capitals, `:` and `*` in theirs, a path may end in a slash, an aggregated API may
-//!    have segments behind the subresource, and what follows `proxy` is the backend's.
+//!    `system%3anode`), metrics may have capitals, `:`, `*` and escaped punctuation in theirs (`pubsub%7Cmessages`), a path
+//!    may end in a slash, an aggregated API may have segments behind the subresource, and what follows `proxy` is the
+//!    backend's.
 //! 7. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
 //!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
 //!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
@@ -30,15 +31,15 @@
 //! | --- | --- |
 //! | empty segments (`//`), segments of dots, below `proxy` and encoded too | a gateway that cleans paths sees another path |
 //! | `;`, a backslash, and in names what decodes to a slash, a backslash, `;`, `%` or a control character | a second server that decodes the path again, or cuts parameters off, sees another path |
-//! | escapes in the group, version, resource or subresource | `%65xec` is `exec` for the server |
+//! | escapes in the group or version; in the resource or subresource, escapes of anything but punctuation | `%65xec` is `exec` for the server |
 //! | `exec`, `attach`, `portforward`, `proxy`, `watch` and `namespaces` with capitals | they are other words for this server, perhaps not for the next |
 //! | `exec`, `attach` or `portforward` behind a subresource | an aggregated API may have more levels than the server knows |
 //! | capitals in a group or version; a first segment like `/API` or `/apiv1` | the server knows none, so it has nothing to answer |
 //! | bytes that are not ASCII; names that do not decode to UTF-8 | other servers read them as other characters: `%C0%AE` as a dot |
 //! | `OPTIONS` on a resource | backends behind the server may act on it |
 //!
-//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
-//! [`name`](RequestInfo::name) never comes from a field selector.
+//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with two exceptions:
+//! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
 //!
 //! ```
 //! use http::Request;
@@ -141,13 +142,14 @@ impl<'a> RequestInfo<'a> {
         self.resource_parts().version
     }
 
-    /// The resource, in the plural as it stands in the path; empty when none is addressed.
+    /// The resource, in the plural as it stands in the path; empty when none is addressed. In the read of a metric it may
+    /// hold escapes: `pubsub%7Cmessages`.
     #[must_use]
     pub fn resource(&self) -> &'a str {
         self.resource_parts().resource
     }
 
-    /// The subresource; empty when none is addressed.
+    /// The subresource as it stands in the path, as [`resource`](Self::resource); empty when none is addressed.
     #[must_use]
     pub fn subresource(&self) -> &'a str {
         self.resource_parts().subresource

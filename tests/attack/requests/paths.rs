@@ -35,8 +35,10 @@ const PLAIN: [&str; 12] = [
 ];
 
 /// As metrics adapters and other aggregated APIs have them.
-const UNUSUAL: [&str; 8] = [
+const UNUSUAL: [&str; 10] = [
     "apis/external.metrics.k8s.io/v1beta1/namespaces/a/s0-rabbitmq-queueName",
+    "apis/external.metrics.k8s.io/v1beta1/namespaces/a/pubsub%7Cmessages",
+    "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/%2A/pubsub%7Cexec",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/http_requests",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/ns:metric:rate5m",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/metrics/queue_length",
