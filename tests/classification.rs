@@ -105,6 +105,10 @@ fn every_form_of_a_target_is_understood_or_rejected() {
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/%2A/pubsub%7Cmessages", true),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/exec%3Fa", false),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/%7C%65xec", false),
+        // A gateway that passes the decoded path on makes a query of it.
+        ("/apis/example.com/v1/things/x/y/exec%3Fz", false),
+        ("/apis/example.com/v1/things/x/y/%65xec%23z", false),
+        ("/apis/example.com/v1/things/x/y/z%3F", true),
         ("/api/v1/namespaces/a/services/https:web:8443/proxy/", true),
         ("/apis/rbac.authorization.k8s.io/v1/clusterroles/my%2Drole", true),
         ("/api/v1/namespaces/a/pods/web-0/log?follow=true", true),

@@ -124,7 +124,9 @@ impl<'a> Segment<'a> {
     /// A segment behind the subresource of what is no proxy: an aggregated API may have more levels than the server, and
     /// a connection on a lower one.
     pub(super) fn is_odd_tail(self) -> bool {
-        let lower = || decoded(self.text).flatten().map(|byte| byte.to_ascii_lowercase());
+        // Where such a path is passed on decoded, a query begins at these.
+        let path = || decoded(self.text).flatten().take_while(|byte| !b"?#".contains(byte));
+        let lower = || path().map(|byte| byte.to_ascii_lowercase());
         self.odd_name().is_some() && !CONNECTIONS.iter().any(|word| lower().eq(word.bytes()))
     }
 
