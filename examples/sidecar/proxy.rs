@@ -106,6 +106,13 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
         tracing::debug!("{gate}");
         return reply::refused(gate, asked);
     }
+    if let Some(message) = upstream::broken_body(error) {
+        tracing::debug!("{message}");
+        let mut answer = reply::bad_request(&message);
+        // Where the next request begins cannot be told.
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        return answer;
+    }
     let message = upstream::explain(error);
     tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
     reply::bad_gateway(&message)

@@ -12,7 +12,7 @@ use hyper_util::{
 };
 use kube_client::{Config, client::ConfigExt};
 use kube_leader_gate::{WriteGateLayer, election::Connections};
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
 /// Asks the API server, through the gate.
@@ -56,6 +56,19 @@ pub fn connect(
         .map_err(BoxError::from)
         .service(client);
     Ok(BoxCloneSyncService::new(stack))
+}
+
+/// Why the caller's body has no end, if that is what went wrong: it broke off, or is not framed as HTTP wants it.
+pub fn broken_body(error: &BoxError) -> Option<String> {
+    let sent = error.downcast_ref::<hyper_util::client::legacy::Error>()?.source()?;
+    let reading = sent.downcast_ref::<hyper::Error>().filter(|sent| sent.is_user())?.source()?;
+    reading.is::<hyper::Error>().then(|| {
+        let text = crate::chain(reading);
+        format!(
+            "the body of the request broke off or is no HTTP, and whether the API server has carried the request out \
+             is not known: {text}"
+        )
+    })
 }
 
 /// What went wrong, and what is known of the request.

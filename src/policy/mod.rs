@@ -114,8 +114,9 @@ impl Policy {
 
     /// Whether each rule can mean what it says; an election asks when it is built.
     ///
-    /// A rule is invalid if a part is empty (the core group aside), or if no request that the API server would carry out
-    /// can match it. It then permits nothing, also where nothing asks; a gate that is given it logs an error.
+    /// A rule is invalid if a part is empty (the core group aside), or if its own words say that no request can match it.
+    /// It then permits nothing, also where nothing asks; a gate that is given it logs an error. Nothing here knows which
+    /// resources the API server has: a misspelt one, or a namespace for one that has none, is not found out.
     ///
     /// ```
     /// # use kube_leader_gate::policy::Policy;

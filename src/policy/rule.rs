@@ -74,8 +74,8 @@ impl Rule {
     /// - `connect` on `exec`, `attach` and `portforward`: `GET` and `POST`.
     /// - `connect` elsewhere: `GET` and `HEAD` that ask an aggregated API for a protocol upgrade.
     ///
-    /// A write that asks for a protocol upgrade is still that write in a built-in group, where the API server ignores
-    /// the wish. No rule permits it in another group.
+    /// A write that asks for a protocol upgrade is still that write in `v1` of a built-in group (and `v2` of
+    /// `autoscaling`), where the API server ignores the wish. No rule permits it elsewhere.
     pub fn verbs(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
         self.verbs = verbs.into_iter().collect();
         self

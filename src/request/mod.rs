@@ -8,15 +8,17 @@
 //! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
 //! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
 //! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
-//!    is a plain read of a built-in API group, where the server ignores the wish, or grants a watch or a log. An upgrade
-//!    makes a `connect` of `GET` and `HEAD` alone: any other method is judged as if it did not ask.
+//!    is a plain read of `v1` of a built-in API group (and `v2` of `autoscaling`), where the server ignores the wish, or
+//!    grants a watch or a log. Any other version may be an aggregated API. An upgrade makes a `connect` of `GET` and
+//!    `HEAD` alone: any other method is judged as if it did not ask.
 //! 5. **A mutation is understood only in an ordinary client's spelling.** The server decodes a path before it takes it
 //!    apart. So a segment that says *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`,
 //!    `-`, `_`), while a segment that says *which one* may hold what an encoder makes of a name (`system%3Anode`). Any
 //!    other mutation does not parse: its verb is [`Verb::Unknown`], its parts are absent, and no rule permits it.
 //! 6. **A read may be oddly spelled, as long as it has one reading.** Names may hold any escapes (`my%20role`,
-//!    `system%3anode`), metrics may have capitals, `:` and `*` in theirs, a path may end in a slash, an aggregated API may
-//!    have segments behind the subresource, and what follows `proxy` is the backend's.
+//!    `system%3anode`), metrics may have capitals, `:`, `*` and escaped punctuation in theirs (`pubsub%7Cmessages`), a path
+//!    may end in a slash, an aggregated API may have segments behind the subresource, and what follows `proxy` is the
+//!    backend's.
 //! 7. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
 //!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
 //!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
@@ -29,15 +31,15 @@
 //! | --- | --- |
 //! | empty segments (`//`), segments of dots, below `proxy` and encoded too | a gateway that cleans paths sees another path |
 //! | `;`, a backslash, and in names what decodes to a slash, a backslash, `;`, `%` or a control character | a second server that decodes the path again, or cuts parameters off, sees another path |
-//! | escapes in the group, version, resource or subresource | `%65xec` is `exec` for the server |
+//! | escapes in the group or version; in the resource or subresource, escapes of anything but punctuation | `%65xec` is `exec` for the server |
 //! | `exec`, `attach`, `portforward`, `proxy`, `watch` and `namespaces` with capitals | they are other words for this server, perhaps not for the next |
 //! | `exec`, `attach` or `portforward` behind a subresource | an aggregated API may have more levels than the server knows |
 //! | capitals in a group or version; a first segment like `/API` or `/apiv1` | the server knows none, so it has nothing to answer |
 //! | bytes that are not ASCII; names that do not decode to UTF-8 | other servers read them as other characters: `%C0%AE` as a dot |
 //! | `OPTIONS` on a resource | backends behind the server may act on it |
 //!
-//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with the one exception that
-//! [`name`](RequestInfo::name) never comes from a field selector.
+//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with two exceptions:
+//! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
 //!
 //! ```
 //! use http::Request;
@@ -140,13 +142,14 @@ impl<'a> RequestInfo<'a> {
         self.resource_parts().version
     }
 
-    /// The resource, in the plural as it stands in the path; empty when none is addressed.
+    /// The resource, in the plural as it stands in the path; empty when none is addressed. In the read of a metric it may
+    /// hold escapes: `pubsub%7Cmessages`.
     #[must_use]
     pub fn resource(&self) -> &'a str {
         self.resource_parts().resource
     }
 
-    /// The subresource; empty when none is addressed.
+    /// The subresource as it stands in the path, as [`resource`](Self::resource); empty when none is addressed.
     #[must_use]
     pub fn subresource(&self) -> &'a str {
         self.resource_parts().subresource
@@ -203,7 +206,9 @@ impl<'a> RequestInfo<'a> {
         let parts = self.parts();
         let verb = self.verb_on(&parts);
         let trusted = match parts.connection {
-            Connection::None => !self.upgrade || verb == Verb::Connect || upgrade::is_built_in(parts.group),
+            Connection::None => {
+                !self.upgrade || verb == Verb::Connect || upgrade::is_answered_by_the_server(&parts)
+            }
             Connection::Exec => matches!(*self.method, Method::GET | Method::POST),
             Connection::Proxy => true,
         };

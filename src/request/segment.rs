@@ -96,12 +96,13 @@ impl<'a> Segment<'a> {
     }
 
     /// A segment that says what kind of thing is addressed, in an odd spelling that still has one reading: the metrics
-    /// APIs put names of metrics here.
+    /// APIs put names of metrics here. Go's clients escape some of their characters, as in `pubsub%7Cmessages`.
     #[cold]
     pub(super) fn odd_word(self) -> Option<&'a str> {
-        let plain = self.is_printable() && !self.is_escaped() && self.all & DOT == 0;
+        let plain = self.is_printable() && self.all & DOT == 0;
         let is = |word: &&str| self.text.eq_ignore_ascii_case(word);
-        (plain && !CONNECTIONS.iter().chain(&LEVELS).any(is)).then_some(self.text)
+        let is_known = CONNECTIONS.iter().chain(&LEVELS).any(is);
+        (plain && !is_known && (!self.is_escaped() || escapes_punctuation(self.text))).then_some(self.text)
     }
 
     /// A segment that says which one, in an odd spelling that still has one reading.
@@ -123,7 +124,9 @@ impl<'a> Segment<'a> {
     /// A segment behind the subresource of what is no proxy: an aggregated API may have more levels than the server, and
     /// a connection on a lower one.
     pub(super) fn is_odd_tail(self) -> bool {
-        let lower = || decoded(self.text).flatten().map(|byte| byte.to_ascii_lowercase());
+        // Where such a path is passed on decoded, a query begins at these.
+        let path = || decoded(self.text).flatten().take_while(|byte| !b"?#".contains(byte));
+        let lower = || path().map(|byte| byte.to_ascii_lowercase());
         self.odd_name().is_some() && !CONNECTIONS.iter().any(|word| lower().eq(word.bytes()))
     }
 
@@ -170,6 +173,20 @@ fn decoded(text: &str) -> impl Iterator<Item = Option<u8>> {
         let (high, low) = (digit(), digit());
         Some(high.zip(low).and_then(|(high, low)| u8::try_from(high << 4 | low).ok()))
     })
+}
+
+/// Whether all that is escaped is punctuation with one reading. No letter hides in such a word, and no end of the path.
+fn escapes_punctuation(text: &str) -> bool {
+    let is_harmless = |byte: u8| byte.is_ascii_punctuation() && !b"%./;?#\\".contains(&byte);
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        rest = rest.get(at..).unwrap_or_default();
+        if !decoded(rest).next().flatten().is_some_and(is_harmless) {
+            return false;
+        }
+        rest = rest.get(3..).unwrap_or_default();
+    }
+    true
 }
 
 /// Some servers read longer forms of ASCII in what is no UTF-8: `%C0%AE` as a dot.

@@ -3,9 +3,9 @@
 use super::path::{Connection, Kind, Parts, Prefix};
 use http::{HeaderMap, Method, header::CONNECTION};
 
-/// The API groups that a kube-apiserver answers for by itself. It gives their plain resources no connection to
+/// The API groups whose `v1` a kube-apiserver answers for by itself. It gives their plain resources no connection to
 /// upgrade to, but for a watch or a log over WebSocket, which are reads.
-const BUILT_IN: [&str; 23] = [
+const BUILT_IN: [&str; 21] = [
     "",
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -20,7 +20,6 @@ const BUILT_IN: [&str; 23] = [
     "discovery.k8s.io",
     "events.k8s.io",
     "flowcontrol.apiserver.k8s.io",
-    "internal.apiserver.k8s.io",
     "networking.k8s.io",
     "node.k8s.io",
     "policy",
@@ -28,7 +27,6 @@ const BUILT_IN: [&str; 23] = [
     "resource.k8s.io",
     "scheduling.k8s.io",
     "storage.k8s.io",
-    "storagemigration.k8s.io",
 ];
 
 /// The API server's proxies look for the word anywhere in any `Connection` header and do not ask for an `Upgrade`
@@ -47,10 +45,16 @@ pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
         && parts.kind == Kind::Resource
         && parts.prefix != Prefix::Proxy
         && parts.connection == Connection::None
-        && is_built_in(parts.group)
+        && is_answered_by_the_server(parts)
 }
 
-/// Whether a kube-apiserver answers for this group by itself.
+/// Whether a kube-apiserver answers for this version of this group by itself. For a version that it does not have, an
+/// operator may register an aggregated API in any group: the name of the group alone says nothing.
+pub(super) fn is_answered_by_the_server(parts: &Parts<'_>) -> bool {
+    is_built_in(parts.group) && matches!((parts.group, parts.version), (_, "v1") | ("autoscaling", "v2"))
+}
+
+/// Whether a kube-apiserver answers for a version of this group by itself.
 pub(crate) fn is_built_in(group: &str) -> bool {
     BUILT_IN.contains(&group)
 }

@@ -23,7 +23,7 @@ struct Case<'a> {
     reads: bool,
 }
 
-const CORNERS: [(&str, Is); 41] = [
+const CORNERS: [(&str, Is); 43] = [
     ("a flood of 9,999 pairs", |it| it.pairs == 9_999),
     ("a flood of 10,000 pairs", |it| it.pairs == 10_000),
     ("a flood of 10,001 pairs", |it| it.pairs == 10_001),
@@ -57,6 +57,7 @@ const CORNERS: [(&str, Is); 41] = [
     ("a zero byte", |it| it.path.contains("%00")),
     ("a path that others read otherwise", |it| !it.reading.others.is_empty()),
     ("a metrics API", |it| it.path.contains("metrics.k8s.io") && it.path.contains(['*', ':'])),
+    ("an escape in the name of a metric", |it| it.reads && it.path.contains("pubsub%7C")),
     ("a legacy watch with another method", |it| it.path.contains("/watch/") && it.is_write()),
     ("a legacy proxy", |it| it.reading.verb == "proxy"),
     ("a namespace's subresource", |it| {
@@ -69,6 +70,9 @@ const CORNERS: [(&str, Is); 41] = [
         !["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"].contains(&it.request.method)
     }),
     ("an upgrade of a write", |it| it.reading.upgrade && it.is_write()),
+    ("an upgrade in another version of a built-in group", |it| {
+        it.reading.upgrade && it.path.contains("apis/apps/v9/")
+    }),
     ("an upgrade of a read", |it| it.reading.upgrade && it.reads),
     ("a WebSocket", |it| it.reading.websocket),
     ("an absolute target", |it| !it.request.origin.is_empty()),

@@ -3,7 +3,8 @@
 //! For each request that a client could send:
 //!
 //! 1. **A path that parses has the server's parts**: group, version, namespace, resource, subresource, name, as its
-//!    resolver reads them; a `name` that the server takes from a field selector is the one exception.
+//!    resolver reads them; a `name` that the server takes from a field selector is the one exception, and escapes in the
+//!    names of metrics are compared decoded.
 //! 2. **A read is a read for the server**: a `GET` or `HEAD` with the verb `get`, `list` or `watch`, no `exec`, `attach` or
 //!    `portforward`, and no upgrade that the server or what is behind it could grant; on a path that is no resource,
 //!    `OPTIONS` too. Servers that clean a path, decode it twice or cut parameters off read nothing else in it, unless it is
@@ -132,12 +133,13 @@ fn same_parts(info: &RequestInfo<'_>, reading: &Reading) -> bool {
         return info.is_resource() == reading.is_resource;
     }
     let name = info.name().unwrap_or_default();
+    let decoded = |part| percent_encoding::percent_decode_str(part).decode_utf8_lossy();
     let ours = [
         info.group(),
         info.version(),
         &info.namespace().unwrap_or_default(),
-        info.resource(),
-        info.subresource(),
+        &decoded(info.resource()),
+        &decoded(info.subresource()),
     ];
     let theirs =
         [&*reading.group, &*reading.version, &*reading.namespace, &*reading.resource, &*reading.subresource];

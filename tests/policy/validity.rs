@@ -12,6 +12,9 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         (Rule::new("apps/v1", "deployments"), r#"the group is "apps/v1""#, &[]),
         (Rule::new("Apps", "deployments"), r#"the group is "Apps""#, &[]),
         (Rule::new(".apps", "deployments"), r#"the group is ".apps""#, &[]),
+        // What a manifest and a kubebuilder marker call the core group.
+        (Rule::new("v1", "pods"), r#"the group is "v1""#, &["POST ~/pods", "POST /apis/v1/v1/pods"]),
+        (Rule::new("core", "pods"), r#"the group is "core""#, &["POST ~/pods"]),
         (Rule::new("apps", "Deployment"), r#"the resource is "Deployment""#, &[]),
         (Rule::new("apps", "deployments/status"), r#"the resource is "deployments/status""#, &[]),
         (Rule::new("apps", "*"), r#"the resource is "*""#, &["POST /apis/apps/v1/deployments"]),

@@ -85,6 +85,25 @@ async fn half_a_request_is_none() {
     assert_eq!(upstream.server.objects(MAPS).len(), 1);
 }
 
+/// The API server is not to blame, and the log does not say so either.
+#[tokio::test]
+async fn a_body_that_breaks_is_the_callers_fault() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for broken in ["zz\r\n", "5\r\nhellozz\r\n"] {
+        let head =
+            format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n{broken}");
+        let answer = answer(&sidecar, &head).await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 400") && answer.contains("badrequest"), "{answer}");
+        assert!(
+            answer.contains("connection: close\r\n") && answer.contains("the body of the request"),
+            "{answer}"
+        );
+    }
+    assert!(!sidecar.log().contains("WARN"), "{}", sidecar.log());
+    assert!(upstream.server.objects(MAPS).is_empty());
+}
+
 #[tokio::test]
 async fn a_caller_that_hangs_up_takes_its_write_back() {
     let upstream = Upstream::start().await;

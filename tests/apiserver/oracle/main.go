@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/wsstream"
@@ -66,7 +67,7 @@ type reading struct {
 	// Whether proxies and connections would see a wish for an upgrade, and for WebSocket.
 	Upgrade   bool `json:"upgrade,omitempty"`
 	WebSocket bool `json:"websocket,omitempty"`
-	// Whether a kube-apiserver answers for the group by itself.
+	// Whether a kube-apiserver answers for this version of the group by itself. Other versions can be aggregated APIs.
 	BuiltIn bool `json:"built_in,omitempty"`
 }
 
@@ -152,7 +153,7 @@ func read(head []byte) reading {
 		Parts:       len(info.Parts),
 		Upgrade:     httpstream.IsUpgradeRequest(req),
 		WebSocket:   wsstream.IsWebSocketRequest(req),
-		BuiltIn:     builtIn(info.APIGroup),
+		BuiltIn:     builtIn(info.APIGroup, info.APIVersion),
 	}
 	if _, err := url.ParseQuery(req.URL.RawQuery); err != nil {
 		said.QueryError = text(err.Error())
@@ -246,9 +247,11 @@ func aggregate(errors field.ErrorList) error {
 	return errors.ToAggregate()
 }
 
-func builtIn(group string) bool {
-	return scheme.Scheme.IsGroupRegistered(group) ||
-		group == apiextensions.GroupName || group == apiregistration.GroupName
+func builtIn(group, version string) bool {
+	if group == apiextensions.GroupName || group == apiregistration.GroupName {
+		return version == "v1"
+	}
+	return scheme.Scheme.IsVersionRegistered(schema.GroupVersion{Group: group, Version: version})
 }
 
 // text is one character for each byte.

@@ -35,8 +35,10 @@ const PLAIN: [&str; 12] = [
 ];
 
 /// As metrics adapters and other aggregated APIs have them.
-const UNUSUAL: [&str; 8] = [
+const UNUSUAL: [&str; 10] = [
     "apis/external.metrics.k8s.io/v1beta1/namespaces/a/s0-rabbitmq-queueName",
+    "apis/external.metrics.k8s.io/v1beta1/namespaces/a/pubsub%7Cmessages",
+    "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/%2A/pubsub%7Cexec",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/http_requests",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/ns:metric:rate5m",
     "apis/custom.metrics.k8s.io/v1beta1/namespaces/a/metrics/queue_length",
@@ -65,7 +67,7 @@ impl Place {
 
 fn on_kind(rng: &mut Rng) -> Place {
     let kind = random_kind(rng);
-    let mut path = root(kind);
+    let mut path = root(rng, kind);
     if kind.namespaced && rng.u8(..8) > 0 {
         path.extend(["namespaces".to_owned(), pick(rng, &NAMESPACES).to_owned()]);
     }
@@ -90,11 +92,13 @@ fn random_kind(rng: &mut Rng) -> Kind {
     *often().nth(rng.usize(..often().count())).expect("it is less than the count")
 }
 
-fn root(kind: Kind) -> Vec<String> {
+/// Now and then in a version that is not built in: there an operator can register an API of another server.
+fn root(rng: &mut Rng, kind: Kind) -> Vec<String> {
+    let version = if rng.u8(..16) == 0 { "v9" } else { kind.version }.to_owned();
     if kind.group.is_empty() {
-        vec!["api".to_owned(), kind.version.to_owned()]
+        vec!["api".to_owned(), version]
     } else {
-        vec!["apis".to_owned(), kind.group.to_owned(), kind.version.to_owned()]
+        vec!["apis".to_owned(), kind.group.to_owned(), version]
     }
 }
 
