@@ -22,6 +22,8 @@ struct Claimed {
     uid: Option<String>,
     transitions: u64,
     acquire_time: String,
+    /// When it was tried; it was sent after that.
+    tried: Moment,
     /// The version that it swaps; none for one that creates the lease.
     over: Option<String>,
     /// Whether it was carried out is not known.
@@ -67,6 +69,11 @@ impl Claims {
         } else {
             Hand::Earlier
         })
+    }
+
+    /// When the claim that stands in `record` was tried.
+    pub(super) fn tried(&self, record: &LeaseRecord, identity: &Identity) -> Option<Moment> {
+        self.0.iter().rfind(|claimed| claimed.is_in(record, identity)).map(|claimed| claimed.tried)
     }
 
     /// Takes in which object a created lease has turned out to be.
@@ -118,6 +125,7 @@ impl Candidacy {
             uid: record.map(|record| record.uid().to_owned()),
             transitions,
             acquire_time: wall_clock.clone(),
+            tried: now,
             over: record.map(|record| record.resource_version().to_owned()),
             unanswered: true,
         };

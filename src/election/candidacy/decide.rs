@@ -135,7 +135,7 @@ impl Candidacy {
         let Inputs { now, settles_at, .. } = *inputs;
         let doubt = self.contact.doubt();
         // Once: all that it spares is the successor's wait.
-        let owes = self.own.owes_an_acknowledgement()
+        let owes = (self.own.owes_an_acknowledgement() || self.own.is_draining())
             && settles_at < self.end(inputs)
             && failed == 0
             && doubt != Doubt::IsOld;
@@ -170,9 +170,10 @@ impl Candidacy {
         Next::Call(Call::Release)
     }
 
-    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal.
+    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal, or of a
+    /// claim whose answer this candidate never got.
     fn end(&self, inputs: &Inputs) -> Moment {
-        inputs.renewed.saturating_add(self.timing.lease_duration())
+        inputs.renewed.max(self.stood).saturating_add(self.timing.lease_duration())
     }
 }
 
