@@ -106,7 +106,10 @@ impl Candidacy {
             Decision::Open => at_once(Call::Renew),
             Decision::Read => at_once(Call::Read),
             _ if doubt != Doubt::None => at_once(Call::Read),
-            Decision::Create | Decision::Take | Decision::Preempt => at_once(Call::Acquire),
+            // Another program may undo each acquisition at once: that must not become a flood of them.
+            Decision::Create | Decision::Take | Decision::Preempt => {
+                (Some(Call::Acquire), self.stood.saturating_add(self.timing.pause()))
+            }
             // Once the successor's time is over, there is something better to do than to spare it a wait.
             Decision::WaitUntil(until) => {
                 let look = (Some(Call::Read), self.contact.next_look());
