@@ -114,8 +114,8 @@ impl Candidacy {
             return true;
         };
         if let Some(tried) = self.claims.tried(&news, &self.identity) {
-            self.stood = self.stood.max(tried);
             self.own.stood(news.term(), known);
+            self.stood = self.stood.max(tried);
         }
         false
     }
@@ -170,7 +170,9 @@ impl Candidacy {
             Known::Present { .. } | Known::Absent { .. } => (at, false),
         };
         self.claims.bind(&news, &self.identity);
-        self.stood = self.claims.tried(&news, &self.identity).map_or(self.stood, |at| at.max(self.stood));
+        if let Some(tried) = self.claims.tried(&news, &self.identity) {
+            self.stood = self.stood.max(tried);
+        }
         self.known = Known::Present { record: news, since, from_the_start };
         let Some(record) = self.known.record() else { return };
         if self.is_mine() {
