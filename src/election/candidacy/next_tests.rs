@@ -83,6 +83,55 @@ fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
     assert_eq!(candidacy.next(&Inputs { now: at(6), ..inputs }), Next::Call(Call::Acknowledge));
 }
 
+/// What the process before it had sent may still land.
+#[test]
+fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
+    let mut candidacy = candidacy();
+    let before = held(1, "me", 0);
+    candidacy.observe(before.clone(), at(0));
+    let claim = candidacy.acquisition(at(1), "now".into());
+    candidacy.claim_is_settled();
+    let own = before.with(&claim);
+    let mut own = Value::Object(own.into_object());
+    own["metadata"]["resourceVersion"] = "2".into();
+    let own = LeaseRecord::from_json(own).unwrap();
+    candidacy.observe(own.clone(), at(1));
+    candidacy.opened(own.term());
+    let inputs = Inputs { renewed: at(1), ..follower(Task::GiveUp { failed: 0 }, 1) };
+    assert_eq!(candidacy.next(&inputs), Next::Wait(at(5)));
+    assert_eq!(candidacy.next(&Inputs { now: at(5), ..inputs }), Next::Call(Call::Release));
+    candidacy.observe(preempted(&own, 3), at(2));
+    candidacy.own.drained();
+    assert_eq!(candidacy.next(&Inputs { now: at(2), ..inputs }), Next::Wait(at(5)));
+}
+
+/// It can land on the version that it swaps, and on no other.
+#[test]
+fn a_claim_that_can_land_no_more_holds_up_no_stop() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    candidacy.acquisition(at(0), "now".into());
+    let inputs = follower(Task::GiveUp { failed: 0 }, 1);
+    assert!(matches!(candidacy.next(&inputs), Next::GivenUp(Err(_))));
+    candidacy.observe(held(2, "other", 0), at(1));
+    assert_eq!(candidacy.next(&inputs), Next::GivenUp(Ok(())));
+}
+
+/// Rule S5: the version that a renewal swaps is known to be old.
+#[test]
+fn s5_after_a_conflict_it_reads_before_it_renews() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.opened(own.term());
+    let inputs = Inputs { leads: true, renewed: at(0), ..follower(Task::Contend, 3) };
+    assert_eq!(candidacy.next(&inputs), Next::Call(Call::Renew));
+    candidacy.contact.fail(LockErrorKind::Conflict, true, at(3));
+    assert_eq!(candidacy.next(&inputs), Next::Call(Call::Read));
+}
+
 /// A step of chance: what, by how much, how long.
 type Step = (u8, u8, u16);
 
