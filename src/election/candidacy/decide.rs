@@ -5,8 +5,6 @@ use crate::leadership::Moment;
 
 /// Calls that may fail before the lease is left to run out.
 const ATTEMPTS: u32 = 3;
-/// In so many pauses no more acquisitions are tried than are remembered.
-const FLOOD: u32 = 4;
 
 /// What the rest of the process says at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +108,7 @@ impl Candidacy {
             _ if doubt != Doubt::None => at_once(Call::Read),
             // Another program may undo each acquisition at once: that must not become a flood of them.
             Decision::Create | Decision::Take | Decision::Preempt => {
-                (Some(Call::Acquire), self.claims.next_from(self.timing.pause() * FLOOD))
+                (Some(Call::Acquire), self.claims.next_from(self.timing.pause()))
             }
             // Once the successor's time is over, there is something better to do than to spare it a wait.
             Decision::WaitUntil(until) => {
