@@ -185,12 +185,15 @@ impl Running {
         self.drain(work).await;
         let (done, mut outcome) = mpsc::channel(1);
         self.orders.send_replace(Orders::StandDown(done));
-        tokio::select! {
+        let stopped = tokio::select! {
             outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
                 outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
             }
             _ = self.ended() => Stopped::LeftToExpire,
-        }
+        };
+        // A term whose time to end has run out would be renewed for ever behind the closed gate.
+        self.leadership.revoke(Loss::Abandoned);
+        stopped
     }
 
     /// Renews what is held, and acquires nothing more.
@@ -228,7 +231,9 @@ impl Running {
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let settles_at = self.leadership.settles_at(self.leader.timing().tolerated_skew());
+        let settles_at = self
+            .leadership
+            .settles_at(self.leadership.writes_under_way() > 0, self.leader.timing().tolerated_skew());
         let at_most = settles_at.saturating_since(self.leadership.now());
         if !at_most.is_zero() {
             tracing::info!(

@@ -19,6 +19,8 @@
 //!   of an `Election`'s client look again before they send. What is left then only the API server can refuse.
 //! - The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
 //!   was upgraded while leading (exec, port forwarding) stays open after a loss.
+//! - Any response is an answer. A layer below the gate that makes one itself (tower-http's timeout) hides that the API
+//!   server has not answered, and the lease may be released while the write can still land.
 //! - A rejected write leaves reserved what `poll_ready` had reserved of the inner service, until the next call or the drop
 //!   of this clone. Put a limit that several clients share above the gate, not below it.
 //!

@@ -127,6 +127,10 @@ impl Inner {
         let Current { number, term } = state.current.take()?;
         let at = self.clock.now().min(self.word.deadline().map_or(self.clock.now(), Moment::from_nanos));
         self.word.revoke();
+        // What is under way is cut off, whenever its owner comes to see that. A release has waited for all.
+        if loss != Loss::Released && self.word.admitted() > 0 {
+            self.note_unanswered();
+        }
         state.closing = false;
         if state.ends.len() == ENDS {
             state.ends.pop_front();

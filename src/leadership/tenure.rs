@@ -21,9 +21,9 @@ impl Leadership {
     }
 
     /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
-    /// (rule S4). One that is under way now may end without an answer now.
-    pub(crate) fn settles_at(&self, margin: Duration) -> Moment {
-        let under_way = (self.writes_under_way() > 0).then(|| self.now());
+    /// (rule S4). While one is `writing`, it may end without an answer now.
+    pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
+        let under_way = writing.then(|| self.now());
         under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     priority::{ranked, with, write_every, writers},
-    support::{FIRST, build, builder, candidate, gated, pass, spec, within},
+    support::{FIRST, LEASE, build, builder, candidate, gated, lease_writes, pass, spec, within},
 };
 use kube_leader_gate::{
     LeaseTiming,
@@ -78,5 +78,30 @@ async fn after_a_quiet_time_it_preempts_at_once_again() {
         within(Duration::from_secs(16), "a leads", low.leader().elected()).await;
         drop(cut);
         within(Duration::from_secs(4), "b leads again", high.leader().elected()).await;
+    }
+}
+
+/// A script, a controller or the garbage collector that undoes each acquisition as soon as it sees it.
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_that_is_undone_each_time_is_no_flood() {
+    for deletes in [true, false] {
+        let server = ApiServer::new();
+        let a = candidate(&server, "a").start();
+        within(FIRST, "it leads", a.leader().elected()).await;
+        let before = lease_writes(&server, "a").len();
+        for _ in 0..10_000 {
+            if server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a") {
+                if deletes {
+                    server.delete("outsider", LEASE).unwrap();
+                } else {
+                    server
+                        .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into())
+                        .unwrap();
+                }
+            }
+            pass(Duration::from_millis(1)).await;
+        }
+        let writes = lease_writes(&server, "a").len() - before;
+        assert!((10..=170).contains(&writes), "deletes: {deletes}, {writes} writes in 10 s");
     }
 }

@@ -15,6 +15,7 @@ mod events;
 mod flapping;
 mod health;
 mod http;
+mod late_news;
 mod leading;
 mod loss;
 mod many;

@@ -16,9 +16,9 @@ async fn a_holder_that_never_opened_acknowledges_at_once() {
     let ways = [
         ("create", late(), SOON),
         ("update", late(), SOON),
-        // Until its call is given up.
-        ("create", Fault::hang_after(), Duration::from_secs(2)),
-        ("update", Fault::hang_after(), Duration::from_secs(2)),
+        // Until its call is given up, and the pause after that is over.
+        ("create", Fault::hang_after(), Duration::from_millis(2200)),
+        ("update", Fault::hang_after(), Duration::from_millis(2200)),
     ];
     for (verb, fault, bound) in ways {
         let server = ApiServer::new();

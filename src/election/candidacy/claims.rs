@@ -6,7 +6,7 @@ use crate::{
     leadership::Moment,
     lease::{Claim, HOLDER_KEY, Identity, LeaseRecord},
 };
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 /// Claims that are remembered: more than fit into a lease without an answer.
 const CLAIMS: usize = 8;
@@ -22,6 +22,8 @@ struct Claimed {
     uid: Option<String>,
     transitions: u64,
     acquire_time: String,
+    /// When it was tried; it was sent after that.
+    tried: Moment,
     /// The version that it swaps; none for one that creates the lease.
     over: Option<String>,
     /// Whether it was carried out is not known.
@@ -67,6 +69,18 @@ impl Claims {
         } else {
             Hand::Earlier
         })
+    }
+
+    /// When the claim that stands in `record` was tried.
+    pub(super) fn tried(&self, record: &LeaseRecord, identity: &Identity) -> Option<Moment> {
+        self.0.iter().rfind(|claimed| claimed.is_in(record, identity)).map(|claimed| claimed.tried)
+    }
+
+    /// When the next one may be tried, if no more than are remembered are to be tried within `time`. The oldest one may be
+    /// there because it stands in the lease.
+    pub(super) fn next_from(&self, time: Duration) -> Moment {
+        let full = (self.0.len() == CLAIMS).then(|| self.0[1].tried);
+        full.map_or(Moment::from_nanos(0), |since| since.saturating_add(time))
     }
 
     /// Takes in which object a created lease has turned out to be.
@@ -118,6 +132,7 @@ impl Candidacy {
             uid: record.map(|record| record.uid().to_owned()),
             transitions,
             acquire_time: wall_clock.clone(),
+            tried: now,
             over: record.map(|record| record.resource_version().to_owned()),
             unanswered: true,
         };

@@ -106,7 +106,10 @@ impl Candidacy {
             Decision::Open => at_once(Call::Renew),
             Decision::Read => at_once(Call::Read),
             _ if doubt != Doubt::None => at_once(Call::Read),
-            Decision::Create | Decision::Take | Decision::Preempt => at_once(Call::Acquire),
+            // Another program may undo each acquisition at once: that must not become a flood of them.
+            Decision::Create | Decision::Take | Decision::Preempt => {
+                (Some(Call::Acquire), self.claims.next_from(self.timing.pause()))
+            }
             // Once the successor's time is over, there is something better to do than to spare it a wait.
             Decision::WaitUntil(until) => {
                 let look = (Some(Call::Read), self.contact.next_look());
@@ -135,7 +138,7 @@ impl Candidacy {
         let Inputs { now, settles_at, .. } = *inputs;
         let doubt = self.contact.doubt();
         // Once: all that it spares is the successor's wait.
-        let owes = self.own.owes_an_acknowledgement()
+        let owes = (self.own.owes_an_acknowledgement() || self.own.is_draining())
             && settles_at < self.end(inputs)
             && failed == 0
             && doubt != Doubt::IsOld;
@@ -170,9 +173,10 @@ impl Candidacy {
         Next::Call(Call::Release)
     }
 
-    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal.
+    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal, or of a
+    /// claim whose answer this candidate never got.
     fn end(&self, inputs: &Inputs) -> Moment {
-        inputs.renewed.saturating_add(self.timing.lease_duration())
+        inputs.renewed.max(self.stood).saturating_add(self.timing.lease_duration())
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Candidacy {
     pub(super) own: OwnTerm,
     /// When this process found a lease that an earlier life of it held, and took it back. What that one had sent may land.
     inherited: Option<Moment>,
+    /// When the last claim was tried that is known to have stood in the lease, answered or not.
+    stood: Moment,
 }
 
 /// What the lease calls for.
@@ -71,6 +73,8 @@ enum Known {
     /// it until its time is over.
     Absent {
         held_until: Option<Moment>,
+        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        gone: Option<String>,
     },
     Present {
         record: LeaseRecord,
@@ -93,6 +97,7 @@ impl Candidacy {
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
             inherited: None,
+            stood: Moment::from_nanos(0),
         }
     }
 
@@ -101,14 +106,16 @@ impl Candidacy {
     /// Takes in what was watched, or answered to a write, at the moment at which it was heard. Returns false for news that
     /// is older than what is known.
     pub(super) fn observe(&mut self, news: LeaseRecord, at: Moment) -> bool {
+        if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
+            return false;
+        }
         let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
             self.accept(news, at);
             return true;
         };
-        if self.claims.hand(&news, &self.identity).is_some() && !self.own.is(&news.term()) {
-            // This candidate learns late that it has held the lease, and whoever preempted it waits to hear of its end.
-            self.own.stands(news.term());
-            self.own.meets(known);
+        if let Some(tried) = self.claims.tried(&news, &self.identity) {
+            self.own.stood(news.term(), known);
+            self.stood = self.stood.max(tried);
         }
         false
     }
@@ -129,9 +136,9 @@ impl Candidacy {
                 Some(self.end_of(record, *since))
             }
             Known::Present { .. } => None,
-            Known::Absent { held_until } => *held_until,
+            Known::Absent { held_until, .. } => *held_until,
         };
-        self.known = Known::Absent { held_until };
+        self.known = Known::Absent { held_until, gone: last.map(|last| last.uid().to_owned()) };
         self.own = OwnTerm::None;
         true
     }
@@ -163,6 +170,9 @@ impl Candidacy {
             Known::Present { .. } | Known::Absent { .. } => (at, false),
         };
         self.claims.bind(&news, &self.identity);
+        if let Some(tried) = self.claims.tried(&news, &self.identity) {
+            self.stood = self.stood.max(tried);
+        }
         self.known = Known::Present { record: news, since, from_the_start };
         let Some(record) = self.known.record() else { return };
         if self.is_mine() {
@@ -182,7 +192,9 @@ impl Candidacy {
     pub(super) fn decide(&self, now: Moment, leading: bool) -> Decision {
         let (record, since, from_the_start) = match &self.known {
             Known::Nothing => return Decision::Read,
-            Known::Absent { held_until: Some(until) } if now < *until => return Decision::WaitUntil(*until),
+            Known::Absent { held_until: Some(until), .. } if now < *until => {
+                return Decision::WaitUntil(*until);
+            }
             Known::Absent { .. } => return Decision::Create,
             Known::Present { record, since, from_the_start } => (record, *since, *from_the_start),
         };
@@ -323,5 +335,7 @@ fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
     matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
 }
 
+#[cfg(test)]
+mod next_tests;
 #[cfg(test)]
 mod tests;

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 const ORIGIN: Moment = Moment::from_nanos(1_000_000_000_000);
 
-fn at(seconds: u64) -> Moment {
+pub(super) fn at(seconds: u64) -> Moment {
     ORIGIN.saturating_add(Duration::from_secs(seconds))
 }
 
-fn candidacy() -> Candidacy {
+pub(super) fn candidacy() -> Candidacy {
     Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), None)
 }
 
@@ -24,14 +24,14 @@ fn record(version: u64, spec: &Value) -> LeaseRecord {
     LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
-fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
+pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
     let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
                        "acquireTime": "then", "renewTime": renewed.to_string() });
     record(version, &spec)
 }
 
 /// What a server answers to a claim.
-fn written(version: u64, claim: &Claim) -> LeaseRecord {
+pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
     record(version, &json!({})).with(claim)
 }
 
@@ -286,4 +286,37 @@ proptest! {
             prop_assert_eq!(candidacy.decide(at(now), false), expected);
         }
     }
+}
+
+/// The watch lags behind: it tells of the last term when the next one has begun.
+#[test]
+fn old_news_of_an_earlier_term_leaves_this_one_open() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let mut claims = Vec::new();
+    for (version, now) in [(2, 0), (4, 20)] {
+        let claim = candidacy.acquisition(at(now), now.to_string());
+        let stands = written(version, &claim);
+        candidacy.observe(stands.clone(), at(now));
+        candidacy.opened(stands.term());
+        claims.push(claim);
+    }
+    assert!(!candidacy.observe(written(3, &claims[0]), at(21)));
+    candidacy.observe(written(5, &claims[1]), at(22));
+    assert!(candidacy.own.is_open());
+}
+
+/// Rule S8: the answer to a write may come after the news that the lease is gone.
+#[test]
+fn s8_an_answer_from_before_the_deletion_brings_nothing_back() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.observe(written(2, &claim), at(0));
+    assert!(candidacy.observe_absence(Some(&written(4, &claim)), at(1)));
+    assert!(!candidacy.observe(written(3, &claim), at(1)), "a renewal that was carried out before");
+    assert!(!candidacy.is_mine());
+    // A read is newer than the news of the deletion: a restored backup.
+    assert!(candidacy.observe_read(Some(written(3, &claim)), None, at(2)));
+    assert!(candidacy.is_mine());
 }

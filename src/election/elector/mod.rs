@@ -92,9 +92,11 @@ impl<L: Lock> Elector<L> {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.check_grant();
-            self.check_drain();
+            // Asked once, so that a write which ends from here on also ends the wait below.
+            let writing = self.leadership.writes_under_way() > 0;
+            self.check_drain(writing);
             self.tell_vacancy();
-            let inputs = self.inputs(&order);
+            let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
                 Next::GivenUp(outcome) => {
@@ -107,7 +109,7 @@ impl<L: Lock> Elector<L> {
                     tokio::select! {
                         biased;
                         changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
-                        _ = leadership.drain(FOR_EVER), if leadership.writes_under_way() > 0 && !leadership.can_write() => {}
+                        _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(observed) = self.observer.next() => self.on_observed(observed),
                     }
@@ -116,7 +118,7 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    fn inputs(&mut self, order: &Orders) -> Inputs {
+    fn inputs(&mut self, order: &Orders, writing: bool) -> Inputs {
         let task = match order {
             Orders::Contend => Task::Contend,
             Orders::Hold => Task::Hold,
@@ -132,7 +134,7 @@ impl<L: Lock> Elector<L> {
             task,
             leads: self.grant.is_some(),
             renewed: self.pulse.renewed(),
-            settles_at: self.leadership.settles_at(self.timing.tolerated_skew()),
+            settles_at: self.leadership.settles_at(writing, self.timing.tolerated_skew()),
         }
     }
 
@@ -180,8 +182,8 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Ends a preempted term whose writes have ended.
-    fn check_drain(&mut self) {
-        if self.candidacy.own.is_draining() && self.leadership.writes_under_way() == 0 {
+    fn check_drain(&mut self, writing: bool) {
+        if self.candidacy.own.is_draining() && !writing {
             self.lose(Loss::Taken);
             self.candidacy.own.drained();
         }

@@ -23,10 +23,6 @@ pub(in crate::election) enum OwnTerm {
 }
 
 impl OwnTerm {
-    pub(in crate::election) fn is(&self, term: &Term) -> bool {
-        self.term() == Some(term)
-    }
-
     pub(in crate::election) fn is_draining(&self) -> bool {
         matches!(self, Self::Draining(_))
     }
@@ -63,6 +59,14 @@ impl OwnTerm {
             // Lost in another way, or its successor knows, or has gone: the count may be used again.
             _ => Self::None,
         };
+    }
+
+    /// Takes in that the lease held a claim of this process before it came to say `record`. The candidate learns late that it
+    /// has held the lease; another one that has preempted it waits for its end. News of any other term changes nothing.
+    pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
+        if self.term() != Some(&term) && awaits(record, &term) {
+            *self = Self::Done(term);
+        }
     }
 
     /// Takes in that no admitted write is under way any more.

@@ -124,7 +124,7 @@ impl<L: Lock> Election<L> {
                 ended = running.ended() => return Err(ended),
                 () = &mut shutdown => return Ok(running.stop().await),
                 () = unwanted(&tenure) => continue,
-                () = leadership.sleep_until(settled(&leadership, margin)) => {}
+                () = settled(&leadership, margin) => {}
             }
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
@@ -168,9 +168,16 @@ impl<L: Lock> Election<L> {
     }
 }
 
-/// When a write of earlier work that was not answered can take effect no more (rule S4).
-fn settled(leadership: &Leadership, margin: Duration) -> Moment {
-    leadership.unanswered().map_or_else(|| leadership.now(), |last| last.saturating_add(margin))
+/// Waits until no write of earlier work that was not answered can take effect any more (rule S4). Another one may end so
+/// meanwhile.
+async fn settled(leadership: &Leadership, margin: Duration) {
+    loop {
+        let last = leadership.unanswered().map_or(Moment::from_nanos(0), |last| last.saturating_add(margin));
+        if leadership.now() >= last {
+            return;
+        }
+        leadership.sleep_until(last).await;
+    }
 }
 
 /// Waits until no work is to begin in this term any more.

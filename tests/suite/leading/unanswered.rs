@@ -8,6 +8,7 @@ use crate::{
         write,
     },
 };
+use futures_util::FutureExt;
 use kube_leader_gate::{
     CancellationToken,
     election::{ElectionBuilder, Priority, Stopped},
@@ -108,6 +109,44 @@ async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
         let after = journal.begun()[1].1.duration_since(cut_off);
         assert!(after + SLACK >= SKEW, "{how}: it works again {after:?} after the write's end");
         assert_eq!(journal.most(), 1);
+    }
+}
+
+/// A write of the last term that its owner polls no more, and drops late or never: it was sent, and may land.
+#[tokio::test(start_paused = true)]
+async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
+    for dropped_after in [None, Some(SECOND * 3)] {
+        let server = ApiServer::new();
+        let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
+        let (journal, lying) = (Journal::default(), Arc::new(Mutex::new(None)));
+        let a = lead_with(&server, "a", builder("a"), |client, _| {
+            let (journal, lying) = (journal.clone(), lying.clone());
+            move |token: CancellationToken, term| {
+                let (present, client, lying) = (journal.begin(&term), client.clone(), lying.clone());
+                let first = journal.begun().len() == 1;
+                async move {
+                    let _present = present;
+                    if first {
+                        let mut writing = async move { write(&client).await }.boxed();
+                        assert!(timeout(SOON, &mut writing).await.is_err(), "it hangs");
+                        *lying.lock().unwrap() = Some(writing);
+                    }
+                    token.cancelled().await;
+                }
+            }
+        });
+        until(FIRST, "the write is left lying", || lying.lock().unwrap().is_some()).await;
+        server.delete("outsider", LEASE).unwrap();
+        until(SOON, "the gate is closed", || !a.leader.can_write()).await;
+        let mut end = Instant::now();
+        if let Some(after) = dropped_after {
+            pass(after).await;
+            lying.lock().unwrap().take();
+            end = Instant::now();
+        }
+        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        let after = journal.begun()[1].1.saturating_duration_since(end);
+        assert!(after + SLACK >= SKEW, "{dropped_after:?}: it works again {after:?} after the write's end");
     }
 }
 

@@ -1,0 +1,147 @@
+//! News and ends that come at the worst moment.
+
+use crate::{
+    priority::ranked,
+    support::{FIRST, LEASE, SOON, begin_write, build, builder, candidate, gated, pass, until, within},
+};
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{Request, Response};
+use kube_leader_gate::{
+    LeaseTiming,
+    election::Priority,
+    leadership::{Clock, Moment},
+    testing::{ApiServer, Break, Fault, TokioClock},
+};
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::oneshot;
+use tower::{Layer, ServiceExt, service_fn};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The answer to a write that was carried out before the deletion comes after the watch's news of it.
+#[tokio::test(start_paused = true)]
+async fn s8_an_answer_after_the_deletion_opens_no_gate() {
+    for verb in ["create", "update"] {
+        let server = ApiServer::new();
+        let election = candidate(&server, "a");
+        let slow = Fault::delay_after(Duration::from_millis(200)).resource("leases").verb(verb).user("a");
+        let slow = server.inject(slow.times(1));
+        let a = election.start();
+        until(SECOND * 4, "a write has been carried out", || {
+            slow.hits() == 1 && server.object(LEASE).is_some()
+        })
+        .await;
+        pass(Duration::from_millis(20)).await;
+        let dead = server.object(LEASE).unwrap()["metadata"]["uid"].clone();
+        server.delete("outsider", LEASE).unwrap();
+        until(Duration::from_millis(20), "the gate is closed", || !a.leader().can_write()).await;
+        for _ in 0..3000 {
+            pass(Duration::from_millis(1)).await;
+            if let Some(term) = a.leader().term() {
+                assert_ne!(dead, term.lease_uid(), "{verb}: it leads by a lease that is gone");
+            }
+        }
+        assert!(a.leader().can_write(), "{verb}: it has begun a new term");
+    }
+}
+
+/// A process that is frozen while it stands down wakes to find that the time for that is over.
+#[tokio::test(start_paused = true)]
+async fn a_step_down_that_ran_out_of_time_ends_the_term() {
+    let server = ApiServer::new();
+    let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
+    let client = gated(&server, &election, "a");
+    let mut a = election.start();
+    within(FIRST, "it leads", a.leader().elected()).await;
+    let leader = a.leader().clone();
+    pass(SECOND * 20).await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let writing = begin_write(&leader, &client).await;
+    writing.abort();
+    assert!(writing.await.unwrap_err().is_cancelled());
+    drop(hang);
+    let stepping = tokio::spawn(async move {
+        a.step_down(SECOND).await;
+        a
+    });
+    until(SOON, "the gate closes", || !leader.can_write()).await;
+    // What it knows of the lease is in doubt, so it reads before it gives it up.
+    server.break_watches(|_| true, Break::Cut);
+    pass(SECOND).await;
+    let _slow = server.inject(Fault::delay_before(SECOND).resource("leases").verb("get"));
+    tokio::time::advance(SECOND * 60).await;
+    let _a = within(SECOND * 10, "the step down ends", stepping).await.unwrap();
+    within(SECOND * 30, "it leads again", leader.elected()).await;
+}
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// A clock that does something when it is asked for the n-th time.
+struct Trap {
+    clock: TokioClock,
+    left: AtomicU64,
+    act: Mutex<Option<Act>>,
+}
+
+impl fmt::Debug for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trap")
+    }
+}
+
+impl Clock for Trap {
+    fn now(&self) -> Moment {
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) == Ok(1)
+            && let Some(act) = self.act.lock().unwrap().take()
+        {
+            act();
+        }
+        self.clock.now()
+    }
+}
+
+/// The last write ends while the elector is on its way to wait for that, wherever it is then.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_last_write_is_never_missed() {
+    for nth in 1..=16 {
+        let server = ApiServer::new();
+        let trap = Arc::new(Trap { clock: TokioClock::new(), left: 0.into(), act: Mutex::default() });
+        let low =
+            builder("a").priority(Priority::ranked("low", ["high", "low"]).unwrap()).clock(trap.clone());
+        let election = build(&server, "a", low).unwrap();
+        let (answer, answered) = oneshot::channel::<()>();
+        let answered = Arc::new(Mutex::new(Some(answered)));
+        let gate = election.layer().layer(service_fn(move |_: Request<String>| {
+            let answered = answered.lock().unwrap().take().unwrap();
+            async move { Ok::<_, Infallible>(Response::new(answered.await.is_ok())) }
+        }));
+        let a = election.start();
+        within(FIRST, "a leads", a.leader().elected()).await;
+        let request = Request::post("/api/v1/namespaces/default/configmaps").body(String::new()).unwrap();
+        let mut write: BoxFuture<'static, _> = gate.oneshot(request).boxed();
+        assert!((&mut write).now_or_never().is_none());
+        let high = ranked(&server, "b", "high").start();
+        until(SOON, "a drains", || a.leader().state().closing).await;
+        pass(SECOND).await;
+        assert!(!high.leader().is_leader());
+        *trap.act.lock().unwrap() = Some(Box::new(move || {
+            answer.send(()).unwrap();
+            write.now_or_never().expect("it is answered").expect("it is not cut off");
+        }));
+        trap.left.store(nth, Ordering::SeqCst);
+        // Something that sends the elector round.
+        server
+            .edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["round"] = nth.to_string().into())
+            .unwrap();
+        until(SECOND, "the write has ended", || a.leader().writes_under_way() == 0).await;
+        within(SOON, &format!("b leads ({nth})"), high.leader().elected()).await;
+    }
+}
