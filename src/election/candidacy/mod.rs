@@ -338,4 +338,6 @@ fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
 #[cfg(test)]
 mod next_tests;
 #[cfg(test)]
+mod next_world;
+#[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@ use super::support::{Journal, Runs, SteppedClock, lead_with};
 use crate::{
     priority::ranked,
     support::{
-        FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, is_not_leader, releases, until, within,
-        write,
+        FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, is_not_leader, pass, releases, until,
+        within, write,
     },
 };
 use futures_util::FutureExt;

@@ -1,0 +1,308 @@
+//! A candidate and the API server that it talks to, moved on by chance.
+
+use super::{Call, Candidacy, Inputs, Next, Task, tests::at};
+use crate::{
+    election::preemption::{OwnTerm, Priority},
+    leadership::{Moment, Term},
+    lease::{HANDOVER, Identity, LeaseRecord, LeaseTiming, LockErrorKind},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) const NEVER: Moment = Moment::from_nanos(0);
+
+/// `record` as it is when another candidate has preempted it.
+pub(super) fn preempted(record: &LeaseRecord, version: u64) -> LeaseRecord {
+    let mut object = Value::Object(record.as_object().clone());
+    let from = record.transitions();
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    object["metadata"]["annotations"] = json!({ HANDOVER: format!("from {from} to {}", from + 1) });
+    object["spec"]["holderIdentity"] = "other".into();
+    object["spec"]["leaseTransitions"] = (from + 1).into();
+    LeaseRecord::from_json(object).unwrap()
+}
+
+/// A step of chance: what, by how much, how long.
+pub(super) type Step = (u8, u8, u16);
+
+/// A candidate and the API server that it talks to.
+pub(super) struct World {
+    pub(super) candidacy: Candidacy,
+    pub(super) lease: Option<LeaseRecord>,
+    pub(super) version: u64,
+    pub(super) uid: u64,
+    pub(super) now: Moment,
+    pub(super) task: Task,
+    /// Until when it leads.
+    pub(super) deadline: Option<Moment>,
+    pub(super) renewed: Moment,
+    pub(super) settles_at: Moment,
+    pub(super) clock: u64,
+    /// A claim that is still on its way.
+    pub(super) under_way: Option<LeaseRecord>,
+}
+
+impl World {
+    pub(super) fn new(priority: bool) -> Self {
+        let priority =
+            priority.then(|| Priority::ranked("high", ["high", ""]).unwrap_or_else(|_| unreachable!()));
+        Self {
+            candidacy: Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), priority),
+            lease: None,
+            version: 10,
+            uid: 0,
+            now: at(0),
+            task: Task::Contend,
+            deadline: None,
+            renewed: NEVER,
+            settles_at: NEVER,
+            clock: 0,
+            under_way: None,
+        }
+    }
+
+    pub(super) fn leads(&self) -> bool {
+        self.deadline.is_some_and(|deadline| self.now < deadline)
+    }
+
+    pub(super) fn inputs(&self) -> Inputs {
+        Inputs {
+            now: self.now,
+            task: self.task,
+            leads: self.leads(),
+            renewed: self.renewed,
+            settles_at: self.settles_at,
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> String {
+        self.clock += 1;
+        self.clock.to_string()
+    }
+
+    /// The API server writes this.
+    pub(super) fn put(&mut self, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.lease = Some(LeaseRecord::from_json(object).unwrap());
+    }
+
+    pub(super) fn stranger(&mut self, holder: &str) {
+        let transitions = self.lease.as_ref().map_or(0, |lease| lease.transitions() + 1);
+        self.uid += u64::from(self.lease.is_none());
+        let time = self.tick();
+        self.put(json!({ "metadata": { "uid": self.uid.to_string() },
+            "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": transitions,
+                      "acquireTime": time, "renewTime": time } }));
+    }
+
+    /// What the elector does with news.
+    pub(super) fn act(&mut self) {
+        if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
+            self.deadline = None;
+        }
+    }
+
+    pub(super) fn hear(&mut self) {
+        match self.lease.clone() {
+            Some(lease) => {
+                self.candidacy.contact.watch_tells(&lease, self.now);
+                self.candidacy.observe(lease, self.now);
+            }
+            None => {
+                self.candidacy.observe_absence(None, self.now);
+            }
+        }
+        self.act();
+    }
+
+    pub(super) fn read(&mut self) {
+        let before = self.candidacy.version().map(str::to_owned);
+        self.candidacy.contact.begin(self.now);
+        self.candidacy.observe_read(self.lease.clone(), before.as_deref(), self.now);
+        self.candidacy.contact.recover(self.now);
+        self.act();
+    }
+
+    pub(super) fn fail(&mut self, kind: LockErrorKind) {
+        let leads = self.leads();
+        self.candidacy.contact.fail(kind, leads, self.now);
+        if let Task::GiveUp { failed } = &mut self.task {
+            *failed += 1;
+        }
+    }
+
+    /// Swaps the lease if it is what the candidate has seen.
+    pub(super) fn swap(&mut self, claim: &crate::lease::Claim) -> bool {
+        self.candidacy.contact.begin(self.now);
+        let seen = self.candidacy.record().cloned();
+        if seen.as_ref().map(LeaseRecord::resource_version)
+            != self.lease.as_ref().map(LeaseRecord::resource_version)
+        {
+            self.fail(LockErrorKind::Conflict);
+            return false;
+        }
+        let object = if let Some(seen) = seen {
+            Value::Object(seen.with(claim).into_object())
+        } else {
+            self.uid += 1;
+            let mut object = claim.new_lease("default", "operator");
+            object["metadata"]["uid"] = self.uid.to_string().into();
+            object
+        };
+        self.put(object);
+        true
+    }
+
+    pub(super) fn call(&mut self, call: Call, fate: u8) {
+        let now = self.now;
+        if fate == 0 {
+            // Nothing arrives.
+            self.candidacy.contact.begin(now);
+            return self.fail(LockErrorKind::Unreachable);
+        }
+        let lost = fate == 1;
+        match call {
+            Call::Read => self.read(),
+            Call::Acquire => {
+                assert_eq!(self.task, Task::Contend, "nothing is acquired but to contend");
+                self.read();
+                if self.candidacy.may_take(now).is_none() {
+                    return;
+                }
+                let time = self.tick();
+                let claim = self.candidacy.acquisition(now, time);
+                if !self.swap(&claim) {
+                    return;
+                }
+                if lost {
+                    return self.fail(LockErrorKind::Unreachable);
+                }
+                self.candidacy.claim_is_settled();
+                self.answered(now, self.candidacy.holds_back_until(now).is_some());
+            }
+            Call::Renew => {
+                let held_back = !self.leads() && self.candidacy.holds_back_until(now).is_some();
+                let time = self.tick();
+                let claim = self.candidacy.renewal(now, time);
+                if !self.swap(&claim) {
+                    return;
+                }
+                if lost {
+                    return self.fail(LockErrorKind::Unreachable);
+                }
+                self.answered(now, held_back);
+            }
+            Call::Acknowledge => {
+                assert!(now >= self.settles_at, "acknowledged before the writes ended");
+                let Some(claim) = self.candidacy.record().and_then(LeaseRecord::acknowledgement) else {
+                    self.candidacy.own = OwnTerm::None;
+                    return;
+                };
+                if self.swap(&claim) {
+                    self.hear();
+                }
+            }
+            Call::Release => {
+                assert!(now >= self.settles_at, "released before the writes ended");
+                assert!(self.candidacy.is_mine(), "released what is not its own");
+                let time = self.tick();
+                let claim = self.candidacy.release(time);
+                let own = self.lease.as_ref().is_some_and(|lease| lease.holder() == Some("me"));
+                if self.swap(&claim) {
+                    assert!(own, "released somebody else's lease");
+                    self.deadline = None;
+                    self.hear();
+                }
+            }
+        }
+    }
+
+    pub(super) fn answered(&mut self, sent: Moment, held_back: bool) {
+        self.candidacy.observe(self.lease.clone().unwrap(), sent);
+        self.candidacy.contact.recover(sent);
+        self.act();
+        if !self.candidacy.is_current() {
+            return;
+        }
+        let held_back = held_back || self.candidacy.holds_back_until(sent).is_some();
+        self.renewed = sent;
+        if self.leads() || !held_back && self.task == Task::Contend {
+            let was = self.leads();
+            self.deadline = Some(sent.saturating_add(Duration::from_secs(10)));
+            if !was {
+                let term: Term = self.lease.as_ref().unwrap().term();
+                self.candidacy.opened(term);
+            }
+        }
+    }
+
+    pub(super) fn next(&self) -> Next {
+        let next = self.candidacy.next(&self.inputs());
+        if let Next::Wait(until) = next {
+            assert!(until > self.now, "a wait that is over: {:?} {:?}", self.inputs(), self.candidacy);
+        }
+        next
+    }
+
+    /// As the elector does: what is next, and the time that it waits.
+    pub(super) fn go_on(&mut self, fate: u8) {
+        match self.next() {
+            Next::Call(call) => self.call(call, fate),
+            Next::Wait(until) => self.now = until,
+            Next::GivenUp(_) => {
+                self.task = Task::StayAway;
+                self.deadline = None;
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, (what, fate, time): Step) {
+        let time = Duration::from_millis(u64::from(time));
+        match what % 12 {
+            0 => self.stranger("other"),
+            1 => self.stranger(""),
+            2 => self.lease = None,
+            3 => self.hear(),
+            4 => self.candidacy.contact.watch_begins(self.now),
+            5 => self.candidacy.contact.watch_ends(),
+            6 => self.now = self.now.saturating_add(time),
+            7 => {
+                let tasks = [Task::Contend, Task::Hold, Task::GiveUp { failed: 0 }, Task::StayAway];
+                self.task = tasks[usize::from(fate) % tasks.len()];
+            }
+            8 if self.leads() => self.settles_at = self.now.saturating_add(Duration::from_secs(5)),
+            9 => {
+                if let Some(lease) = self.lease.clone().filter(|lease| lease.holder() == Some("me")) {
+                    self.put(Value::Object(preempted(&lease, 0).into_object()));
+                }
+            }
+            10 => {
+                // The watch tells once more what it has told.
+                if let Some(old) = self.under_way.clone() {
+                    self.candidacy.observe(old, self.now);
+                    self.act();
+                }
+            }
+            11 => self.under_way.clone_from(&self.lease),
+            _ => {}
+        }
+        self.candidacy.own.drained();
+        if !self.leads() {
+            self.deadline = None;
+        }
+        self.go_on(fate);
+    }
+
+    /// The watch tells what is long known; returns whether there was something to tell.
+    pub(super) fn step_old(&mut self) -> bool {
+        let old = self.under_way.take();
+        let told = old.is_some();
+        if let Some(old) =
+            old.filter(|old| old.version() < self.candidacy.record().and_then(LeaseRecord::version))
+        {
+            self.candidacy.observe(old, self.now);
+        }
+        told
+    }
+}
