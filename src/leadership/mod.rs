@@ -37,6 +37,7 @@
 )]
 
 mod admission;
+mod changes;
 mod clock;
 mod grant;
 mod inner;
@@ -49,9 +50,10 @@ mod word;
 
 pub use self::{
     admission::Admission,
+    changes::Changes,
     clock::{BootClock, Clock, Moment},
     grant::{Grant, TooLate},
-    term::{Changes, LeadershipState, Loss, Term},
+    term::{LeadershipState, Loss, Term},
 };
 
 pub(crate) use self::{

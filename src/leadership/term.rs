@@ -1,8 +1,6 @@
 //! What a stretch of leadership is called, and how it can end.
 
-use super::inner::State;
 use std::{fmt, sync::Arc};
-use tokio::sync::watch;
 
 /// One unbroken stretch of holding a lease, named by the lease's uid and its count of transitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,14 +44,6 @@ pub struct LeadershipState {
     pub lost: Option<Loss>,
 }
 
-/// The states of a [`Leadership`](super::Leadership), one after the other.
-#[derive(Clone, Debug)]
-pub struct Changes {
-    state: watch::Receiver<State>,
-    /// What was told last.
-    told: Option<LeadershipState>,
-}
-
 // === impl Term ===
 
 impl Term {
@@ -79,29 +69,6 @@ impl Term {
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.lease_uid, self.transitions)
-    }
-}
-
-// === impl Changes ===
-
-impl Changes {
-    pub(super) fn new(state: watch::Receiver<State>) -> Self {
-        Self { state, told: None }
-    }
-
-    /// The present state at the first call, then the newest one after each change: a slow reader sees the newest, not each
-    /// one. Renewals are no changes. None once the last [`Leadership`](super::Leadership) is gone. Cancel-safe.
-    pub async fn next(&mut self) -> Option<LeadershipState> {
-        loop {
-            if self.told.is_some() {
-                self.state.changed().await.ok()?;
-            }
-            let seen = self.state.borrow_and_update().view();
-            if self.told.as_ref() != Some(&seen) {
-                self.told = Some(seen.clone());
-                return Some(seen);
-            }
-        }
     }
 }
 
