@@ -126,9 +126,10 @@ impl Contact {
 
     // --- the watch ---
 
-    /// The watch stands. What happened before it did is not known.
+    /// The watch stands. What happened before it did is not known. Where the API server answers it, it answers calls.
     pub(in crate::election) fn watch_begins(&mut self, now: Moment) {
         self.watch = Some(Told { newest: None, at: now });
+        self.not_before = self.not_before.min(now);
         self.doubt = self.doubt.max(Doubt::MayBeOld);
         self.inform(now);
     }

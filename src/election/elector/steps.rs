@@ -76,8 +76,8 @@ impl<L: Lock> Elector<L> {
         self.candidacy.claim_is_settled();
         self.know(record);
         if !self.candidacy.is_current() {
-            // The watch may have shown a successor by now. Otherwise a webhook has changed the claim, say.
-            if self.candidacy.record().and_then(LeaseRecord::version) <= version {
+            // The watch may have shown a successor by now, or a deletion. Otherwise a webhook has changed the claim, say.
+            if self.candidacy.record().is_some_and(|record| record.version() <= version) {
                 let what = "what was claimed is not what stands in the lease";
                 self.failed(LeaseCall::Acquire, &LockError::new(LockErrorKind::Refused, what));
             }
