@@ -1,6 +1,6 @@
 //! What a candidate writes into the lease, and how it knows its own hand.
 
-use super::{Candidacy, Decision, Known};
+use super::{Candidacy, Known, judge::Decision};
 use crate::{
     election::{preemption::Overtaken, wall_clock},
     leadership::Moment,
