@@ -126,10 +126,12 @@ impl Contact {
 
     // --- the watch ---
 
-    /// The watch stands. What happened before it did is not known. Where the API server answers it, it answers calls.
+    /// The watch stands. What happened before it did is not known. After an outage, calls work again too.
     pub(in crate::election) fn watch_begins(&mut self, now: Moment) {
         self.watch = Some(Told { newest: None, at: now });
-        self.not_before = self.not_before.min(now);
+        if self.failures > 1 {
+            self.not_before = self.not_before.min(now);
+        }
         self.doubt = self.doubt.max(Doubt::MayBeOld);
         self.inform(now);
     }
