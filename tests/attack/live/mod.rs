@@ -31,6 +31,7 @@ async fn followers_change_nothing_but_what_their_policies_mean() {
     let mut ammunition = Ammunition::make(seed, requests, &mut oracle, &stage.policies());
     let before = Objects::all(&stage.client).await;
     let mut witness = Witness::new(&stage);
+    let mut tallies = Vec::new();
     for followers in stage.groups() {
         let attacks = followers.iter().enumerate().map(|(number, follower)| {
             let shots = ammunition.of(&follower.user);
@@ -48,8 +49,10 @@ async fn followers_change_nothing_but_what_their_policies_mean() {
         });
         for (follower, tally) in followers.iter().zip(join_all(attacks).await) {
             tally.check(follower, requests);
+            tallies.push(tally);
         }
     }
+    wire::Tally::check_all(&tallies, requests);
     let after = Objects::all(&stage.client).await;
     let complaints = witness.complaints(&stage, &mut oracle, &before, &after).await;
     assert!(complaints.is_empty(), "with ATTACK_SEED={seed}:\n{}", complaints.join("\n"));
