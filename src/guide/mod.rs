@@ -1,0 +1,38 @@
+//! The guides: how to use the crate, from a first operator to the alerts.
+//!
+//! They are the files of `docs/` in the repository, and read the same there. This module holds text only: it exists in
+//! the documentation, not in a build.
+//!
+//! A new user reads [Getting started](getting_started) first and [the guarantees](guarantees) second.
+
+/// One module for each document, named as its file. A label of `links.md` comes before the document's own definition of
+/// it, and the first definition counts: so one link leads to a file on GitHub and to a page here.
+macro_rules! pages {
+    ($($(#[$when:meta])* $page:ident: $file:literal, $summary:literal;)*) => {$(
+        $(#[$when])*
+        #[doc = $summary]
+        #[doc = ""]
+        #[doc = include_str!("links.md")]
+        #[doc = include_str!(concat!("../../docs/", $file))]
+        pub mod $page {}
+    )*};
+}
+
+pages! {
+    #[cfg(any(not(doctest), feature = "runtime"))]
+    getting_started: "GETTING_STARTED.md", "From an empty folder to two replicas of an operator.";
+    guarantees: "GUARANTEES.md", "The rules S1 to S15, what does not hold, and what to do with a refused write.";
+    timing: "TIMING.md", "Which lease, renew and retry times to choose.";
+    rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
+    stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
+    troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
+    logging: "LOGGING.md", "Every log message, with its level and its fields.";
+    #[cfg(any(not(doctest), feature = "metrics"))]
+    metrics: "METRICS.md", "Every metric, the alerts and the dashboard.";
+    migrating: "MIGRATING.md", "From client-go, Pinniped, kubert and others to this crate.";
+    many: "MANY.md", "Many elections in one process, over shared connections.";
+    priority: "PRIORITY.md", "A preferred replica takes the lease from a live one.";
+    sidecar: "SIDECAR.md", "The gate as a proxy, for programs in any language.";
+    sidecar_headers: "SIDECAR_HEADERS.md", "Which HTTP headers the sidecar passes on, and which it removes.";
+    comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
+}
