@@ -1,5 +1,5 @@
-//! Which headers go through: the tables in `docs/SIDECAR.md`. What concerns one connection only (RFC 9110, 7.6.1) does
-//! not, nor does a credential of the caller.
+//! Which headers go through: the tables in `docs/SIDECAR_HEADERS.md`. What concerns one connection only (RFC 9110, 7.6.1)
+//! does not, nor does a credential of the caller.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
