@@ -1,46 +1,85 @@
-//! Only the leader writes: a tower layer for Kubernetes clients, and the election that drives it.
+//! Only the leader writes: a tower layer for Kubernetes clients, and the leader election that drives it.
 //!
-//! - [`gate`]: the tower middleware. Reads pass, writes are admitted while this process leads.
-//! - [`request`] and [`policy`]: what a request asks, and which mutations a follower may send nevertheless.
-//! - [`leadership`]: the one word that says who leads and until when, usable with any elector.
-//! - `lease` and `election` (feature `election`, on by default): the Lease, and the side task that contends for it.
-//! - `runtime` (feature `runtime`): what a kube-runtime controller wants, gated or leading only.
-//! - `health` (feature `election`): a liveness probe for any HTTP server, and a page that says who leads.
-//! - `events` (feature `events`): Kubernetes Events about gains and losses.
-//! - `metrics` (feature `metrics`): what becomes of writes, lease calls and terms, for any exporter.
-//! - `testing` (feature `test-util`): an in-process API server with faults, a judge of its write log, and clocks that tests
-//!   drive.
+//! Run your controller in several replicas. `get`, `list` and `watch` pass on every replica. Any other request is
+//! rejected with [`ErrNotLeader`], unless this replica leads.
+//!
+//! ```no_run
+//! # #[cfg(feature = "election")]
+//! # mod example {
+//! use kube_leader_gate::{
+//!     Election,
+//!     kube_client::{Client, Config},
+//! };
+//!
+//! async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//!     let config = Config::infer().await?;
+//!     let election = Election::builder("my-namespace", "my-controller").build(&config)?; // the Lease
+//!     let client = election.client(config)?; // a kube client, behind the gate
+//!     election.run(controllers(client)).await?; // runs until they return, then releases the lease
+//!     Ok(())
+//! }
+//! # async fn controllers(_: Client) {}
+//! # }
+//! ```
+//!
+//! Read next: [getting started](guide::getting_started), and [what you can rely on](guide::guarantees). The [`guide`] has
+//! a page for each task.
+//!
+//! # Modules
+//!
+//! | module | feature | what is in it |
+//! | --- | --- | --- |
+//! | [`gate`] | | the tower layer: reads pass, and writes are admitted while this process leads |
+//! | [`request`] | | what a request asks, and which requests are reads |
+//! | [`policy`] | | which writes a follower may send |
+//! | [`leadership`] | | who leads and until when, in one atomic word; works with any elector |
+//! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Leader`] handle |
+//! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
+//! | [`health`] | `election` (default) | a liveness probe for any HTTP server, and a page that says who leads |
+//! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
+//! | [`events`] | `events` | Kubernetes Events about gains and losses |
+//! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
+//! | [`testing`] | `test-util` | an in-process API server with faults, a judge of its write log, and clocks that tests drive |
 //!
 //! kube-client needs one version of Kubernetes to be chosen: depend on `k8s-openapi` with a version feature, or build with
 //! `--features k8s-openapi/latest`.
 //!
 //! # The rules
-//! The documentation names these by number, and each has tests of its name.
 //!
-//! | | |
-//! | --- | --- |
-//! | S1 | Leading is a deadline, not a flag: the instant before the last successful acquisition or renewal was sent, plus the renew deadline. |
-//! | S2 | An admitted write asks again before each poll, and is cut off when its term ends. |
-//! | S3 | The gate closes before a release is sent, even if that call then fails. |
-//! | S4 | A clean stop: the workload ends, the gate closes, admitted writes finish while the lease is renewed, the lease is released. A write that ended without an answer holds the lease until it can land no more. |
-//! | S5 | Only what is its own is released: holder and term. |
-//! | S6 | Compare and swap only; the lease is taken when nobody holds it, or when it was seen unchanged for its recorded duration; a priority may take it earlier, and then the gate waits. No wall clock is ever compared. |
-//! | S7 | A theft closes the gate at once. |
-//! | S8 | A deletion closes the gate at once, until a new term. |
-//! | S9 | A hung call cannot eat the lease: each has its own timeout, three more attempts fit before the deadline, over a fresh connection. |
-//! | S10 | A dead election closes the gate, and is unhealthy. |
-//! | S11 | Terms of one process never overlap. |
-//! | S12 | Foreign fields of the lease survive. |
-//! | S13 | Deadlines are kept on a clock that counts suspend. |
-//! | S14 | The election has a client of its own: no gate, no retries, nothing shared with the workload. |
-//! | S15 | Writes are rejected in `call`, never in `poll_ready`. |
+//! [The guarantees](guide::guarantees) explain each rule, and list what does not hold. Each rule has tests that carry its
+//! number.
+//!
+//! - [S1](guide::guarantees#s1-leading-is-a-deadline): leading is a deadline, not a flag.
+//! - [S2](guide::guarantees#s2-a-lost-term-cuts-off-its-writes): when its term ends, an admitted write is cut off.
+//! - [S3](guide::guarantees#s3-the-gate-closes-before-a-release): the gate closes before a release is sent.
+//! - [S4](guide::guarantees#s4-a-clean-stop-has-an-order): a clean stop has an order, and a write without an answer holds
+//!   the lease.
+//! - [S5](guide::guarantees#s5-only-its-own-term-is-released): a process releases only its own term.
+//! - [S6](guide::guarantees#s6-compare-and-swap-only): the lease changes by compare-and-swap only, and no wall clock is
+//!   compared.
+//! - [S7](guide::guarantees#s7-another-holder-closes-the-gate): another holder in the lease closes the gate.
+//! - [S8](guide::guarantees#s8-a-deleted-lease-closes-the-gate): a deleted lease closes the gate, until a new term.
+//! - [S9](guide::guarantees#s9-a-hung-call-does-not-cost-the-term): a hung lease call does not cost the term.
+//! - [S10](guide::guarantees#s10-a-dead-election-closes-the-gate): a dead election closes the gate, and is unhealthy.
+//! - [S11](guide::guarantees#s11-terms-of-one-process-never-overlap): the terms of one process never overlap.
+//! - [S12](guide::guarantees#s12-foreign-fields-survive): foreign fields of the lease survive.
+//! - [S13](guide::guarantees#s13-the-clock-counts-suspend): deadlines are kept on a clock that counts suspend.
+//! - [S14](guide::guarantees#s14-the-election-has-its-own-client): the election has its own client.
+//! - [S15](guide::guarantees#s15-a-rejection-leaves-the-client-usable): a rejected write leaves the client usable.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// The modules of features that are off have no page to link to.
+#![cfg_attr(
+    not(all(feature = "events", feature = "metrics", feature = "runtime", feature = "test-util")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 
 #[cfg(feature = "election")]
 pub mod election;
 #[cfg(feature = "events")]
 pub mod events;
 pub mod gate;
+#[cfg(all(doc, any(not(doctest), feature = "election")))]
+pub mod guide;
 #[cfg(feature = "election")]
 pub mod health;
 pub mod leadership;
@@ -56,9 +95,6 @@ pub mod runtime;
 pub mod testing;
 #[cfg(feature = "election")]
 mod work;
-
-#[cfg(all(doctest, feature = "election"))]
-mod guides;
 
 #[cfg(feature = "election")]
 pub use crate::{

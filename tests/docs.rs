@@ -1,7 +1,7 @@
-//! The documents: their links resolve, their tables and quotations are the code's own.
+//! The documents: their links resolve on GitHub and in rustdoc, their tables and quotations are the code's own.
 
 use http::Uri;
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
 use std::{
     collections::HashMap,
     fs,
@@ -81,22 +81,111 @@ fn fault(document: &Path, link: &str) -> Option<String> {
     (!anchors.iter().any(|it| it == anchor)).then(|| format!("no such heading; there are {anchors:?}"))
 }
 
+/// Where the links of `text` lead, in order. A label without a definition leads to a file of its name, which there is not.
+fn links(text: &str) -> Vec<String> {
+    let undefined = |link: BrokenLink<'_>| {
+        // The first heading of a changelog, by its format.
+        let is_a_link = &*link.reference != "Unreleased";
+        is_a_link.then(|| (CowStr::from(format!("[{}]", link.reference)), CowStr::from("")))
+    };
+    let events = Parser::new_with_broken_link_callback(text, Options::ENABLE_TABLES, Some(undefined));
+    let links = events.filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Some(dest_url.into_string())
+        }
+        _ => None,
+    });
+    links.collect()
+}
+
+/// The guides, which rustdoc shows too.
+fn guides() -> Vec<PathBuf> {
+    let mut guides = files(&root().join("docs"), "md");
+    guides.retain(|it| !it.ends_with("ARCHITECTURE.md"));
+    guides
+}
+
+fn documents() -> Vec<PathBuf> {
+    let others = ["docs/ARCHITECTURE.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+    others.iter().map(|it| root().join(it)).chain(guides()).collect()
+}
+
 #[test]
 fn every_link_resolves() {
-    let mut documents = files(&root().join("docs"), "md");
-    documents.extend([root().join("README.md"), root().join("CHANGELOG.md")]);
-    let (mut links, mut faults) = (0, Vec::new());
-    for document in &documents {
-        for event in events(&read(document)) {
-            if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event {
-                links += 1;
-                let fault = fault(document, &dest_url);
-                faults.extend(fault.map(|fault| format!("{}: {dest_url}: {fault}", document.display())));
+    let (mut count, mut faults) = (0, Vec::new());
+    for document in documents() {
+        for link in links(&read(&document)) {
+            count += 1;
+            let fault = fault(&document, &link);
+            faults.extend(fault.map(|fault| format!("{}: {link}: {fault}", document.display())));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(count > 20, "only {count} links");
+}
+
+/// What is wrong with a link of a guide that leads to `here` on GitHub and to `there` in rustdoc.
+fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
+    let (file, anchor) = here.split_once('#').map_or((here, None), |(file, anchor)| (file, Some(anchor)));
+    let right = if here.contains("://") || file.is_empty() {
+        there == here
+    } else if let Some(guide) = file.strip_suffix(".md") {
+        let page = format!("crate::guide::{}", guide.to_lowercase());
+        there == anchor.map_or(page.clone(), |anchor| format!("{page}#{anchor}"))
+    } else if file.starts_with("../src/") {
+        // `make docs` fails where this item does not exist.
+        there.starts_with("crate::")
+    } else {
+        there.starts_with("https://") && there.ends_with(file.trim_start_matches("../"))
+    };
+    (!right).then(|| format!("{here} leads to {there} in rustdoc: define its label in src/guide/links.md"))
+}
+
+/// In rustdoc, the definitions of `links.md` stand before a guide's own, and the first one of a label counts.
+#[test]
+fn every_link_of_a_guide_resolves_in_rustdoc() {
+    let definitions = read(&root().join("src/guide/links.md"));
+    let pages = read(&root().join("src/guide/mod.rs"));
+    let (mut count, mut faults) = (0, Vec::new());
+    for guide in guides() {
+        let name = guide.file_name().unwrap().to_str().unwrap();
+        let module = name.trim_end_matches(".md").to_lowercase();
+        if !pages.contains(&format!(" {module}: \"{name}\"")) {
+            faults.push(format!("src/guide/mod.rs has no page {module} for {name}"));
+        }
+        let text = read(&guide);
+        let (here, there) = (links(&text), links(&format!("{definitions}\n{text}")));
+        assert_eq!(here.len(), there.len(), "{name}");
+        count += here.len();
+        let found = here.iter().zip(&there).filter_map(|(here, there)| fault_in_rustdoc(here, there));
+        faults.extend(found.map(|fault| format!("{name}: {fault}")));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(count > 20, "only {count} links");
+}
+
+/// A reader who is no native speaker looks for the actor of a sentence. Quoted messages stand in code.
+#[test]
+fn every_sentence_names_its_actor() {
+    let hidden = ["nobody", "whoever", "somebody", "anybody"];
+    let mut faults = Vec::new();
+    for document in documents() {
+        let mut in_code = false;
+        for event in events(&read(&document)) {
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => in_code = true,
+                Event::End(TagEnd::CodeBlock) => in_code = false,
+                Event::Text(text) if !in_code => {
+                    let mut words = text.split(|it: char| !it.is_alphanumeric());
+                    if words.any(|word| hidden.contains(&word.to_lowercase().as_str())) {
+                        faults.push(format!("{}: {text}", document.display()));
+                    }
+                }
+                _ => {}
             }
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(links > 20, "only {links} links in {documents:?}");
 }
 
 /// What stands between the two comments of a document.

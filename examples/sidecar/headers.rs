@@ -1,4 +1,4 @@
-//! Which headers go through: the tables in `docs/SIDECAR_HEADERS.md`. What concerns one connection only (RFC 9110, 7.6.1)
+//! Which headers go through: the tables in `docs/SIDECAR_HTTP.md`. What concerns one connection only (RFC 9110, 7.6.1)
 //! does not, nor does a credential of the caller.
 
 use http::{

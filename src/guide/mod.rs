@@ -33,6 +33,6 @@ pages! {
     many: "MANY.md", "Many elections in one process, over shared connections.";
     priority: "PRIORITY.md", "A preferred replica takes the lease from a live one.";
     sidecar: "SIDECAR.md", "The gate as a proxy, for programs in any language.";
-    sidecar_headers: "SIDECAR_HEADERS.md", "Which HTTP headers the sidecar passes on, and which it removes.";
+    sidecar_http: "SIDECAR_HTTP.md", "How the sidecar treats connections, limits and each header.";
     comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
 }

@@ -1,4 +1,4 @@
-//! The Role of the README suffices, and needs all its verbs.
+//! The Role of `docs/ROLLOUT.md` suffices, and needs all its verbs.
 
 use crate::{
     apiserver::Cluster,
@@ -17,14 +17,13 @@ use kube_leader_gate::{
 };
 use serde_json::{Value, json};
 
-const README: &str = include_str!("../../README.md");
+const GUIDE: &str = include_str!("../../docs/ROLLOUT.md");
 const LEASE: &str = "my-controller";
 const USERS: [&str; 2] = ["restricted-0", "restricted-1"];
 
 /// The manifest, in this namespace.
 fn manifest(namespace: &str) -> String {
-    let role =
-        README.split("```").find(|block| block.contains("kind: Role\n")).expect("a Role in the README");
+    let role = GUIDE.split("```").find(|block| block.contains("kind: Role\n")).expect("a Role in the guide");
     let (kind, role) = role.split_once('\n').expect("a block of lines");
     assert_eq!(kind, "yaml");
     role.replace("my-namespace", namespace)

@@ -1,4 +1,4 @@
-//! Each row of the tables of headers in `docs/SIDECAR_HEADERS.md`, over a socket.
+//! Each row of the tables of headers in `docs/SIDECAR_HTTP.md`, over a socket.
 
 use crate::{
     callers::Raw,
@@ -18,7 +18,7 @@ type Row = [Vec<String>; 2];
 
 /// The rows of the table whose first column is called so.
 fn table(called: &str) -> Vec<Row> {
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/SIDECAR_HEADERS.md")).unwrap();
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/SIDECAR_HTTP.md")).unwrap();
     let (mut rows, mut cells) = (Vec::new(), Vec::<(String, Vec<String>)>::new());
     let mut is_wanted = false;
     for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
@@ -39,7 +39,7 @@ fn table(called: &str) -> Vec<Row> {
             _ => {}
         }
     }
-    assert!(!rows.is_empty(), "docs/SIDECAR_HEADERS.md has no table {called:?}");
+    assert!(!rows.is_empty(), "docs/SIDECAR_HTTP.md has no table {called:?}");
     rows
 }
 
