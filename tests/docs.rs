@@ -164,6 +164,25 @@ fn every_link_of_a_guide_resolves_in_rustdoc() {
     assert!(count > 20, "only {count} links");
 }
 
+/// rustdoc looks for the page, but not for the anchor.
+#[test]
+fn every_anchor_into_a_guide_exists() {
+    let (mut count, mut faults) = (0, Vec::new());
+    for file in files(&root().join("src"), "rs") {
+        for link in read(&file).split("guide::").skip(1) {
+            let link = link.split(|it: char| !(it.is_alphanumeric() || "_#-".contains(it))).next().unwrap();
+            let Some((page, anchor)) = link.split_once('#') else { continue };
+            count += 1;
+            let guide = read(&root().join(format!("docs/{}.md", page.to_uppercase())));
+            if !anchors(&guide).iter().any(|it| it == anchor) {
+                faults.push(format!("{}: no heading {anchor} in {page}", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(count >= 15, "only {count} anchors: each rule has one");
+}
+
 /// A reader who is no native speaker looks for the actor of a sentence. Quoted messages stand in code.
 #[test]
 fn every_sentence_names_its_actor() {
