@@ -183,6 +183,26 @@ fn every_anchor_into_a_guide_exists() {
     assert!(count >= 15, "only {count} anchors: each rule has one");
 }
 
+#[test]
+fn every_named_file_of_the_code_exists() {
+    let known: Vec<_> =
+        ["src", "tests", "examples"].iter().flat_map(|it| files(&root().join(it), "rs")).collect();
+    let (mut count, mut faults) = (0, Vec::new());
+    for document in [root().join("docs/ARCHITECTURE.md"), root().join("CONTRIBUTING.md")] {
+        for event in events(&read(&document)) {
+            let Event::Code(code) = event else { continue };
+            if code.ends_with(".rs") && !code.contains('*') {
+                count += 1;
+                // `ends_with` compares whole parts of a path.
+                let exists = known.iter().any(|it| it.ends_with(&*code));
+                faults.extend((!exists).then(|| format!("{}: no file {code}", document.display())));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(count > 20, "only {count} files");
+}
+
 /// A reader who is no native speaker looks for the actor of a sentence. Quoted messages stand in code.
 #[test]
 fn every_sentence_names_its_actor() {

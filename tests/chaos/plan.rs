@@ -158,7 +158,7 @@ impl Author<'_> {
     }
 
     /// The longest delay of a slow uplink. It is shorter than lease duration less renew deadline: a write that is delayed for
-    /// longer may land late, as the README says.
+    /// longer may land late, as the guarantees say.
     fn latency(&mut self) -> Duration {
         let margin = self.frame.timing.tolerated_skew();
         let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
