@@ -55,17 +55,63 @@ async fn a_real_server_accepts_each_manifest_of_the_documents() {
     assert!(apply(cluster, typo).is_err(), "it looks");
 }
 
-/// Five seconds of preStop, ten for the workload, ten for the drain, five lease calls.
+/// The object of this kind in the guide.
+fn object(guide: &str, kind: &str) -> Value {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(guide);
+    let manifests = manifests(&guide).join("\n---\n");
+    let objects = manifests.split("\n---\n").map(|it| serde_saphyr::from_str::<Value>(it).expect("YAML"));
+    objects.into_iter().find(|it| it["kind"] == kind).expect("an object of this kind")
+}
+
+fn seconds(value: &Value) -> Duration {
+    Duration::from_secs(value.as_u64().expect("seconds"))
+}
+
+/// Ten seconds for the workload, ten for the drain, the wait after a write without an answer, five lease calls.
+fn longest_stop() -> Duration {
+    let timing = LeaseTiming::default();
+    Duration::from_secs(20) + timing.tolerated_skew() + timing.call_timeout() * 5
+}
+
 #[test]
 fn the_termination_grace_of_the_deployment_fits_a_stop() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ROLLOUT.md");
-    let deployment =
-        manifests(&guide).into_iter().find(|it| it.contains("kind: Deployment")).expect("a Deployment");
-    let deployment: Value = serde_saphyr::from_str(&deployment).expect("YAML");
-    let pod = &deployment["spec"]["template"]["spec"];
-    let seconds = |value: &Value| Duration::from_secs(value.as_u64().expect("seconds"));
+    let pod = &object("ROLLOUT.md", "Deployment")["spec"]["template"]["spec"];
     let pre_stop = seconds(&pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]);
-    let (workload, drain) = (Duration::from_secs(10), Duration::from_secs(10));
-    let needed = pre_stop + workload + drain + LeaseTiming::default().call_timeout() * 5;
+    let needed = pre_stop + longest_stop();
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
+}
+
+#[test]
+fn the_termination_grace_of_the_sidecar_fits_a_stop() {
+    let pod = &object("SIDECAR.md", "Deployment")["spec"]["template"]["spec"];
+    let last_answers = Duration::from_secs(5);
+    let needed = longest_stop() + last_answers;
+    assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
+}
+
+/// Kubernetes takes any words for arguments and for a kubeconfig.
+#[test]
+fn the_manifest_of_the_sidecar_agrees_with_itself() {
+    let deployment = object("SIDECAR.md", "Deployment");
+    let pod = &deployment["spec"]["template"]["spec"];
+    let sidecar = &pod["initContainers"][0];
+    assert_eq!(sidecar["restartPolicy"], "Always", "a native sidecar");
+    let option = |name: &str| {
+        let mut args = sidecar["args"].as_array().expect("arguments").iter().filter_map(Value::as_str);
+        args.find_map(|it| it.strip_prefix(name)).expect("an option").to_owned()
+    };
+
+    let kubeconfig = object("SIDECAR.md", "ConfigMap")["data"]["config"].as_str().expect("text").to_owned();
+    let kubeconfig: Value = serde_saphyr::from_str(&kubeconfig).expect("YAML");
+    let server = format!("http://{}", option("--listen="));
+    assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], server);
+    for (probe, path) in [("startupProbe", "readyz"), ("livenessProbe", "healthz")] {
+        let command = sidecar[probe]["exec"]["command"].as_array().expect("a command");
+        assert_eq!(*command.last().unwrap(), format!("http://{}/{path}", option("--status=")));
+    }
+
+    let role = object("SIDECAR.md", "Role");
+    let lease = format!("{}/{}", role["metadata"]["namespace"].as_str().unwrap(), "my-app");
+    assert_eq!(option("--lease="), lease);
+    assert_eq!(role["rules"][1]["resourceNames"][0], "my-app");
 }
