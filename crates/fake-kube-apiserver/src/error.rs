@@ -1,0 +1,20 @@
+//! What ends an answer without one.
+
+use std::fmt;
+
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The connection was lost: a fault has dropped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionDropped;
+
+// === impl ConnectionDropped ===
+
+impl fmt::Display for ConnectionDropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection was dropped")
+    }
+}
+
+impl std::error::Error for ConnectionDropped {}

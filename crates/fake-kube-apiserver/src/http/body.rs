@@ -1,0 +1,66 @@
+//! The body of an answer: whole, or a watch.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::error::ConnectionDropped;
+use crate::http::watch::WatchBody;
+use crate::store::piece::Break;
+
+/// The body of an answer. Dropping that of a watch ends the watch.
+#[derive(Debug)]
+pub struct ApiBody(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Whole(Option<Bytes>),
+    Watch(Box<WatchBody>),
+}
+
+// === impl ApiBody ===
+
+impl ApiBody {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self(Inner::Whole(Some(bytes).filter(|it| !it.is_empty())))
+    }
+
+    pub(crate) fn watch(watch: WatchBody) -> Self {
+        Self(Inner::Watch(Box::new(watch)))
+    }
+
+    /// Breaks a watch behind what it sends first.
+    pub(crate) fn break_off(&mut self, how: Break) {
+        if let Inner::Watch(watch) = &mut self.0 {
+            watch.break_off(how);
+        }
+    }
+}
+
+impl Body for ApiBody {
+    type Data = Bytes;
+    type Error = ConnectionDropped;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectionDropped>>> {
+        match &mut self.get_mut().0 {
+            Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
+            Inner::Watch(watch) => watch.poll_piece(context).map(|it| it.map(|it| it.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Inner::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |it| it.len() as u64)),
+            Inner::Watch(_) => SizeHint::default(),
+        }
+    }
+}

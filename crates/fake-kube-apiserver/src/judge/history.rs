@@ -1,0 +1,113 @@
+//! The judge's walk through the log.
+
+use std::time::Duration;
+
+use crate::judge::log::{LeaseRecord, Moment, WriteRecord};
+use crate::judge::verdict::{Ending, Stray, StrayKind, Term, Verdict};
+
+/// What is known at one point of the log.
+#[derive(Debug)]
+pub(crate) struct History<'a> {
+    candidates: &'a [String],
+    /// The Lease as it is; none when there is none.
+    lease: Option<LeaseRecord>,
+    /// The candidate that acquired last.
+    last_candidate: Option<String>,
+    pub(crate) verdict: Verdict,
+}
+
+// === impl History ===
+
+impl<'a> History<'a> {
+    pub(crate) fn new(candidates: &'a [String]) -> Self {
+        Self { candidates, lease: None, last_candidate: None, verdict: Verdict::default() }
+    }
+
+    /// A write on the Lease has taken effect.
+    pub(crate) fn lease_written(&mut self, moment: Moment, record: &WriteRecord) {
+        let Some(next) = &record.lease else {
+            if record.verb == "delete" {
+                self.end_term(moment, Ending::Deleted);
+                self.lease = None;
+            }
+            return;
+        };
+        let before = self.lease.replace(next.clone());
+        // A deletion that the log did not show is seen by the uid.
+        let before = before.filter(|it| it.uid == next.uid);
+        let same_term = before.as_ref().is_some_and(|it| {
+            it.holder_identity == next.holder_identity && it.lease_transitions == next.lease_transitions
+        });
+        if next.holder_identity.is_empty() {
+            self.end_term(moment, Ending::Released);
+        } else if same_term {
+            self.renew(moment, record.received, next, before.as_ref());
+        } else {
+            self.end_term(moment, Ending::Replaced);
+            self.begin_term(moment, record, next);
+        }
+    }
+
+    /// A candidate's write elsewhere, that will take effect, has arrived.
+    pub(crate) fn written(&mut self, record: &WriteRecord) {
+        let user = &record.user;
+        *self.verdict.admitted.entry(user.clone()).or_default() += 1;
+        let term = self.verdict.terms.last().filter(|it| it.ended.is_none());
+        let kind = match (&self.last_candidate, term) {
+            (Some(other), _) if other != user => StrayKind::Overlap(other.clone()),
+            (_, Some(term)) if term.user == *user || term.holder == *user => {
+                if record.received.at < term.runs_out() {
+                    return;
+                }
+                StrayKind::RunOut
+            }
+            _ => StrayKind::NotHeld,
+        };
+        let (user, path) = (user.clone(), record.path.clone());
+        self.verdict.strays.push(Stray { user, path, received: record.received, kind });
+    }
+
+    fn begin_term(&mut self, moment: Moment, record: &WriteRecord, lease: &LeaseRecord) {
+        let user = &record.user;
+        let candidate = [&lease.holder_identity, user]
+            .into_iter()
+            .find(|it| self.candidates.iter().any(|candidate| candidate == *it));
+        if let Some(candidate) = candidate {
+            self.last_candidate = Some(candidate.clone());
+        }
+        self.verdict.terms.push(Term {
+            user: user.clone(),
+            holder: lease.holder_identity.clone(),
+            transitions: lease.lease_transitions.unwrap_or_default(),
+            acquired: moment,
+            renewed: moment,
+            heard: record.received,
+            duration: duration(lease),
+            renewals: 0,
+            ended: None,
+        });
+    }
+
+    fn renew(&mut self, moment: Moment, heard: Moment, lease: &LeaseRecord, before: Option<&LeaseRecord>) {
+        let Some(term) = self.verdict.terms.last_mut() else {
+            return;
+        };
+        term.duration = duration(lease);
+        if before.is_some_and(|it| it.renew_time != lease.renew_time) {
+            term.renewed = moment;
+            term.heard = heard;
+            term.renewals += 1;
+        }
+    }
+
+    fn end_term(&mut self, moment: Moment, how: Ending) {
+        if let Some(term) = self.verdict.terms.last_mut().filter(|it| it.ended.is_none()) {
+            term.ended = Some((moment, how));
+        }
+    }
+}
+
+fn duration(lease: &LeaseRecord) -> Duration {
+    let seconds = lease.lease_duration_seconds.unwrap_or_default();
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+}

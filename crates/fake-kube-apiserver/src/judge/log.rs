@@ -1,0 +1,217 @@
+//! The write log: who asked for which write, and what became of it.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use http::Method;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::request::RequestInfo;
+
+/// An instant, and its place in the one order of everything that the server saw.
+///
+/// With a paused clock many things happen at one instant; `order` still tells them apart, and comparing
+/// two moments compares it alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// When, on tokio's clock.
+    pub at: Instant,
+    /// Grows with every moment of one server, under the lock that guards its objects.
+    pub order: u64,
+}
+
+/// A request with a method other than GET, HEAD and OPTIONS that reached the server.
+#[derive(Clone, Debug)]
+pub struct WriteRecord {
+    /// The bearer token, or `anonymous`.
+    pub user: String,
+    /// The `User-Agent` header, or nothing.
+    pub user_agent: String,
+    /// The HTTP method.
+    pub method: Method,
+    /// `create`, `update`, `patch`, `delete` or `deletecollection` on a resource; `post`, `put`, `patch` or
+    /// `delete` elsewhere; empty for a method that Kubernetes does not know.
+    pub verb: &'static str,
+    /// The path as it came, without the query.
+    pub path: String,
+    /// The API group; empty for the core group, and when the path names no resource.
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The resource; empty when the path names none.
+    pub resource: String,
+    /// The namespace in the path.
+    pub namespace: Option<String>,
+    /// The name in the path, or that of the object that was created.
+    pub name: Option<String>,
+    /// The subresource in the path.
+    pub subresource: Option<String>,
+    /// Whether the query asks for a dry run.
+    pub dry_run: bool,
+    /// When the head of the request arrived.
+    pub received: Moment,
+    /// When its effect took place or it was refused: not when the answer arrived. None when neither has
+    /// happened: it is still being held up, the connection was dropped before the effect, or the client went
+    /// away.
+    pub completed: Option<Moment>,
+    /// The HTTP status of the answer, also of one that never got through; 0 without `completed`.
+    pub status: u16,
+    /// What a successful write left in a Lease.
+    pub lease: Option<LeaseRecord>,
+}
+
+/// The fields of a Lease that an election writes, as they were stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeaseRecord {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `spec.holderIdentity`; empty when absent.
+    pub holder_identity: String,
+    /// `spec.leaseTransitions`.
+    pub lease_transitions: Option<i64>,
+    /// `spec.leaseDurationSeconds`.
+    pub lease_duration_seconds: Option<i64>,
+    /// `spec.acquireTime`.
+    pub acquire_time: Option<String>,
+    /// `spec.renewTime`.
+    pub renew_time: Option<String>,
+}
+
+/// Reads of one kind by one user.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ReadKind {
+    pub(crate) user: String,
+    pub(crate) verb: &'static str,
+    pub(crate) resource: String,
+}
+
+/// The log itself. It grows with the number of writes, as long as the server lives.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    order: u64,
+    pub(crate) writes: Vec<WriteRecord>,
+    pub(crate) reads: BTreeMap<ReadKind, u64>,
+}
+
+/// The place of a write in the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry(usize);
+
+// === impl Moment ===
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Moment {}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+// === impl WriteRecord ===
+
+impl WriteRecord {
+    /// Whether it took effect: answered with 2xx, and no dry run.
+    #[must_use]
+    pub fn took_effect(&self) -> bool {
+        (200..300).contains(&self.status) && !self.dry_run
+    }
+}
+
+// === impl LeaseRecord ===
+
+impl LeaseRecord {
+    /// What stands in a Lease in JSON; what is missing or of another type counts as absent.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let spec = &object["spec"];
+        let text = |it: &Value| it.as_str().map(str::to_owned);
+        Self {
+            uid: text(&object["metadata"]["uid"]).unwrap_or_default(),
+            holder_identity: text(&spec["holderIdentity"]).unwrap_or_default(),
+            lease_transitions: spec["leaseTransitions"].as_i64(),
+            lease_duration_seconds: spec["leaseDurationSeconds"].as_i64(),
+            acquire_time: text(&spec["acquireTime"]),
+            renew_time: text(&spec["renewTime"]),
+        }
+    }
+}
+
+// === impl Log ===
+
+impl Log {
+    fn moment(&mut self) -> Moment {
+        self.order += 1;
+        Moment { at: Instant::now(), order: self.order }
+    }
+
+    /// Notes that a request has arrived; a read is only counted.
+    pub(crate) fn arrived(&mut self, info: &RequestInfo) -> Option<Entry> {
+        let target = info.target();
+        let resource = target.map(|it| it.collection.resource.clone()).unwrap_or_default();
+        if !info.is_write() {
+            *self
+                .reads
+                .entry(ReadKind { user: info.user.clone(), verb: info.verb, resource })
+                .or_default() += 1;
+            return None;
+        }
+        let received = self.moment();
+        self.writes.push(WriteRecord {
+            user: info.user.clone(),
+            user_agent: info.user_agent.clone(),
+            method: info.method.clone(),
+            verb: info.verb,
+            path: info.path.clone(),
+            group: target.map(|it| it.collection.group.clone()).unwrap_or_default(),
+            version: target.map(|it| it.collection.version.clone()).unwrap_or_default(),
+            resource,
+            namespace: target.and_then(|it| it.namespace.clone()),
+            name: target.and_then(|it| it.name.clone()),
+            subresource: target.and_then(|it| it.subresource.clone()),
+            dry_run: info.asks_dry_run(),
+            received,
+            completed: None,
+            status: 0,
+            lease: None,
+        });
+        Some(Entry(self.writes.len() - 1))
+    }
+
+    /// Notes what became of a write. The first word counts. Called under the lock under which the effect took
+    /// place.
+    pub(crate) fn completed(&mut self, entry: Entry, status: u16, object: Option<&Value>) {
+        let completed = self.moment();
+        let Some(record) = self.writes.get_mut(entry.0).filter(|it| it.completed.is_none()) else {
+            return;
+        };
+        record.completed = Some(completed);
+        record.status = status;
+        let Some(object) = object else { return };
+        if record.name.is_none() {
+            record.name = object["metadata"]["name"].as_str().map(str::to_owned);
+        }
+        if record.group == "coordination.k8s.io" && record.resource == "leases" {
+            record.lease = Some(LeaseRecord::of(object));
+        }
+    }
+
+    /// Notes whether it is a dry run after all: a body may say otherwise than the query.
+    pub(crate) fn is_dry_run(&mut self, entry: Entry, dry: bool) {
+        if let Some(record) = self.writes.get_mut(entry.0) {
+            record.dry_run = dry;
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Uids and generated names.
+
+use std::fmt::Write as _;
+
+/// Makes uids and generated names. Not random: the same requests get the same ones.
+#[derive(Debug, Default)]
+pub(crate) struct Ids(u64);
+
+// === impl Ids ===
+
+impl Ids {
+    /// splitmix64: well spread, never the same twice.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut it = self.0;
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        it ^ (it >> 31)
+    }
+
+    /// In the form of a version 4 UUID.
+    pub(crate) fn uid(&mut self) -> String {
+        let (high, low) = (self.next(), self.next());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 50),
+            low & 0xffff_ffff_ffff,
+        )
+    }
+
+    /// `generateName` and five characters from Kubernetes' own alphabet.
+    pub(crate) fn name(&mut self, prefix: &str) -> String {
+        const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        let (mut name, mut bits) = (prefix.to_owned(), self.next());
+        for _ in 0..5 {
+            let index = usize::try_from(bits % 27).unwrap_or_default();
+            // Writing to a string does not fail.
+            let _ = name.write_char(char::from(ALPHABET[index]));
+            bits /= 27;
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_of_the_real_ones() {
+        let mut ids = Ids::default();
+        let (first, second) = (ids.uid(), ids.uid());
+        assert_ne!(first, second);
+        let lengths: Vec<_> = first.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        let name = ids.name("a-");
+        assert!(name.starts_with("a-") && name.len() == 7, "{name}");
+    }
+}

@@ -1,0 +1,65 @@
+//! The kinds of the built-in resources, for bodies that leave theirs out and for empty lists.
+
+use serde_json::Value;
+
+use crate::path::Collection;
+
+/// Built-in resources without a status of their own.
+const WITHOUT_STATUS: [&str; 8] = [
+    "configmaps",
+    "endpoints",
+    "endpointslices",
+    "events",
+    "leases",
+    "rolebindings",
+    "secrets",
+    "serviceaccounts",
+];
+
+const KINDS: [(&str, &str); 24] = [
+    ("bindings", "Binding"),
+    ("configmaps", "ConfigMap"),
+    ("cronjobs", "CronJob"),
+    ("daemonsets", "DaemonSet"),
+    ("deployments", "Deployment"),
+    ("endpoints", "Endpoints"),
+    ("endpointslices", "EndpointSlice"),
+    ("events", "Event"),
+    ("ingresses", "Ingress"),
+    ("jobs", "Job"),
+    ("leases", "Lease"),
+    ("localsubjectaccessreviews", "LocalSubjectAccessReview"),
+    ("namespaces", "Namespace"),
+    ("nodes", "Node"),
+    ("pods", "Pod"),
+    ("replicasets", "ReplicaSet"),
+    ("secrets", "Secret"),
+    ("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ("selfsubjectreviews", "SelfSubjectReview"),
+    ("serviceaccounts", "ServiceAccount"),
+    ("services", "Service"),
+    ("statefulsets", "StatefulSet"),
+    ("subjectaccessreviews", "SubjectAccessReview"),
+    ("tokenreviews", "TokenReview"),
+];
+
+/// The kind of a built-in resource.
+pub(crate) fn known_kind(collection: &Collection) -> Option<&'static str> {
+    if collection.is_custom() {
+        return None;
+    }
+    KINDS.iter().find(|(resource, _)| *resource == collection.resource).map(|(_, kind)| *kind)
+}
+
+/// Whether there is a `/status`; everything else is taken to have one.
+pub(crate) fn has_status(collection: &Collection) -> bool {
+    collection.is_custom() || !WITHOUT_STATUS.contains(&collection.resource.as_str())
+}
+
+/// What the object says it is, else what its collection holds, else the resource's own name.
+pub(crate) fn kind_of(collection: &Collection, object: &Value) -> String {
+    match object["kind"].as_str() {
+        Some(kind) if !kind.is_empty() => kind.to_owned(),
+        _ => known_kind(collection).unwrap_or(&collection.resource).to_owned(),
+    }
+}

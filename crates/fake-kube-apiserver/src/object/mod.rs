@@ -1,0 +1,13 @@
+//! Objects: how they are read, checked and kept.
+
+pub(crate) mod decode;
+mod event;
+pub(crate) mod ids;
+pub(crate) mod kinds;
+pub(crate) mod members;
+pub(crate) mod names;
+pub(crate) mod stored;
+pub(crate) mod time;
+mod typed;
+pub(crate) mod validate;
+pub(crate) mod version;

@@ -1,0 +1,4 @@
+//! Field and label selectors.
+
+mod label;
+pub(crate) mod selector;

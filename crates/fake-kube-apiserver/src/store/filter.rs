@@ -1,0 +1,20 @@
+//! Which objects a list or watch covers.
+
+use crate::path::Collection;
+use crate::select::selector::Selector;
+
+/// What a watch wants to see.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) collection: Collection,
+    pub(crate) namespace: Option<String>,
+    pub(crate) selector: Selector,
+}
+
+// === impl Filter ===
+
+impl Filter {
+    pub(crate) fn covers(&self, collection: &Collection, namespace: &str) -> bool {
+        self.collection == *collection && self.namespace.as_deref().is_none_or(|it| it == namespace)
+    }
+}

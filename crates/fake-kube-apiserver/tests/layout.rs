@@ -1,0 +1,134 @@
+//! The files of this package import one another in one direction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Each file, by its place in the tree of modules, with its text.
+type Files = BTreeMap<Vec<String>, String>;
+
+/// Each file with the files that it imports from.
+type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
+
+#[test]
+fn no_circle_of_files() {
+    let mut files = Files::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &[], &mut files);
+    assert!(files.len() > 40, "only {} files", files.len());
+    let left = circles(imports(&files));
+    assert!(left.is_empty(), "these files import one another in a circle, or are between circles: {left:#?}");
+}
+
+#[test]
+fn braces_are_followed_and_comments_are_not() {
+    let mut files = Files::from(["", "a", "b::mod"].map(|it| (module(it), String::new())));
+    files.insert(
+        module("b::c"),
+        "use crate::{a::{Thing, self}, b::{c::Own, Other}};\nuse super::Type; // use crate::c;".into(),
+    );
+    let found = &imports(&files)[&module("b::c")];
+    assert_eq!(*found, BTreeSet::from([module("a"), module("b")]));
+}
+
+#[test]
+fn a_circle_is_found() {
+    let text =
+        [("a", "use crate::b::B;"), ("b", "fn f() { super::c::f(crate::d::D) }"), ("c", "use super::a;")];
+    let mut files: Files = text.map(|(file, text)| (module(file), text.to_owned())).into();
+    files.insert(module("d"), String::new());
+    assert_eq!(circles(imports(&files)), [module("a"), module("b"), module("c")].into());
+}
+
+fn module(path: &str) -> Vec<String> {
+    path.split("::").filter(|it| !matches!(*it, "" | "lib" | "mod")).map(str::to_owned).collect()
+}
+
+fn read(folder: &Path, at: &[String], files: &mut Files) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let here = [at, &module(path.file_stem().unwrap().to_str().unwrap())].concat();
+        if path.is_dir() {
+            read(&path, &here, files);
+        } else {
+            files.insert(here, fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+fn imports(files: &Files) -> Imports {
+    let imports = files.iter().map(|(file, text)| {
+        // Unit tests stand at the end of a file.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: String = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+        let starts = ["crate::", "super::", "self::"].map(|word| code.match_indices(word));
+        let paths = starts.into_iter().flatten().flat_map(|(at, _)| paths(&code[at..]));
+        let targets = paths.map(|path| target(files, file, &path)).filter(|it| it != file);
+        (file.clone(), targets.collect())
+    });
+    imports.collect()
+}
+
+/// The paths that a path with braces stands for.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let code = code.trim_start();
+    let end = code.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(code.len());
+    let (word, rest) = code.split_at(end);
+    let Some(rest) = rest.strip_prefix("::") else {
+        return vec![module(word)];
+    };
+    let tails = match rest.strip_prefix('{') {
+        Some(group) => items(group).into_iter().flat_map(paths).collect(),
+        None => paths(rest),
+    };
+    tails.into_iter().map(|tail| [module(word), tail].concat()).collect()
+}
+
+/// What stands between commas up to the closing brace.
+fn items(group: &str) -> Vec<&str> {
+    let (mut items, mut begin, mut depth) = (Vec::new(), 0, 0);
+    for (at, it) in group.char_indices() {
+        match it {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                items.push(&group[begin..at]);
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(&group[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items
+}
+
+/// The file that a path in `file` leads to.
+fn target(files: &Files, file: &[String], path: &[String]) -> Vec<String> {
+    let (first, rest) = path.split_first().unwrap();
+    let base = match first.as_str() {
+        "crate" => &[][..],
+        "super" => &file[..file.len().saturating_sub(1)],
+        _ => file,
+    };
+    let mut target = [base, rest].concat();
+    while !files.contains_key(&target) {
+        target.pop();
+    }
+    target
+}
+
+/// The files that are left when those that import nothing more, and those that no file imports, are taken away.
+fn circles(mut imports: Imports) -> BTreeSet<Vec<String>> {
+    loop {
+        let before = imports.len();
+        let there: BTreeSet<_> = imports.keys().cloned().collect();
+        imports.retain(|_, to| to.iter().any(|it| there.contains(it)));
+        let imported: BTreeSet<_> = imports.values().flatten().cloned().collect();
+        imports.retain(|file, _| imported.contains(file));
+        if imports.len() == before {
+            return imports.into_keys().collect();
+        }
+    }
+}
