@@ -7,7 +7,7 @@ use crate::{
     stage::{OUTSIDER, Stage},
     workload::Counts,
 };
-use kube_leader_gate::testing::{Ending, Judge, Stray, StrayKind, Term, WriteRecord};
+use kube_leader_gate::testing::{Judge, LeaseTerm, StrayKind, StrayWrite, TermEnding, WriteRecord};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
@@ -93,18 +93,18 @@ impl Verdict {
 
 /// How late a write was whose writer's term had been ended by an outsider or a deletion. None for any other: whoever
 /// releases a lease, or lets it run out, knows.
-fn was_overtaken(stray: &Stray, terms: &[Term]) -> Option<Duration> {
+fn was_overtaken(stray: &StrayWrite, terms: &[LeaseTerm]) -> Option<Duration> {
     if stray.kind != StrayKind::NotHeld {
         return None;
     }
     let own = terms.iter().rposition(|it| it.user == stray.user && it.acquired <= stray.received)?;
     let (ended, how) = terms[own].ended?;
     let by_outsider = || terms.get(own + 1).is_some_and(|it| it.holder == OUTSIDER);
-    let unasked = how == Ending::Deleted || how == Ending::Replaced && by_outsider();
+    let unasked = how == TermEnding::Deleted || how == TermEnding::Replaced && by_outsider();
     unasked.then(|| stray.received.at.saturating_duration_since(ended.at))
 }
 
-fn in_words(stray: &Stray) -> String {
+fn in_words(stray: &StrayWrite) -> String {
     let how = match &stray.kind {
         StrayKind::Overlap(other) => format!("after {other} had acquired the lease"),
         StrayKind::NotHeld => "without holding the lease".to_owned(),
@@ -113,22 +113,22 @@ fn in_words(stray: &Stray) -> String {
     format!("{} wrote {how}", stray.user)
 }
 
-fn handovers(terms: &[Term], pages: &Pages, log: &[WriteRecord]) -> Vec<Handover> {
+fn handovers(terms: &[LeaseTerm], pages: &Pages, log: &[WriteRecord]) -> Vec<Handover> {
     let before = std::iter::once(None).chain(terms.iter().map(Some));
     // Stopping the replicas at the end hands the lease over as well; that is not part of the play.
-    let played = |term: &Term| pages.ended.is_none_or(|ended| term.acquired.at < ended);
+    let played = |term: &LeaseTerm| pages.ended.is_none_or(|ended| term.acquired.at < ended);
     let pairs = before.zip(terms).filter(|(_, term)| played(term));
     pairs.map(|(before, term)| handover(before, term, pages, log)).collect()
 }
 
-fn handover(before: Option<&Term>, term: &Term, pages: &Pages, log: &[WriteRecord]) -> Handover {
+fn handover(before: Option<&LeaseTerm>, term: &LeaseTerm, pages: &Pages, log: &[WriteRecord]) -> Handover {
     let acquired = term.acquired.at;
     let act = pages.acts.iter().rposition(|began| *began <= acquired).unwrap_or_default();
     let (since, from) = match before.and_then(|it| Some((it, it.ended?))) {
         None => (Since::Start, pages.acts.first().copied().unwrap_or(acquired)),
-        Some((_, (ended, Ending::Released))) => (Since::Release, ended.at),
-        Some((_, (ended, Ending::Deleted))) => (Since::Deletion, ended.at),
-        Some((before, (_, Ending::Replaced))) => replaced(before, term, pages),
+        Some((_, (ended, TermEnding::Released))) => (Since::Release, ended.at),
+        Some((_, (ended, TermEnding::Deleted))) => (Since::Deletion, ended.at),
+        Some((before, (_, TermEnding::Replaced))) => replaced(before, term, pages),
     };
     let first_write = log
         .iter()
@@ -148,7 +148,7 @@ fn handover(before: Option<&Term>, term: &Term, pages: &Pages, log: &[WriteRecor
 }
 
 /// A term that another has followed without a release.
-fn replaced(before: &Term, term: &Term, pages: &Pages) -> (Since, Instant) {
+fn replaced(before: &LeaseTerm, term: &LeaseTerm, pages: &Pages) -> (Since, Instant) {
     let acquired = term.acquired.at;
     let runs_out = before.runs_out();
     let back = pages.resumed.filter(|back| (before.renewed.at..=acquired).contains(back));

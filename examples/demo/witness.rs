@@ -14,7 +14,7 @@ use kube_client::{
     api::{Patch, PatchParams, WatchEvent, WatchParams},
     core::ObjectMeta,
 };
-use kube_leader_gate::testing::{LeaseRecord, Moment, WriteRecord};
+use kube_leader_gate::testing::{LogTime, StoredLease, WriteRecord};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -103,7 +103,7 @@ impl Seen {
         self.newest_lease = version;
         let spec = lease.spec.clone().unwrap_or_default();
         let holder_identity = spec.holder_identity.unwrap_or_default();
-        let left = LeaseRecord {
+        let left = StoredLease {
             uid: lease.metadata.uid.clone().unwrap_or_default(),
             holder_identity: holder_identity.clone(),
             lease_transitions: spec.lease_transitions.map(i64::from),
@@ -130,7 +130,7 @@ impl Seen {
 
 fn record(user: String, group: &str, resource: &str, metadata: &ObjectMeta, deleted: bool) -> WriteRecord {
     let name = metadata.name.clone().unwrap_or_default();
-    let moment = Moment { at: Instant::now(), order: version(metadata) };
+    let moment = LogTime { at: Instant::now(), order: version(metadata) };
     WriteRecord {
         user,
         user_agent: String::new(),

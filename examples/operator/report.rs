@@ -1,14 +1,14 @@
 //! What the server's log says: who led and reconciled what, who wrote without leading, how long nobody did.
 
 use crate::operator::NAME;
-use kube_leader_gate::testing::{Judge, Stray, SuccessionKind, Term, WriteRecord};
+use kube_leader_gate::testing::{Judge, LeaseTerm, StrayWrite, SuccessionKind, WriteRecord};
 use std::{collections::BTreeSet, fmt, time::Duration};
 
 pub struct Report {
     rows: Vec<Row>,
     pub changes: Vec<Change>,
     /// Writes by a replica that did not hold the lease: there must be none.
-    pub strays: Vec<Stray>,
+    pub strays: Vec<StrayWrite>,
 }
 
 struct Row {
@@ -59,7 +59,7 @@ impl Report {
     }
 }
 
-fn writeless(work: &[&WriteRecord], before: &Term, after: &Term) -> Option<Duration> {
+fn writeless(work: &[&WriteRecord], before: &LeaseTerm, after: &LeaseTerm) -> Option<Duration> {
     let done = |user: &str| {
         let mut done: Vec<_> =
             work.iter().filter(|it| it.user == user).filter_map(|it| it.completed).collect();

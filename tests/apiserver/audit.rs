@@ -1,7 +1,7 @@
 //! The audit log: what the server itself says of every request, where no client can talk to it.
 
 use jiff::Timestamp;
-use kube_leader_gate::testing::{LeaseRecord, Moment, WriteRecord};
+use kube_leader_gate::testing::{LogTime, StoredLease, WriteRecord};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{
@@ -132,18 +132,18 @@ impl AuditEvent {
             received: moment(self.request_received_timestamp, 0),
             completed: Some(moment(self.stage_timestamp, 1)),
             status: self.response_status.code,
-            lease: (answer["kind"] == "Lease").then(|| LeaseRecord::of(answer)),
+            lease: (answer["kind"] == "Lease").then(|| StoredLease::of(answer)),
         })
     }
 }
 
 /// The log has one clock of microseconds. What arrived in the microsecond of an effect did not arrive after it.
-fn moment(at: Timestamp, tie: u64) -> Moment {
+fn moment(at: Timestamp, tie: u64) -> LogTime {
     static ORIGIN: OnceLock<(Instant, Timestamp)> = OnceLock::new();
     let (instant, timestamp) = *ORIGIN.get_or_init(|| (Instant::now(), Timestamp::now()));
     let since = at.duration_since(timestamp);
     let length = Duration::try_from(since.abs()).expect("not negative");
-    Moment {
+    LogTime {
         at: if since.is_negative() { instant - length } else { instant + length },
         order: u64::try_from(at.as_microsecond()).expect("after 1970") * 2 + tie,
     }

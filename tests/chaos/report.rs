@@ -15,7 +15,7 @@ use crate::{
     faults::Played,
     journal::{Journal, micros_at},
 };
-use kube_leader_gate::testing::{Judge, Moment, StrayKind, Verdict, WriteRecord};
+use kube_leader_gate::testing::{Judge, LogTime, StrayKind, Verdict, WriteRecord};
 use serde::Serialize;
 use serde_json::json;
 use std::{collections::HashSet, time::Duration};
@@ -160,7 +160,7 @@ impl Case<'_> {
         let write = write.ok_or("no candidate has written anything")?;
         let other = self.candidates.iter().find(|it| **it != write.user).ok_or("one candidate alone")?;
         let renewal = log.iter().rfind(|it| it.lease.is_some()).ok_or("nobody has held the lease")?;
-        let later = |moment: Moment, by: u64| Moment { order: moment.order + by, ..moment };
+        let later = |moment: LogTime, by: u64| LogTime { order: moment.order + by, ..moment };
         let now = log.iter().chain([write]).filter_map(|it| it.completed).max().unwrap_or(write.received);
         let mut acquisition = WriteRecord { completed: Some(later(now, 1)), ..renewal.clone() };
         acquisition.user.clone_from(other);

@@ -20,7 +20,7 @@ use kube_client::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use kube_leader_gate::testing::{Judge, Moment, Verdict, WriteRecord};
+use kube_leader_gate::testing::{Judge, LogTime, Verdict, WriteRecord};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
@@ -53,9 +53,9 @@ pub struct Seen {
     /// The candidates' and the administrator's writes.
     pub log: Vec<WriteRecord>,
     /// Who holds the lease, since when.
-    holder: Option<(String, Moment)>,
+    holder: Option<(String, LogTime)>,
     /// When each candidate's last write that took effect arrived.
-    written: BTreeMap<String, Moment>,
+    written: BTreeMap<String, LogTime>,
     /// When each candidate last read the lease, or began to watch it.
     read: BTreeMap<String, jiff::Timestamp>,
 }

@@ -7,7 +7,7 @@ use crate::{
 use kube_leader_gate::{
     LeaseTiming,
     metrics::{LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn a_read_or_somebody_elses_edit_makes_no_slow_path() {
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
     let reads = count(&exporter, "read");
-    assert_eq!(server.break_watches(|_| true, Break::End), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::End), 1);
     until(Duration::from_secs(5), "the watch stands again, and it has read the lease", || {
         count(&exporter, "read") > reads
     })

@@ -6,7 +6,7 @@ use crate::{
     viewer::{View, Viewer, truth, viewer},
 };
 use fastrand::Rng;
-use kube_leader_gate::testing::{ApiServer, Break, Fault};
+use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
 use std::time::Duration;
 
 const SEEDS: u64 = 30;
@@ -42,10 +42,10 @@ async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
             20..29 if server.object(&path(&name)).is_some() => {
                 server.delete("outsider", &path(&name)).expect("it is there");
             }
-            29..31 => drop(
-                server
-                    .break_watches(|_| true, *rng.choice(&[Break::End, Break::Cut, Break::Garbage]).unwrap()),
-            ),
+            29..31 => drop(server.break_watches(
+                |_| true,
+                *rng.choice(&[WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage]).unwrap(),
+            )),
             31 => server.compact(),
             32 => outage = Some(server.inject(Fault::status(503).resource("configmaps"))),
             33 => outage = None,

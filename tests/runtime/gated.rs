@@ -5,7 +5,7 @@ use crate::{
     support::{FIRST, SOON, pass, until},
     things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
 };
-use kube_leader_gate::testing::{ApiServer, Break, Fault};
+use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -117,7 +117,7 @@ async fn a_gain_during_a_watch_outage_is_not_lost() {
     want(&server, "x", "2");
     let _no_writes = server.inject(Fault::status(503).user("a").resource("configmaps"));
     let outage = server.inject(Fault::status(503).user("b").resource("configmaps").verb("watch"));
-    server.break_watches(|user| user == "b", Break::End);
+    server.break_watches(|user| user == "b", WatchBreak::End);
     until(Duration::from_secs(10), "the watch fails", || outage.hits() > 1).await;
     drop(a);
     until(Duration::from_secs(16), "b leads", || b.leads()).await;

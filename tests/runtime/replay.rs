@@ -17,7 +17,7 @@ use kube::{
 };
 use kube_leader_gate::{
     runtime::replay_with,
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use std::{future, sync::Arc, time::Duration};
 
@@ -242,7 +242,7 @@ async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
     let server = ApiServer::new();
     let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     let down = server.inject(Fault::drop_before().resource("configmaps"));
-    server.break_watches(|user| user == "a", Break::End);
+    server.break_watches(|user| user == "a", WatchBreak::End);
     pass(Duration::from_secs(1)).await;
     delete(&server, "gone");
     want(&server, "changed", "2");

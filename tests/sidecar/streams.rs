@@ -62,7 +62,7 @@ async fn an_early_end_upstream_is_an_early_end_for_the_caller() {
     let mut raw =
         Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
     raw.read_until("\r\n\r\n").await;
-    upstream.server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+    upstream.server.break_watches(|_| true, kube_leader_gate::testing::WatchBreak::Cut);
     let rest = raw.rest().await;
     assert!(!rest.contains("0\r\n\r\n"), "it must not look like a proper end: {rest:?}");
 }

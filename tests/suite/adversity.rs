@@ -10,7 +10,7 @@ use kube_leader_gate::{
     LeaseTiming,
     election::{BuildError, Stopped},
     lease::KubeLock,
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::json;
 use std::{
@@ -163,7 +163,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
             sleep_until(due - MS * (1 + round % 10)).await;
             assert_eq!(lease_writes(&server, "a").len(), renewals.len(), "the next renewal is still to come");
             if round % 2 == 0 {
-                server.break_watches(|_| true, Break::Cut);
+                server.break_watches(|_| true, WatchBreak::Cut);
             }
             // The worst is a call that is sent just before the end, and hangs.
             let outage = timing.tolerated_outage();
@@ -230,7 +230,7 @@ async fn a_follower_stops_at_once_in_an_outage() {
     let b = candidate(&server, "b").start();
     until(SOON, "b knows a", || b.leader().holder().is_some()).await;
     let _hang = server.inject(Fault::hang_before());
-    server.break_watches(|_| true, Break::Cut);
+    server.break_watches(|_| true, WatchBreak::Cut);
     pass(Duration::from_secs(5)).await;
     within(Duration::from_secs(2), "it stops", b.stop()).await;
 }

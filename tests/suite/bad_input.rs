@@ -7,7 +7,7 @@ use crate::support::{
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
     election::BuildError,
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -88,7 +88,7 @@ async fn whatever_the_server_refuses_contention_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
-    for how in [Break::End, Break::Cut, Break::Garbage] {
+    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage] {
         let server = ApiServer::new();
         let _breaking = server.inject(Fault::break_watch(how));
         let (a, _) = leading(&server, "a").await;

@@ -73,7 +73,7 @@ async fn after_a_quiet_time_it_preempts_at_once_again() {
         let low = candidate(&server, "a");
         // An outage of one candidate, in which another one takes the lease.
         let cut = server.inject(Fault::drop_before().user("b"));
-        server.break_watches(|_| true, kube_leader_gate::testing::Break::Cut);
+        server.break_watches(|_| true, kube_leader_gate::testing::WatchBreak::Cut);
         let low = low.start();
         within(Duration::from_secs(16), "a leads", low.leader().elected()).await;
         drop(cut);

@@ -10,7 +10,7 @@ use kube_leader_gate::{
     LeaseTiming,
     election::Priority,
     leadership::{Clock, Moment},
-    testing::{ApiServer, Break, Fault, TokioClock},
+    testing::{ApiServer, Fault, TokioClock, WatchBreak},
 };
 use std::{
     convert::Infallible,
@@ -74,7 +74,7 @@ async fn a_step_down_that_ran_out_of_time_ends_the_term() {
     });
     until(SOON, "the gate closes", || !leader.can_write()).await;
     // What it knows of the lease is in doubt, so it reads before it gives it up.
-    server.break_watches(|_| true, Break::Cut);
+    server.break_watches(|_| true, WatchBreak::Cut);
     pass(SECOND).await;
     let _slow = server.inject(Fault::delay_before(SECOND).resource("leases").verb("get"));
     tokio::time::advance(SECOND * 60).await;

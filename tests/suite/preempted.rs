@@ -12,7 +12,7 @@ use kube_leader_gate::{
     LeaseTiming,
     election::{Priority, Stopped},
     leadership::Loss,
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::json;
 use std::time::Duration;
@@ -128,7 +128,7 @@ async fn s6_a_holder_that_cannot_hear_is_waited_for() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
-    server.break_watches(|_| true, Break::Cut);
+    server.break_watches(|_| true, WatchBreak::Cut);
     let election = ranked(&server, "b", "high");
     let mut writing = JoinSet::new();
     hammer(&mut writing, low_client);
@@ -155,7 +155,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         let low = low.start();
         within(FIRST, "it leads", low.leader().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
-        server.break_watches(|_| true, Break::Cut);
+        server.break_watches(|_| true, WatchBreak::Cut);
         let third = ranked(&server, "c", "middle");
         write_every(&mut writing, gated(&server, &third, "c"), 20);
         let third = third.start();
@@ -208,7 +208,7 @@ async fn s6_a_preemption_without_an_answer_is_one() {
         let server = ApiServer::new();
         let (low, low_client) = leading_as(&server, "a", "low").await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
-        server.break_watches(|_| true, Break::Cut);
+        server.break_watches(|_| true, WatchBreak::Cut);
         let election = ranked(&server, "b", "high");
         let mut writing = JoinSet::new();
         hammer(&mut writing, low_client);
@@ -230,7 +230,7 @@ async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
-    server.break_watches(|user| user == "a", Break::Cut);
+    server.break_watches(|user| user == "a", WatchBreak::Cut);
     let slow = server.inject(
         Fault::delay_before(Duration::from_secs(1)).user("b").verb("update").resource("leases").times(1),
     );
@@ -240,7 +240,7 @@ async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
     hammer(&mut writing, gated(&server, &election, "b"));
     let high = election.start();
     until(SOON, "the swap is under way", || slow.hits() == 1).await;
-    assert_eq!(server.break_watches(|user| user == "b", Break::End), 1);
+    assert_eq!(server.break_watches(|user| user == "b", WatchBreak::End), 1);
     within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
     assert!(!low.leader().can_write());
     pass(SOON).await;

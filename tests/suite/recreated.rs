@@ -9,7 +9,7 @@ use crate::{
 };
 use kube_leader_gate::{
     leadership::Loss,
-    testing::{ApiServer, Break, Fault},
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
         let (a, client) = leading(&server, "a").await;
         let first = a.leader().term().unwrap();
         pass(SOON).await;
-        server.break_watches(|_| true, Break::Cut);
+        server.break_watches(|_| true, WatchBreak::Cut);
         let uid = recreate(&server);
         assert!(a.leader().is_leader(), "it has seen nothing");
         let bound = SECOND * 2 + SOON;

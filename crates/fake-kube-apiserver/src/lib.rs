@@ -88,10 +88,12 @@ pub use self::error::{BoxError, ConnectionDropped};
 pub use self::fault::Fault;
 pub use self::http::body::ApiBody;
 pub use self::http::endpoint::Endpoint;
-pub use self::http::service::{ApiFuture, ApiService};
+pub use self::http::service::ApiService;
 pub use self::judge::Judge;
-pub use self::judge::log::{LeaseRecord, Moment, WriteRecord};
-pub use self::judge::verdict::{Ending, Stray, StrayKind, Succession, SuccessionKind, Term, Verdict};
+pub use self::judge::log::{LogTime, StoredLease, WriteRecord};
+pub use self::judge::verdict::{
+    LeaseTerm, StrayKind, StrayWrite, Succession, SuccessionKind, TermEnding, Verdict,
+};
 pub use self::server::{ApiServer, ApiServerBuilder, FaultGuard};
 pub use self::status::Refusal;
-pub use self::store::piece::Break;
+pub use self::store::piece::WatchBreak;

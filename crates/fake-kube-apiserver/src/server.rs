@@ -9,7 +9,7 @@ use crate::fault::active::Faults;
 use crate::judge::log::{Log, ReadKind, WriteRecord};
 use crate::store::Store;
 use crate::store::changes::Changes;
-use crate::store::piece::Break;
+use crate::store::piece::WatchBreak;
 
 /// An in-process Kubernetes API server. Clones share everything.
 ///
@@ -105,7 +105,7 @@ impl ApiServer {
 
     /// Breaks the open watches whose user pleases `matches`, and says how many. New ones are not touched:
     /// for those, [`Fault::break_watch`]. `matches` must not use the server.
-    pub fn break_watches(&self, matches: impl Fn(&str) -> bool, how: Break) -> usize {
+    pub fn break_watches(&self, matches: impl Fn(&str) -> bool, how: WatchBreak) -> usize {
         self.shared.state().store.changes.break_watches(matches, how)
     }
 

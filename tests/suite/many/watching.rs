@@ -4,7 +4,7 @@ use super::replica::{
     Fate, MANY, Network, Replica, builder, is_shared_watch, is_watch, over, path, pool, shard, without,
 };
 use crate::support::{pass, within};
-use kube_leader_gate::testing::{ApiServer, Break, Fault};
+use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
 use serde_json::json;
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-const BREAKS: [Break; 3] = [Break::End, Break::Cut, Break::Garbage];
+const BREAKS: [WatchBreak; 3] = [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage];
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
@@ -43,7 +43,7 @@ async fn without_the_watch_all_poll_and_recover() {
     let mut b = Replica::start(&pool(&server, "b", true), "b", MANY);
     b.knows("a").await;
     let no_watch = server.inject(Fault::status(500).verb("watch").user("b"));
-    server.break_watches(|user| user == "b", Break::Cut);
+    server.break_watches(|user| user == "b", WatchBreak::Cut);
     pass(Duration::from_secs(30)).await;
     let refused = no_watch.hits();
     assert!(refused < 12 * MANY as u64, "{refused} watches asked for in half a minute");
@@ -72,7 +72,7 @@ async fn where_the_namespace_may_not_be_watched_each_lease_is() {
     let mut a = Replica::start(&over(network.clone(), true), "a", 10);
     a.leads(Duration::from_secs(1)).await;
     pass(Duration::from_secs(60)).await;
-    server.break_watches(|_| true, Break::End);
+    server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(60)).await;
     assert_eq!(server.open_watches(), 10);
     assert_eq!(network.shared.load(Ordering::SeqCst), 1, "nobody asks again in vain");
@@ -96,7 +96,7 @@ async fn a_silent_watch_is_begun_anew_once_for_all() {
     a.leads(Duration::from_secs(1)).await;
     mute.store(true, Ordering::SeqCst);
     pass(Duration::from_secs(10)).await;
-    server.break_watches(|_| true, Break::End);
+    server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(20)).await;
     // The first, the mute one, and the one in its place.
     assert_eq!(network.shared.load(Ordering::SeqCst), 3);

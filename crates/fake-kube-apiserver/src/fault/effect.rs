@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::ConnectionDropped;
 use crate::request::RequestInfo;
 use crate::status::Refusal;
-use crate::store::piece::Break;
+use crate::store::piece::WatchBreak;
 
 /// What a fault does to a request.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Effect {
     Status(u16, Option<Duration>),
     Forbidden,
     NamespaceNotFound,
-    BreakWatch(Break),
+    BreakWatch(WatchBreak),
 }
 
 // === impl Effect ===

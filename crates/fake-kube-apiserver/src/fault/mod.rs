@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::fault::effect::Effect;
 use crate::request::RequestInfo;
-use crate::store::piece::Break;
+use crate::store::piece::WatchBreak;
 
 /// A rule: which requests, what happens to them, and how often.
 ///
@@ -120,7 +120,7 @@ impl Fault {
     /// A new watch breaks as soon as it has sent what was there at its start; nothing else is met.
     /// For watches that are open already: [`ApiServer::break_watches`](crate::ApiServer::break_watches).
     #[must_use]
-    pub fn break_watch(how: Break) -> Self {
+    pub fn break_watch(how: WatchBreak) -> Self {
         Self::new(Effect::BreakWatch(how))
     }
 

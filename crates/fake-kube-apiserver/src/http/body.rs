@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::error::ConnectionDropped;
 use crate::http::watch::WatchBody;
-use crate::store::piece::Break;
+use crate::store::piece::WatchBreak;
 
 /// The body of an answer. Dropping that of a watch ends the watch.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl ApiBody {
     }
 
     /// Breaks a watch behind what it sends first.
-    pub(crate) fn break_off(&mut self, how: Break) {
+    pub(crate) fn break_off(&mut self, how: WatchBreak) {
         if let Inner::Watch(watch) = &mut self.0 {
             watch.break_off(how);
         }

@@ -26,7 +26,7 @@ pub struct ApiService {
 }
 
 /// The future of an answer.
-pub type ApiFuture = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, BoxError>> + Send>>;
+type ApiFuture = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, BoxError>> + Send>>;
 
 impl ApiServer {
     /// The server as a tower service, without sockets.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 use crate::error::ConnectionDropped;
 use crate::ops::answer::WatchStart;
 use crate::server::Shared;
-use crate::store::piece::{Break, Piece};
+use crate::store::piece::{Piece, WatchBreak};
 
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -50,9 +50,9 @@ impl WatchBody {
     }
 
     /// Breaks the stream behind what it sends first.
-    pub(crate) fn break_off(&mut self, how: Break) {
+    pub(crate) fn break_off(&mut self, how: WatchBreak) {
         self.first.extend(how.pieces());
-        if how != Break::Garbage {
+        if how != WatchBreak::Garbage {
             self.leave();
         }
     }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::judge::log::{LeaseRecord, Moment, WriteRecord};
-use crate::judge::verdict::{Ending, Stray, StrayKind, Term, Verdict};
+use crate::judge::log::{LogTime, StoredLease, WriteRecord};
+use crate::judge::verdict::{LeaseTerm, StrayKind, StrayWrite, TermEnding, Verdict};
 
 /// What is known at one point of the log.
 #[derive(Debug)]
 pub(crate) struct History<'a> {
     candidates: &'a [String],
     /// The Lease as it is; none when there is none.
-    lease: Option<LeaseRecord>,
+    lease: Option<StoredLease>,
     /// The candidate that acquired last.
     last_candidate: Option<String>,
     pub(crate) verdict: Verdict,
@@ -24,10 +24,10 @@ impl<'a> History<'a> {
     }
 
     /// A write on the Lease has taken effect.
-    pub(crate) fn lease_written(&mut self, moment: Moment, record: &WriteRecord) {
+    pub(crate) fn lease_written(&mut self, moment: LogTime, record: &WriteRecord) {
         let Some(next) = &record.lease else {
             if record.verb == "delete" {
-                self.end_term(moment, Ending::Deleted);
+                self.end_term(moment, TermEnding::Deleted);
                 self.lease = None;
             }
             return;
@@ -39,11 +39,11 @@ impl<'a> History<'a> {
             it.holder_identity == next.holder_identity && it.lease_transitions == next.lease_transitions
         });
         if next.holder_identity.is_empty() {
-            self.end_term(moment, Ending::Released);
+            self.end_term(moment, TermEnding::Released);
         } else if same_term {
             self.renew(moment, record.received, next, before.as_ref());
         } else {
-            self.end_term(moment, Ending::Replaced);
+            self.end_term(moment, TermEnding::Replaced);
             self.begin_term(moment, record, next);
         }
     }
@@ -64,10 +64,10 @@ impl<'a> History<'a> {
             _ => StrayKind::NotHeld,
         };
         let (user, path) = (user.clone(), record.path.clone());
-        self.verdict.strays.push(Stray { user, path, received: record.received, kind });
+        self.verdict.strays.push(StrayWrite { user, path, received: record.received, kind });
     }
 
-    fn begin_term(&mut self, moment: Moment, record: &WriteRecord, lease: &LeaseRecord) {
+    fn begin_term(&mut self, moment: LogTime, record: &WriteRecord, lease: &StoredLease) {
         let user = &record.user;
         let candidate = [&lease.holder_identity, user]
             .into_iter()
@@ -75,7 +75,7 @@ impl<'a> History<'a> {
         if let Some(candidate) = candidate {
             self.last_candidate = Some(candidate.clone());
         }
-        self.verdict.terms.push(Term {
+        self.verdict.terms.push(LeaseTerm {
             user: user.clone(),
             holder: lease.holder_identity.clone(),
             transitions: lease.lease_transitions.unwrap_or_default(),
@@ -88,7 +88,7 @@ impl<'a> History<'a> {
         });
     }
 
-    fn renew(&mut self, moment: Moment, heard: Moment, lease: &LeaseRecord, before: Option<&LeaseRecord>) {
+    fn renew(&mut self, moment: LogTime, heard: LogTime, lease: &StoredLease, before: Option<&StoredLease>) {
         let Some(term) = self.verdict.terms.last_mut() else {
             return;
         };
@@ -100,14 +100,14 @@ impl<'a> History<'a> {
         }
     }
 
-    fn end_term(&mut self, moment: Moment, how: Ending) {
+    fn end_term(&mut self, moment: LogTime, how: TermEnding) {
         if let Some(term) = self.verdict.terms.last_mut().filter(|it| it.ended.is_none()) {
             term.ended = Some((moment, how));
         }
     }
 }
 
-fn duration(lease: &LeaseRecord) -> Duration {
+fn duration(lease: &StoredLease) -> Duration {
     let seconds = lease.lease_duration_seconds.unwrap_or_default();
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }

@@ -14,7 +14,7 @@ use crate::request::RequestInfo;
 /// With a paused clock many things happen at one instant; `order` still tells them apart, and comparing
 /// two moments compares it alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct LogTime {
     /// When, on tokio's clock.
     pub at: Instant,
     /// Grows with every moment of one server, under the lock that guards its objects.
@@ -50,20 +50,20 @@ pub struct WriteRecord {
     /// Whether the query asks for a dry run.
     pub dry_run: bool,
     /// When the head of the request arrived.
-    pub received: Moment,
+    pub received: LogTime,
     /// When its effect took place or it was refused: not when the answer arrived. None when neither has
     /// happened: it is still being held up, the connection was dropped before the effect, or the client went
     /// away.
-    pub completed: Option<Moment>,
+    pub completed: Option<LogTime>,
     /// The HTTP status of the answer, also of one that never got through; 0 without `completed`.
     pub status: u16,
     /// What a successful write left in a Lease.
-    pub lease: Option<LeaseRecord>,
+    pub lease: Option<StoredLease>,
 }
 
 /// The fields of a Lease that an election writes, as they were stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeaseRecord {
+pub struct StoredLease {
     /// `metadata.uid`.
     pub uid: String,
     /// `spec.holderIdentity`; empty when absent.
@@ -98,23 +98,23 @@ pub(crate) struct Log {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry(usize);
 
-// === impl Moment ===
+// === impl LogTime ===
 
-impl PartialEq for Moment {
+impl PartialEq for LogTime {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 
-impl Eq for Moment {}
+impl Eq for LogTime {}
 
-impl PartialOrd for Moment {
+impl PartialOrd for LogTime {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Moment {
+impl Ord for LogTime {
     fn cmp(&self, other: &Self) -> Ordering {
         self.order.cmp(&other.order)
     }
@@ -130,9 +130,9 @@ impl WriteRecord {
     }
 }
 
-// === impl LeaseRecord ===
+// === impl StoredLease ===
 
-impl LeaseRecord {
+impl StoredLease {
     /// What stands in a Lease in JSON; what is missing or of another type counts as absent.
     #[must_use]
     pub fn of(object: &Value) -> Self {
@@ -152,9 +152,9 @@ impl LeaseRecord {
 // === impl Log ===
 
 impl Log {
-    fn moment(&mut self) -> Moment {
+    fn moment(&mut self) -> LogTime {
         self.order += 1;
-        Moment { at: Instant::now(), order: self.order }
+        LogTime { at: Instant::now(), order: self.order }
     }
 
     /// Notes that a request has arrived; a read is only counted.
@@ -204,7 +204,7 @@ impl Log {
             record.name = object["metadata"]["name"].as_str().map(str::to_owned);
         }
         if record.group == "coordination.k8s.io" && record.resource == "leases" {
-            record.lease = Some(LeaseRecord::of(object));
+            record.lease = Some(StoredLease::of(object));
         }
     }
 

@@ -5,7 +5,7 @@ pub(crate) mod log;
 pub(crate) mod verdict;
 
 use crate::judge::history::History;
-use crate::judge::log::{Moment, WriteRecord};
+use crate::judge::log::{LogTime, WriteRecord};
 use crate::judge::verdict::Verdict;
 
 /// Judges a write log by one Lease.
@@ -63,7 +63,7 @@ impl Judge {
     #[must_use]
     pub fn verdict(&self, log: &[WriteRecord]) -> Verdict {
         // A write on the Lease counts when it takes effect, any other when it arrives.
-        let mut events: Vec<(Moment, &WriteRecord)> = log
+        let mut events: Vec<(LogTime, &WriteRecord)> = log
             .iter()
             .filter(|it| it.took_effect())
             .filter_map(|it| {

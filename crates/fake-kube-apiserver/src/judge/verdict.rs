@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::judge::log::Moment;
+use crate::judge::log::LogTime;
 
 /// What the judge found.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     /// Who held the Lease from when to when, in order.
-    pub terms: Vec<Term>,
+    pub terms: Vec<LeaseTerm>,
     /// Writes by candidates, other than on the Lease, that took effect while their user did not hold it.
-    pub strays: Vec<Stray>,
+    pub strays: Vec<StrayWrite>,
     /// For each candidate, how many writes other than on the Lease took effect.
     pub admitted: BTreeMap<String, u64>,
 }
 
 /// One unbroken stretch of holding the Lease.
 #[derive(Clone, Debug)]
-pub struct Term {
+pub struct LeaseTerm {
     /// The user whose write began it.
     pub user: String,
     /// `spec.holderIdentity`.
@@ -28,22 +28,22 @@ pub struct Term {
     /// `spec.leaseTransitions`; 0 when absent.
     pub transitions: i64,
     /// When it began.
-    pub acquired: Moment,
+    pub acquired: LogTime,
     /// The last write that changed `spec.renewTime`.
-    pub renewed: Moment,
+    pub renewed: LogTime,
     /// When that write arrived: the others may have heard of it from then on, before it was answered.
-    pub heard: Moment,
+    pub heard: LogTime,
     /// `spec.leaseDurationSeconds` as last written; zero when absent or negative.
     pub duration: Duration,
     /// How many writes have renewed it.
     pub renewals: u64,
     /// When and how it ended; none when it has not.
-    pub ended: Option<(Moment, Ending)>,
+    pub ended: Option<(LogTime, TermEnding)>,
 }
 
 /// How a term ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum TermEnding {
     /// The holder was emptied.
     Released,
     /// Another holder or term was written.
@@ -54,13 +54,13 @@ pub enum Ending {
 
 /// A write by a candidate that did not hold the Lease.
 #[derive(Clone, Debug)]
-pub struct Stray {
+pub struct StrayWrite {
     /// Who wrote.
     pub user: String,
     /// Where.
     pub path: String,
     /// When it arrived.
-    pub received: Moment,
+    pub received: LogTime,
     /// What was wrong.
     pub kind: StrayKind,
 }
@@ -110,7 +110,7 @@ pub enum SuccessionKind {
 impl Verdict {
     /// The writes by a non-holder: those that another candidate's acquisition came before. There must be
     /// none.
-    pub fn overlaps(&self) -> impl Iterator<Item = &Stray> {
+    pub fn overlaps(&self) -> impl Iterator<Item = &StrayWrite> {
         self.strays.iter().filter(|it| matches!(it.kind, StrayKind::Overlap(_)))
     }
 
@@ -137,9 +137,9 @@ impl Verdict {
     }
 }
 
-// === impl Term ===
+// === impl LeaseTerm ===
 
-impl Term {
+impl LeaseTerm {
     /// When the Lease runs out if it is not renewed again.
     #[must_use]
     pub fn runs_out(&self) -> Instant {
@@ -147,7 +147,7 @@ impl Term {
     }
 
     /// The end of the Lease's time from `moment` on.
-    fn after(&self, moment: Moment) -> Instant {
+    fn after(&self, moment: LogTime) -> Instant {
         // What does not fit into the clock is far enough away.
         moment.at.checked_add(self.duration).unwrap_or(moment.at + Duration::from_secs(1 << 31))
     }
@@ -156,17 +156,17 @@ impl Term {
 // === impl Succession ===
 
 impl Succession {
-    fn between(before: &Term, after: &Term) -> Option<Self> {
+    fn between(before: &LeaseTerm, after: &LeaseTerm) -> Option<Self> {
         let (ended, how) = before.ended?;
         let acquired = after.acquired.at;
         let (kind, since) = match how {
-            Ending::Released => (SuccessionKind::Graceful, ended.at),
-            Ending::Deleted => (SuccessionKind::AfterDeletion, ended.at),
+            TermEnding::Released => (SuccessionKind::Graceful, ended.at),
+            TermEnding::Deleted => (SuccessionKind::AfterDeletion, ended.at),
             // Others count from when they heard of the last renewal.
-            Ending::Replaced if acquired >= before.after(before.heard) => {
+            TermEnding::Replaced if acquired >= before.after(before.heard) => {
                 (SuccessionKind::Takeover, before.runs_out())
             }
-            Ending::Replaced => (SuccessionKind::Theft, acquired),
+            TermEnding::Replaced => (SuccessionKind::Theft, acquired),
         };
         let gap = acquired.saturating_duration_since(since);
         Some(Self { from: before.holder.clone(), to: after.holder.clone(), kind, gap })

@@ -11,7 +11,7 @@ use crate::object::stored::Object;
 use crate::path::Collection;
 use crate::status::Refusal;
 use crate::store::filter::Filter;
-use crate::store::piece::{Break, Piece, bookmark, line};
+use crate::store::piece::{Piece, WatchBreak, bookmark, line};
 
 /// One write to one object.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Changes {
     }
 
     /// Breaks the watches whose user matches; says how many.
-    pub(crate) fn break_watches(&mut self, matches: impl Fn(&str) -> bool, how: Break) -> usize {
+    pub(crate) fn break_watches(&mut self, matches: impl Fn(&str) -> bool, how: WatchBreak) -> usize {
         let mut broken = 0;
         self.watchers.retain(|it| {
             if !matches(&it.user) {
@@ -139,7 +139,7 @@ impl Changes {
             broken += 1;
             // A stream whose buffer is full just ends.
             let sent = how.pieces().into_iter().all(|piece| it.pieces.try_send(piece).is_ok());
-            sent && how == Break::Garbage
+            sent && how == WatchBreak::Garbage
         });
         broken
     }

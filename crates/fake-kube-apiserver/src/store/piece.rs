@@ -11,7 +11,7 @@ pub(crate) type Piece = Result<Bytes, ConnectionDropped>;
 
 /// How a watch stream breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub enum WatchBreak {
     /// It ends between two events, as at the end of its time.
     End,
     /// Half a line, then the connection is lost.
@@ -46,9 +46,9 @@ pub(crate) fn bookmark(collection: &Collection, kind: &str, version: u64, comple
     line("BOOKMARK", object.to_string().as_bytes())
 }
 
-// === impl Break ===
+// === impl WatchBreak ===
 
-impl Break {
+impl WatchBreak {
     /// What a broken stream sends last.
     pub(crate) fn pieces(self) -> Vec<Piece> {
         match self {

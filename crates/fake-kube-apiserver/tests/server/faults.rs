@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_kube_apiserver::{ApiServer, Break, ConnectionDropped, Fault};
+use fake_kube_apiserver::{ApiServer, ConnectionDropped, Fault, WatchBreak};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -139,20 +139,20 @@ async fn a_namespace_does_not_exist() {
 async fn new_watches_break_behind_what_is_there() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
-    for how in [Break::End, Break::Cut, Break::Garbage] {
+    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage] {
         let _guard = server.inject(Fault::break_watch(how).times(1));
         let mut broken = watch(&server, &format!("{MAPS}?watch=true")).await;
         assert_eq!(broken.brief().await, "ADDED x");
         match (how, broken.next().await) {
-            (Break::End, Next::End) => {}
-            (Break::Cut, Next::Junk(_)) => assert_eq!(broken.next().await, Next::Broken),
-            (Break::Garbage, Next::Junk(_)) => {
+            (WatchBreak::End, Next::End) => {}
+            (WatchBreak::Cut, Next::Junk(_)) => assert_eq!(broken.next().await, Next::Broken),
+            (WatchBreak::Garbage, Next::Junk(_)) => {
                 ask(&server, "DELETE", &format!("{MAPS}/x"), "").await;
                 assert_eq!(broken.brief().await, "DELETED x", "it goes on");
             }
             other => panic!("{other:?}"),
         }
-        assert_eq!(server.open_watches(), usize::from(how == Break::Garbage));
+        assert_eq!(server.open_watches(), usize::from(how == WatchBreak::Garbage));
         assert_eq!(ask(&server, "GET", MAPS, "").await.code, 200, "lists are not met");
     }
 }

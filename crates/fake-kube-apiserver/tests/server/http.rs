@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_kube_apiserver::{ApiServer, Break, Endpoint, Fault};
+use fake_kube_apiserver::{ApiServer, Endpoint, Fault, WatchBreak};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -126,7 +126,7 @@ async fn a_real_client_watches() {
     let event = within(late.try_next()).await.unwrap().expect("an event");
     assert!(matches!(event, WatchEvent::Error(it) if it.code == 410 && it.reason == "Expired"));
 
-    assert_eq!(server.break_watches(|_| true, Break::Cut), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::Cut), 1);
     assert!(
         within(stream.try_next()).await.unwrap().is_none(),
         "this client takes a lost connection for the end"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_kube_apiserver::{ApiServer, Ending, Judge, StrayKind, SuccessionKind, Verdict};
+use fake_kube_apiserver::{ApiServer, Judge, StrayKind, SuccessionKind, TermEnding, Verdict};
 use serde_json::json;
 
 use crate::script::Script;
@@ -29,7 +29,7 @@ fn a_clean_handover_has_no_strays() {
     assert_eq!(verdict.admitted.into_iter().collect::<Vec<_>>(), [("a".into(), 2), ("b".into(), 1)]);
     let (first, second) = (&verdict.terms[0], &verdict.terms[1]);
     assert_eq!((first.holder.as_str(), first.renewals, first.transitions), ("a", 1, 0));
-    assert!(matches!(first.ended, Some((_, Ending::Released))));
+    assert!(matches!(first.ended, Some((_, TermEnding::Released))));
     assert_eq!((second.user.as_str(), second.transitions, second.ended), ("b", 1, None));
 }
 
@@ -163,7 +163,7 @@ fn theft_deletion_release_and_the_leases_end_are_told_apart() {
             ("b".to_owned(), SuccessionKind::AfterDeletion, 5),
         ]
     );
-    assert!(matches!(verdict.terms[2].ended, Some((_, Ending::Deleted))));
+    assert!(matches!(verdict.terms[2].ended, Some((_, TermEnding::Deleted))));
 }
 
 #[test]
@@ -225,5 +225,5 @@ fn it_reads_the_servers_own_log() {
     server.put("a", &map, json!({})).unwrap();
     assert_eq!(judge.verdict(&server.write_log()).overlaps().count(), 1);
     server.delete("outsider", &path).unwrap();
-    assert!(matches!(judge.verdict(&server.write_log()).terms[1].ended, Some((_, Ending::Deleted))));
+    assert!(matches!(judge.verdict(&server.write_log()).terms[1].ended, Some((_, TermEnding::Deleted))));
 }

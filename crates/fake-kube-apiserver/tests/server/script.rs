@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::Method;
-use fake_kube_apiserver::{Judge, LeaseRecord, Moment, Verdict, WriteRecord};
+use fake_kube_apiserver::{Judge, LogTime, StoredLease, Verdict, WriteRecord};
 use tokio::time::Instant;
 
 use crate::support::MAPS;
@@ -20,9 +20,9 @@ impl Script {
         Self { start: Instant::now(), order: 0, log: Vec::new() }
     }
 
-    pub(crate) fn moment(&mut self, ms: u64) -> Moment {
+    pub(crate) fn moment(&mut self, ms: u64) -> LogTime {
         self.order += 1;
-        Moment { at: self.start + Duration::from_millis(ms), order: self.order }
+        LogTime { at: self.start + Duration::from_millis(ms), order: self.order }
     }
 
     pub(crate) fn record(&mut self, user: &str, verb: &'static str, ms: u64) -> &mut WriteRecord {
@@ -62,7 +62,7 @@ impl Script {
 
     pub(crate) fn lease(&mut self, user: &str, holder: &str, transitions: i64, ms: u64) -> &mut WriteRecord {
         let record = self.on_lease(user, "update", ms);
-        record.lease = Some(LeaseRecord {
+        record.lease = Some(StoredLease {
             uid: "1".into(),
             holder_identity: holder.into(),
             lease_transitions: Some(transitions),

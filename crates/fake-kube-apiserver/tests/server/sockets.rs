@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_kube_apiserver::{ApiServer, Break, Endpoint, Fault};
+use fake_kube_apiserver::{ApiServer, Endpoint, Fault, WatchBreak};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -127,10 +127,10 @@ async fn a_watch_ends_properly_or_in_the_middle_of_a_line() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let mut ended = raw_watch(&endpoint).await;
-    assert_eq!(server.break_watches(|_| true, Break::End), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::End), 1);
     read_until(&mut ended, "0\r\n\r\n").await;
     let cut = raw_watch(&endpoint).await;
-    assert_eq!(server.break_watches(|_| true, Break::Cut), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::Cut), 1);
     let rest = until_closed(cut).await;
     assert_eq!((rest.contains("MODIFIED"), rest.contains("0\r\n\r\n")), (true, false), "{rest:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_kube_apiserver::{ApiServer, Break};
+use fake_kube_apiserver::{ApiServer, WatchBreak};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -200,15 +200,15 @@ async fn open_watches_can_be_broken() {
     let server = ApiServer::new();
     let path = format!("{MAPS}?watch=true");
     let mut ended = watch(&server, &path).await;
-    assert_eq!(server.break_watches(|user| user == "b", Break::End), 0);
-    assert_eq!(server.break_watches(|user| user == "a", Break::End), 1);
+    assert_eq!(server.break_watches(|user| user == "b", WatchBreak::End), 0);
+    assert_eq!(server.break_watches(|user| user == "a", WatchBreak::End), 1);
     assert_eq!(ended.next().await, Next::End);
     let mut cut = watch(&server, &path).await;
-    assert_eq!(server.break_watches(|_| true, Break::Cut), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::Cut), 1);
     assert!(matches!(cut.next().await, Next::Junk(_)));
     assert_eq!(cut.next().await, Next::Broken);
     let mut garbage = watch(&server, &path).await;
-    assert_eq!(server.break_watches(|_| true, Break::Garbage), 1);
+    assert_eq!(server.break_watches(|_| true, WatchBreak::Garbage), 1);
     assert!(matches!(garbage.next().await, Next::Junk(_)));
     make(&server, "a").await;
     assert_eq!(garbage.brief().await, "ADDED a");
