@@ -1,8 +1,8 @@
-//! What a validation complains of.
+//! One field error of a validation.
 
 use serde_json::Value;
 
-/// One complaint of a validation.
+/// One field error, as in `details.causes` of a `v1.Status`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     pub(crate) field: &'static str,

@@ -1,4 +1,4 @@
-//! The hands of a test: reading and writing objects without a request.
+//! How a test reads and writes objects without a request.
 
 use serde_json::Value;
 
@@ -14,18 +14,18 @@ use crate::store::filter::Filter;
 
 /// Direct access. Paths are those of the API, such as `/api/v1/namespaces/default/configmaps/a`.
 ///
-/// The writes get a version, reach the watches and are in the write log under the user given, like those of a
-/// client. But no fault meets them, nothing is validated, the status is written too, and versions are not
-/// compared: so a test can put there what no server would let in.
+/// A write gets a version, reaches the watches, and is in the write log under the given user, like a client's
+/// write. Faults do not apply to it. The server does not validate it, does not compare versions, and stores the
+/// status too. So a test can store what a real server would refuse.
 impl ApiServer {
-    /// The object at the path.
+    /// Returns the object at the path.
     #[must_use]
     pub fn object(&self, path: &str) -> Option<Value> {
         let (_, key) = named(path).ok()?;
         self.shared.state().store.get(&key).map(|it| it.value.clone())
     }
 
-    /// The objects of the collection at the path, by namespace and name.
+    /// Returns the objects of the collection at the path, in the order of namespace and name.
     #[must_use]
     pub fn objects(&self, path: &str) -> Vec<Value> {
         let Route::Resource(target) = Route::parse(path) else {
@@ -36,19 +36,20 @@ impl ApiServer {
         self.shared.state().store.list(&filter).iter().map(|(_, object)| object.value.clone()).collect()
     }
 
-    /// Creates the object or replaces it whole; returns it as stored.
+    /// Creates the object or replaces it as a whole. Returns the stored object.
     ///
     /// # Errors
-    /// When the path does not name an object, or another one than the object itself does.
+    /// The path does not name an object, or the object names another one.
     pub fn put(&self, user: &str, path: &str, object: Value) -> Result<Value, Refusal> {
         self.write(user, path, |_| Ok(object))
     }
 
-    /// Changes the object; returns it as stored. `edit` runs under the server's lock: it must not use the
-    /// server.
+    /// Changes the object. Returns the stored object.
+    ///
+    /// `edit` runs under the server's lock, so it must not use the server.
     ///
     /// # Errors
-    /// When the path does not name an object, or there is none.
+    /// The path does not name an object, or the object does not exist.
     pub fn edit(&self, user: &str, path: &str, edit: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
         self.write(user, path, |existing| {
             let mut object = existing.ok_or_else(|| not_found(path))?;
@@ -60,7 +61,7 @@ impl ApiServer {
     /// Deletes the object.
     ///
     /// # Errors
-    /// When the path does not name an object, or there is none.
+    /// The path does not name an object, or the object does not exist.
     pub fn delete(&self, user: &str, path: &str) -> Result<(), Refusal> {
         let (_, key) = named(path)?;
         let mut state = self.shared.state();
@@ -113,7 +114,7 @@ fn not_found(path: &str) -> Refusal {
     named(path).map_or_else(|refusal| refusal, |(_, key)| Refusal::not_found(&key.collection, &key.name))
 }
 
-/// What the log is told.
+/// The request that stands for a direct write in the log.
 fn request(user: &str, path: &str, method: http::Method, verb: &'static str) -> RequestInfo {
     RequestInfo {
         method,

@@ -1,11 +1,11 @@
-//! What ends an answer without one.
+//! The errors of a request that gets no answer.
 
 use std::fmt;
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The connection was lost: a fault has dropped it.
+/// A fault dropped the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionDropped;
 

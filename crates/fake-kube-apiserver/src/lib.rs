@@ -1,73 +1,50 @@
-//! An in-process Kubernetes API server for tests and demos, with faults on demand and a log that says who
-//! wrote what when.
+#![doc = include_str!("../README.md")]
 //!
-//! [`ApiServer`] keeps objects of any resource. Requests reach it as a tower service ([`ApiServer::service`]:
-//! no sockets, so that paused time works) or over real HTTP/1.1 on a loopback port ([`ApiServer::serve`]).
-//! [`Fault`]s delay, hang, drop or refuse requests. [`ApiServer::write_log`] is what a [`Judge`] reads. The
-//! user of a request is its bearer token, whatever it is; without one, `anonymous`.
+//! # Where to look
+//! - [`ApiServer`]: the server. It keeps objects of any resource, and gives a test direct access to them.
+//! - [`ApiService`]: the server as a tower service. [`Endpoint`]: the server on a port.
+//! - [`Fault`]: what can happen to a request. [`WatchBreak`]: how a watch can break.
+//! - [`WriteRecord`]: one entry of the write log. [`Judge`]: reads the log.
 //!
-//! ```
-//! # #[cfg(feature = "election")] {
-//! use kube_leader_gate::{Election, Identity, testing::ApiServer};
-//! use std::time::Duration;
-//!
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let server = ApiServer::new();
-//! let endpoint = server.serve().await?;
-//! let election = Election::builder("default", "operator")
-//!     .identity(Identity::new("replica-a")?)
-//!     .build(&endpoint.config("replica-a"))?
-//!     .start();
-//! tokio::time::timeout(Duration::from_secs(5), election.leader().elected()).await?;
-//! assert_eq!(server.write_log()[0].user, "replica-a");
-//! election.stop().await;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! # })?; }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! This module is for tests: its structs may gain fields in any release.
+//! The public structs may get more fields in any release.
 //!
 //! # What it does as a real server does
-//! The same some 900 requests are sent to it and to a real kube-apiserver, and the answers compared
-//! (`tests/cluster/differential`).
-//! - create (`generateName` too), get, list (in pages too), update, patch, delete, deletecollection; paths,
-//!   status codes, `v1.Status` bodies and their words; one version counter for everything, uids; 409 on a
-//!   stale `resourceVersion`, another uid, an existing name, a precondition; an update that changes nothing
-//!   makes no new version and no event. An object with finalizers stays, marked, until an update takes the
-//!   last one away.
-//! - The metadata of every object is read by its types, stored in its canonical form, and validated: names,
-//!   labels, annotations, finalizers, owners.
-//! - Leases, whole: they are read by their types (a `MicroTime` has six digits, and is stored in UTC),
-//!   validated, and stored without what nobody knows, of which the client is warned (`fieldValidation`);
-//!   they may be created by a PUT, and not updated without a `resourceVersion`. A PUT with a version but
-//!   without a uid makes a deleted Lease again.
-//! - Patches: JSON patch and JSON merge patch.
-//! - Watch: from now, from a version, as a streaming list with its bookmark; bookmarks each minute; 410 for
-//!   a version that is too old; `timeoutSeconds`. A watch that does not keep up is closed.
-//! - `dryRun=All`; `?timeout=3s`, after which a request that is still being held up is answered with 504 and
-//!   has no effect.
-//! - `TokenReview` and the access reviews: every token is good, everything is allowed.
-//! - A client that hangs up before its request has taken effect takes it back.
+//! - **Requests**: create (also with `generateName`), get, list (also in pages), update, patch, delete and
+//!   deletecollection, with the paths, status codes and `v1.Status` bodies of a real server.
+//! - **Versions**: one counter for all objects. The server answers 409 to a stale `resourceVersion`, another uid, an
+//!   existing name or a failed precondition. An update that changes nothing makes no version and no event.
+//! - **Finalizers**: a deleted object with finalizers stays, marked, until an update removes the last one.
+//! - **Metadata**: the server checks types, names, labels, annotations, finalizers and owners of every object, and stores
+//!   the metadata in canonical form.
+//! - **Leases**: the server checks the types and values of all fields, and stores them in canonical form: a `MicroTime` has
+//!   six digits and is in UTC. It drops unknown fields, and warns the client (`fieldValidation`). A PUT can create a
+//!   Lease. An update needs a `resourceVersion`. A PUT with a version but without a uid creates a deleted Lease again.
+//! - **Patches**: JSON patch and JSON merge patch.
+//! - **Watches**: from now, from a version, or as a streaming list with its bookmark; a bookmark each minute; 410 for a
+//!   version that is too old; `timeoutSeconds`. The server closes a watch that does not keep up.
+//! - **`dryRun=All`**, and **`?timeout=3s`**: if a fault delays the request for longer, the server answers 504, and the
+//!   request has no effect.
+//! - **Reviews**: `TokenReview` and the access reviews. Every token is valid, and every access is allowed.
+//! - **Hanging up**: if a client hangs up before its request takes effect, the request has no effect.
 //!
-//! # What it is not
-//! - There is no authentication, authorization, admission, schema or etcd; a namespace need not exist;
-//!   deleting a namespace or an owner does just that, and nobody collects garbage. Of kinds other than the
-//!   Lease all is stored but the metadata as it is written, with `apiVersion` and `kind` made good; nobody
-//!   counts `generation`. Nobody is warned of a member that is there twice.
-//! - Every resource exists. Any but the Lease may be namespaced or not, as the path says. Groups and
-//!   versions do not convert into each other: `apps/v1` and `apps/v1beta1` are apart.
-//! - Every resource that is not known to have none behaves as if it had a status subresource: the main
-//!   endpoint leaves `status` alone (a create drops it), `/status` changes nothing else. There are no other
-//!   subresources.
-//! - A strategic merge patch is taken as a merge patch (lists are replaced), an apply patch in JSON as one
-//!   that may create: nobody owns fields, there are no `managedFields`.
-//! - Bodies and answers are JSON alone, and whole objects: no YAML, no protobuf, no Tables. A list shows
-//!   what there is now, whatever version it asks for. Field selectors know `metadata.name` and
-//!   `metadata.namespace`, discovery is a sketch.
-//! - A Lease's member that [`ApiServer::put`] has put there is known from then on, as to a server of another
-//!   version.
+//! # What it does not do
+//! - It has no authentication, authorization, admission or etcd, and no schemas. It stores kinds other than the Lease as
+//!   the client sent them, apart from the metadata, `apiVersion` and `kind`. It does not count `generation`, and does not
+//!   warn of a duplicate field.
+//! - A namespace need not exist. Deleting a namespace or an owner deletes that object alone: there is no garbage
+//!   collector.
+//! - Every resource exists. All but the Lease may be namespaced or not: the path decides. The server does not convert
+//!   between versions: `apps/v1` and `apps/v1beta1` have different objects.
+//! - Every resource has a status subresource, apart from those that are known to have none. The main endpoint ignores
+//!   `status`, and `/status` ignores the rest. There are no other subresources.
+//! - The server takes a strategic merge patch for a merge patch, so it replaces lists. It takes an apply patch, in JSON
+//!   alone, for a merge patch that may create the object. There are no field owners and no `managedFields`.
+//! - Bodies and answers are JSON and whole objects: no YAML, no protobuf, no Tables. A list shows the current objects,
+//!   whatever version it asks for. Field selectors know only `metadata.name` and `metadata.namespace`. Discovery has a few
+//!   groups.
 //! - There is no flow control, and no limit on the number of objects. The write log grows with every write.
+//! - If a test stores an unknown field in a Lease with [`ApiServer::put`], the server keeps the field from then on, like a
+//!   server of another version.
 
 mod cause;
 mod direct;

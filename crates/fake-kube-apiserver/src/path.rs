@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One collection of objects: every version of a group has its own, there is no conversion.
+/// One collection of objects. Each version of a group has its own collection: the server does not convert.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Collection {
     pub(crate) group: String,
@@ -21,13 +21,13 @@ pub(crate) struct Target {
     pub(crate) legacy_watch: bool,
 }
 
-/// Where a path leads.
+/// What a path names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Route {
     Resource(Target),
-    /// A path outside the resources, decoded and without its slashes at both ends.
+    /// A path that names no resource, decoded, without slashes at both ends.
     Other(String),
-    /// No handler at all.
+    /// A path that the server does not serve.
     #[default]
     Unknown,
 }
@@ -44,14 +44,14 @@ impl Collection {
         self.group == "coordination.k8s.io" && self.resource == "leases"
     }
 
-    /// Custom resources are told by their group: the built-in ones are listed or end in `.k8s.io`.
+    /// Whether the group is one of custom resources. The built-in groups are listed here or end in `.k8s.io`.
     pub(crate) fn is_custom(&self) -> bool {
         !matches!(self.group.as_str(), "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy")
             && !self.group.ends_with(".k8s.io")
     }
 }
 
-/// `configmaps`, `leases.coordination.k8s.io`: the way error messages name a resource.
+/// `configmaps`, `leases.coordination.k8s.io`: as error messages name a resource.
 impl fmt::Display for Collection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.resource)?;
@@ -65,8 +65,8 @@ impl fmt::Display for Collection {
 // === impl Route ===
 
 impl Route {
-    /// Reads a path, percent-encoded as it came. Slashes at the end do not matter; empty and dot segments
-    /// lead nowhere.
+    /// Reads a percent-encoded path. It ignores slashes at the end. A path with empty or dot segments is
+    /// [`Route::Unknown`].
     pub(crate) fn parse(path: &str) -> Self {
         let Ok(decoded) = percent_encoding::percent_decode_str(path).decode_utf8() else {
             return Self::Unknown;

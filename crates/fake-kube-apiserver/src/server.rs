@@ -1,4 +1,4 @@
-//! The server itself, apart from how requests reach it.
+//! The server itself: its state, its faults and its limits.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,39 +11,40 @@ use crate::store::Store;
 use crate::store::changes::Changes;
 use crate::store::piece::WatchBreak;
 
-/// An in-process Kubernetes API server. Clones share everything.
+/// A fake Kubernetes API server. Clones share all state.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> kube::Result<()> {
 /// use fake_kube_apiserver::ApiServer;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::{Api, Client};
 /// use serde_json::json;
-/// use tower::ServiceExt;
 ///
 /// let server = ApiServer::new();
-/// let request = http::Request::post("/api/v1/namespaces/default/configmaps")
-///     .header("Authorization", "Bearer alice")
-///     .body(json!({ "metadata": { "name": "a" }, "data": { "k": "v" } }).to_string())
-///     .unwrap();
-/// let response = server.service().oneshot(request).await.unwrap();
-/// assert_eq!(response.status(), 201);
-/// let object = server.object("/api/v1/namespaces/default/configmaps/a").unwrap();
-/// assert_eq!(object["data"]["k"], "v");
-/// assert_eq!(server.write_log()[0].user, "alice");
-/// # }
+/// let path = "/api/v1/namespaces/default/configmaps/a";
+/// server.put("bob", path, json!({ "data": { "k": "v" } })).unwrap();
+///
+/// let maps: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service(), "default"));
+/// assert_eq!(maps.get("a").await?.data.unwrap()["k"], "v");
+/// maps.delete("a", &Default::default()).await?;
+///
+/// assert!(server.object(path).is_none());
+/// assert_eq!(server.write_log()[1].user, "anonymous");
+/// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct ApiServer {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Chooses the limits of a server; made by [`ApiServer::builder`].
+/// Sets the limits of a server. Made by [`ApiServer::builder`].
 #[derive(Clone, Debug)]
 pub struct ApiServerBuilder {
     event_history: usize,
     watch_buffer: usize,
 }
 
-/// Removes its fault when it is dropped; made by [`ApiServer::inject`].
+/// Keeps a fault in force until it is dropped. Made by [`ApiServer::inject`].
 #[must_use = "dropping it removes the fault"]
 pub struct FaultGuard {
     shared: Arc<Shared>,
@@ -51,13 +52,13 @@ pub struct FaultGuard {
     hits: Arc<AtomicU64>,
 }
 
-/// What all handles of a server share. Neither lock is held across an await, nor both at once.
+/// The state that all handles of a server share. No code holds a lock across an await, or both locks at once.
 pub(crate) struct Shared {
     state: Mutex<State>,
     faults: Mutex<Faults>,
 }
 
-/// One lock for the objects and the log: the log's order is the order of the effects.
+/// The objects and the log are under one lock, so the log has the order of the effects.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) log: Log,
@@ -66,25 +67,25 @@ pub(crate) struct State {
 // === impl ApiServer ===
 
 impl ApiServer {
-    /// An empty server with the usual limits.
+    /// Creates an empty server with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A server with limits of one's own choice.
+    /// Starts to build a server with other limits.
     #[must_use]
     pub fn builder() -> ApiServerBuilder {
         ApiServerBuilder { event_history: 1024, watch_buffer: 256 }
     }
 
-    /// Every write that reached the server so far, in the order of arrival.
+    /// Returns every write that has reached the server, in the order of arrival.
     #[must_use]
     pub fn write_log(&self) -> Vec<WriteRecord> {
         self.shared.state().log.writes.clone()
     }
 
-    /// How many reads of this kind have reached the server.
+    /// Counts the reads that have reached the server from this user, with this verb, on this resource.
     #[must_use]
     pub fn reads(&self, user: &str, verb: &str, resource: &str) -> u64 {
         let state = self.shared.state();
@@ -92,31 +93,32 @@ impl ApiServer {
         state.log.reads.iter().filter(|(kind, _)| same(kind)).map(|(_, count)| count).sum()
     }
 
-    /// Adds a fault, behind those that are there, until the guard is dropped.
+    /// Adds a fault after the existing ones. It stays in force until the guard is dropped.
     pub fn inject(&self, fault: Fault) -> FaultGuard {
         let (id, hits) = self.shared.faults().add(fault);
         FaultGuard { shared: Arc::clone(&self.shared), id, hits }
     }
 
-    /// Removes all faults. Requests that already hang stay so.
+    /// Removes all faults. Requests that already hang go on hanging.
     pub fn clear_faults(&self) {
         self.shared.faults().clear();
     }
 
-    /// Breaks the open watches whose user pleases `matches`, and says how many. New ones are not touched:
-    /// for those, [`Fault::break_watch`]. `matches` must not use the server.
+    /// Breaks the open watches of the users for which `matches` is true. Returns how many.
+    ///
+    /// Later watches are not affected: use [`Fault::break_watch`] for them. `matches` must not use the server.
     pub fn break_watches(&self, matches: impl Fn(&str) -> bool, how: WatchBreak) -> usize {
         self.shared.state().store.changes.break_watches(matches, how)
     }
 
-    /// How many watches are open.
+    /// Counts the open watches.
     #[must_use]
     pub fn open_watches(&self) -> usize {
         self.shared.state().store.changes.watchers()
     }
 
-    /// Forgets the event history, as etcd's compaction does: a new watch from any version before now gets
-    /// 410.
+    /// Forgets the event history, as etcd's compaction does. The server then answers a new watch from an older
+    /// version with 410.
     pub fn compact(&self) {
         self.shared.state().store.compact();
     }
@@ -137,19 +139,19 @@ impl fmt::Debug for ApiServer {
 // === impl ApiServerBuilder ===
 
 impl ApiServerBuilder {
-    /// How many changes the server remembers for watches that start from a version (1024).
+    /// Sets how many changes the server keeps for watches that start from a version. Default: 1024.
     #[must_use]
     pub fn event_history(self, changes: usize) -> Self {
         Self { event_history: changes, ..self }
     }
 
-    /// How many events wait for a slow watch before it is closed (256; at least 1).
+    /// Sets how many events may wait for a slow watch before the server closes it. Default: 256; at least 1.
     #[must_use]
     pub fn watch_buffer(self, events: usize) -> Self {
         Self { watch_buffer: events.clamp(1, 1 << 16), ..self }
     }
 
-    /// The server.
+    /// Builds the server.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let store = Store::new(Changes::new(self.event_history, self.watch_buffer));
@@ -161,7 +163,7 @@ impl ApiServerBuilder {
 // === impl FaultGuard ===
 
 impl FaultGuard {
-    /// How many requests the fault has met.
+    /// Counts the requests that the fault has applied to.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
@@ -183,7 +185,7 @@ impl fmt::Debug for FaultGuard {
 // === impl Shared ===
 
 impl Shared {
-    /// A panic under the lock is one of a test's own closure, before anything has been changed.
+    /// A panic under the lock comes from a test's closure, before the server has changed anything.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

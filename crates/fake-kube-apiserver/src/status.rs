@@ -1,4 +1,4 @@
-//! `v1.Status` bodies, worded as Kubernetes words them.
+//! Refusals and their `v1.Status` bodies, with Kubernetes' messages.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cause::Cause;
 use crate::path::{Collection, Target};
 
-/// A request that the server refused, with the `v1.Status` that says why.
+/// Why the server refused a request: the content of a `v1.Status`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     code: u16,
@@ -21,19 +21,19 @@ pub struct Refusal {
 // === impl Refusal ===
 
 impl Refusal {
-    /// The HTTP status.
+    /// The HTTP status code.
     #[must_use]
     pub fn code(&self) -> u16 {
         self.code
     }
 
-    /// The machine-readable reason, such as `Conflict`; may be empty.
+    /// The reason for machines, such as `Conflict`. It may be empty.
     #[must_use]
     pub fn reason(&self) -> &str {
         self.reason
     }
 
-    /// The sentence for people.
+    /// The message for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -120,7 +120,7 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(collection, name)
     }
 
-    /// A precondition of a delete: such conflicts are told of the kind, not of the resource.
+    /// A failed precondition of a delete. The message names the kind, not the resource.
     pub(crate) fn precondition(kind: &str, collection: &Collection, name: &str, why: &str) -> Self {
         let kinds = Collection { resource: kind.to_owned(), ..collection.clone() };
         Self::conflict(&kinds, name, why)
@@ -184,14 +184,14 @@ impl Refusal {
         refusal
     }
 
-    /// Options that contradict themselves or the server.
+    /// Options with invalid values.
     pub(crate) fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
         let options =
             Collection { group: "meta.k8s.io".into(), version: "v1".into(), resource: kind.to_owned() };
         Self::invalid(kind, &options, "", causes)
     }
 
-    /// A patch whose result is no object of its kind.
+    /// A patch whose result is not an object of the kind.
     pub(crate) fn invalid_patch(result: &Value, why: &str) -> Self {
         let nothing = Collection { group: String::new(), version: String::new(), resource: String::new() };
         let cause = Cause::invalid("patch", &result.to_string().into(), why);
@@ -202,7 +202,7 @@ impl Refusal {
         refusal
     }
 
-    /// A patch that does not fit the object.
+    /// A patch that cannot be applied to the object.
     pub(crate) fn inapplicable_patch() -> Self {
         let mut refusal =
             Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
@@ -210,7 +210,7 @@ impl Refusal {
         refusal
     }
 
-    /// What the real server has no better word for.
+    /// An error that the real server answers with 500 and no reason.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
@@ -251,7 +251,7 @@ impl Refusal {
         Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// A list of a version that has been forgotten.
+    /// A list of a version that the server has forgotten.
     pub(crate) fn list_expired() -> Self {
         Self::new(410, "Expired", "The resourceVersion for the provided list is too old.")
     }
@@ -271,7 +271,7 @@ impl Refusal {
         Self::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
     }
 
-    /// What a fault answers with: the words Kubernetes has for the code, where it has any.
+    /// The answer of a fault, with Kubernetes' message for the code if there is one.
     pub(crate) fn injected(code: u16, retry_after: Option<Duration>) -> Self {
         let code = if (400..600).contains(&code) { code } else { 500 };
         let (reason, message) = match code {

@@ -1,4 +1,4 @@
-//! The rules in force, and which of them a request meets.
+//! The faults in force, and which of them apply to a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::fault::effect::Effect;
 use crate::request::RequestInfo;
 
-/// The rules in force.
+/// The faults in force.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     rules: Vec<Rule>,
@@ -39,7 +39,7 @@ impl Faults {
         self.rules.clear();
     }
 
-    /// What happens to this request; counts the rules that it meets.
+    /// The effects on this request. Counts a hit for each fault that applies.
     pub(crate) fn meet(&mut self, info: &RequestInfo) -> Vec<Effect> {
         let mut effects = Vec::new();
         for rule in &self.rules {

@@ -1,4 +1,4 @@
-//! What a fault does to a request.
+//! What a fault does to a request, before and after it takes effect.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ pub(crate) enum Effect {
 // === impl Effect ===
 
 impl Effect {
-    /// Whether nothing comes after it.
+    /// Whether later faults no longer apply.
     pub(crate) fn ends_request(&self) -> bool {
         !matches!(self, Self::DelayBefore(_) | Self::DelayAfter(_) | Self::BreakWatch(_))
     }
 
-    /// What happens before the request takes effect: it is held up, refused or lost.
+    /// Delays, refuses or drops the request before it takes effect.
     pub(crate) async fn before(&self, info: &RequestInfo) -> Result<Option<Refusal>, ConnectionDropped> {
         let refusal = match self {
             Self::DelayBefore(delay) => {
@@ -53,7 +53,7 @@ impl Effect {
         Ok(Some(refusal))
     }
 
-    /// What happens between the effect and the answer.
+    /// Delays or drops the answer after the request has taken effect.
     pub(crate) async fn after(&self) -> Result<(), ConnectionDropped> {
         match self {
             Self::DelayAfter(delay) => tokio::time::sleep(*delay).await,

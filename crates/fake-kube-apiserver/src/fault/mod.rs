@@ -1,4 +1,4 @@
-//! Faults: rules that say which requests go wrong, and how.
+//! Faults: which requests fail, and how.
 
 pub(crate) mod active;
 pub(crate) mod effect;
@@ -11,18 +11,30 @@ use crate::fault::effect::Effect;
 use crate::request::RequestInfo;
 use crate::store::piece::WatchBreak;
 
-/// A rule: which requests, what happens to them, and how often.
+/// A fault: what happens, to which requests, and how often.
 ///
-/// Without further restriction it meets every request, any number of times. All rules that match a request
-/// apply to it, in the order of their injection, up to the first that ends it. Times are tokio's.
+/// A constructor says what happens. Without further methods the fault applies to every request. All faults that
+/// match a request apply to it, in the order of [`ApiServer::inject`](crate::ApiServer::inject), up to the first
+/// that ends the request. Delays use tokio's clock, which a test can pause.
 ///
 /// ```
-/// use std::time::Duration;
 /// use fake_kube_apiserver::{ApiServer, Fault};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::{Api, Client};
 ///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> kube::Result<()> {
 /// let server = ApiServer::new();
-/// let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).user("a").verb("update").resource("leases"));
-/// assert_eq!(slow.hits(), 0);
+/// let client = Client::new(server.service().user("alice"), "default");
+/// let maps: Api<ConfigMap> = Api::default_namespaced(client);
+///
+/// let fault = server.inject(Fault::status(503).user("alice").verb("list").resource("configmaps"));
+/// let error = maps.list(&Default::default()).await.unwrap_err();
+/// assert!(matches!(error, kube::Error::Api(status) if status.code == 503));
+/// assert_eq!(fault.hits(), 1);
+///
+/// drop(fault);
+/// assert!(maps.list(&Default::default()).await?.items.is_empty());
+/// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct Fault {
@@ -56,82 +68,83 @@ impl Fault {
         }
     }
 
-    /// The request waits before it takes effect. A client that hangs up meanwhile takes it back.
+    /// Delays the request before it takes effect. If the client hangs up meanwhile, the request has no effect.
     #[must_use]
     pub fn delay_before(delay: Duration) -> Self {
         Self::new(Effect::DelayBefore(delay))
     }
 
-    /// The request takes effect; its answer waits.
+    /// Lets the request take effect, and delays the answer.
     #[must_use]
     pub fn delay_after(delay: Duration) -> Self {
         Self::new(Effect::DelayAfter(delay))
     }
 
-    /// The request never takes effect and is never answered.
+    /// Never lets the request take effect, and never answers it.
     #[must_use]
     pub fn hang_before() -> Self {
         Self::new(Effect::HangBefore)
     }
 
-    /// The request takes effect and is never answered.
+    /// Lets the request take effect, and never answers it.
     #[must_use]
     pub fn hang_after() -> Self {
         Self::new(Effect::HangAfter)
     }
 
-    /// The connection is lost, and the request has no effect.
+    /// Drops the connection before the request takes effect.
     #[must_use]
     pub fn drop_before() -> Self {
         Self::new(Effect::DropBefore)
     }
 
-    /// The request takes effect, then the connection is lost.
+    /// Lets the request take effect, then drops the connection.
     #[must_use]
     pub fn drop_after() -> Self {
         Self::new(Effect::DropAfter)
     }
 
-    /// The request is answered with this status and has no effect. A code outside 400-599 becomes 500.
+    /// Answers with this status. The request has no effect. A code outside 400-599 becomes 500.
     #[must_use]
     pub fn status(code: u16) -> Self {
         Self::new(Effect::Status(code, None))
     }
 
-    /// As [`Fault::status`], with a `Retry-After` header in whole seconds.
+    /// Like [`Fault::status`], with a `Retry-After` header in whole seconds.
     #[must_use]
     pub fn status_retry_after(code: u16, retry_after: Duration) -> Self {
         Self::new(Effect::Status(code, Some(retry_after)))
     }
 
-    /// The request is answered with 403, as when RBAC does not allow it.
+    /// Answers with 403, as when RBAC does not allow the request.
     #[must_use]
     pub fn forbidden() -> Self {
         Self::new(Effect::Forbidden)
     }
 
-    /// Creates and updates in a namespace are answered with 404, as when it does not exist; nothing else is
-    /// met.
+    /// Answers creates and updates in a namespace with 404, as if the namespace did not exist. It does not
+    /// apply to other requests.
     #[must_use]
     pub fn namespace_not_found() -> Self {
         Self::new(Effect::NamespaceNotFound)
     }
 
-    /// A new watch breaks as soon as it has sent what was there at its start; nothing else is met.
-    /// For watches that are open already: [`ApiServer::break_watches`](crate::ApiServer::break_watches).
+    /// Breaks a new watch as soon as it has sent its initial events. It does not apply to other requests.
+    ///
+    /// Use [`ApiServer::break_watches`](crate::ApiServer::break_watches) for open watches.
     #[must_use]
     pub fn break_watch(how: WatchBreak) -> Self {
         Self::new(Effect::BreakWatch(how))
     }
 
-    /// Only requests of this user.
+    /// Applies only to requests of this user.
     #[must_use]
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = Some(user.into());
         self
     }
 
-    /// Only requests with this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// Applies only to requests with this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
     /// `deletecollection`.
     #[must_use]
     pub fn verb(mut self, verb: impl Into<String>) -> Self {
@@ -139,42 +152,43 @@ impl Fault {
         self
     }
 
-    /// Only requests with a method other than GET, HEAD and OPTIONS.
+    /// Applies only to requests with a method other than GET, HEAD and OPTIONS.
     #[must_use]
     pub fn writes(mut self) -> Self {
         self.writes = true;
         self
     }
 
-    /// Only requests on this resource, in its plural form.
+    /// Applies only to requests on this resource, in its plural form.
     #[must_use]
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
         self
     }
 
-    /// Only requests in this namespace.
+    /// Applies only to requests in this namespace.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Only requests that name this object in their path: no create, list or watch does.
+    /// Applies only to requests with this object in the path. A create, list or watch has none.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Only requests whose path, without the query, pleases `matches`. It must not use the server.
+    /// Applies only to requests for whose path, without the query, `matches` is true. `matches` must not use the
+    /// server.
     #[must_use]
     pub fn path(mut self, matches: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.path = Some(Arc::new(matches));
         self
     }
 
-    /// Only the first `times` requests that match.
+    /// Applies only to the first `times` requests that match.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);

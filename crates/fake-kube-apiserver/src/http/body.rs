@@ -1,4 +1,4 @@
-//! The body of an answer: whole, or a watch.
+//! The body of an answer: bytes, or the stream of a watch.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,7 +10,7 @@ use crate::error::ConnectionDropped;
 use crate::http::watch::WatchBody;
 use crate::store::piece::WatchBreak;
 
-/// The body of an answer. Dropping that of a watch ends the watch.
+/// The body of an answer. Dropping the body of a watch ends the watch.
 #[derive(Debug)]
 pub struct ApiBody(Inner);
 
@@ -31,7 +31,7 @@ impl ApiBody {
         Self(Inner::Watch(Box::new(watch)))
     }
 
-    /// Breaks a watch behind what it sends first.
+    /// Breaks a watch after its initial events.
     pub(crate) fn break_off(&mut self, how: WatchBreak) {
         if let Inner::Watch(watch) = &mut self.0 {
             watch.break_off(how);

@@ -1,15 +1,15 @@
-//! The paths outside the resources: version, health, a little discovery.
+//! The pages that are no resources: version, health, some discovery.
 
 use serde_json::{Value, json};
 
-/// What such a path answers.
+/// The content of such a page.
 #[derive(Debug)]
 pub(crate) enum Page {
     Text(&'static str),
     Json(Value),
 }
 
-/// The page at a decoded path without its slashes at both ends.
+/// The page at a decoded path without slashes at both ends.
 pub(crate) fn page(path: &str) -> Option<Page> {
     let page = match path {
         "healthz" | "readyz" | "livez" => return Some(Page::Text("ok")),

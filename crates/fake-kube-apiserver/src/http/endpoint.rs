@@ -15,13 +15,13 @@ use tower_service::Service;
 use crate::http::service::ApiService;
 use crate::server::ApiServer;
 
-/// More connections than this wait to be accepted.
+/// Connections beyond this number wait in the listener's queue.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// How long to wait after a failed accept, such as for want of file descriptors.
+/// How long to wait after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 
-/// A port on which the server answers. Dropping it stops listening and closes its connections.
+/// A port on which the server answers. Dropping it closes the port and its connections.
 #[derive(Debug)]
 pub struct Endpoint {
     addr: SocketAddr,
@@ -29,17 +29,17 @@ pub struct Endpoint {
     task: JoinHandle<()>,
 }
 
-/// `true` pauses; the answer says that it has been done.
+/// `true` pauses, `false` resumes. The sender receives the answer when that is done.
 type Command = (bool, oneshot::Sender<()>);
 
 impl ApiServer {
     /// Listens on a free port of 127.0.0.1. One server may have several endpoints.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// The operating system gives no port.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with I/O.
+    /// Outside of a tokio runtime with I/O enabled.
     pub async fn serve(&self) -> io::Result<Endpoint> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let addr = listener.local_addr()?;
@@ -52,53 +52,56 @@ impl ApiServer {
 // === impl Endpoint ===
 
 impl Endpoint {
-    /// The address and port.
+    /// Returns the address and port.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn uri(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// A client configuration for this endpoint, with the user's name as its token and `default` as its
-    /// namespace.
+    /// Makes a client configuration for this endpoint. Its token is the name of the user, its namespace is
+    /// `default`.
     #[cfg(feature = "client")]
     #[must_use]
     pub fn config(&self, user: &str) -> kube_client::Config {
-        // An address with a port is always a URI; `/` is one too.
+        // An address with a port is always a URI, so the default is never used.
         let uri = self.uri().parse().unwrap_or_default();
         let mut config = kube_client::Config::new(uri);
         config.auth_info.token = Some(user.into());
         config
     }
 
-    /// Closes all connections, and every new one at once, until [`Endpoint::resume`]: an outage of the API.
-    /// Done when it returns; dropped before that, it may or may not happen.
+    /// Closes all connections, and each new connection at once, until [`Endpoint::resume`]: an outage of the
+    /// API. All connections are closed when the future completes.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped earlier, the pause may or may not begin.
     pub async fn pause(&self) {
         self.command(true).await;
     }
 
-    /// Answers again after a [`Endpoint::pause`], on the same port.
+    /// Answers again on the same port after [`Endpoint::pause`].
     pub async fn resume(&self) {
         self.command(false).await;
     }
 
-    /// Stops listening and closes all connections; they are closed when it returns.
+    /// Closes the port and all connections. They are closed when the future completes.
     pub async fn shutdown(mut self) {
         self.pause().await;
         self.task.abort();
-        // The error says that the task was aborted.
+        // The only error is that the task was aborted.
         let _ = (&mut self.task).await;
     }
 
     async fn command(&self, pause: bool) {
         let (done, answer) = oneshot::channel();
         if self.commands.send((pause, done)).await.is_ok() {
-            // An error means that the runtime is going down, and the connections with it.
+            // An error means that the runtime shuts down, and the connections with it.
             let _ = answer.await;
         }
     }
@@ -110,20 +113,20 @@ impl Drop for Endpoint {
     }
 }
 
-/// Accepts until it is dropped; the connections are its own and end with it.
+/// Accepts connections until it is dropped. Its connections end with it.
 async fn accept(listener: TcpListener, service: ApiService, mut commands: mpsc::Receiver<Command>) {
     let mut connections = JoinSet::new();
     let mut paused = false;
     loop {
         tokio::select! {
-            // First, so that a pause cannot be overtaken by what it shuts out.
+            // Commands first, so that no connection is accepted after a pause.
             biased;
             Some((pause, done)) = commands.recv() => {
                 paused = pause;
                 if paused {
                     connections.shutdown().await;
                 }
-                // Nobody may be waiting any more.
+                // The caller may have dropped its future.
                 let _ = done.send(());
             }
             Some(_) = connections.join_next() => {}
@@ -138,14 +141,14 @@ async fn accept(listener: TcpListener, service: ApiService, mut commands: mpsc::
     }
 }
 
-/// Serves one connection. An error of the service, or of the client, closes the socket.
+/// Serves one connection. An error of the service or of the client closes the socket.
 async fn connection(stream: TcpStream, service: ApiService) {
-    // Without it, small answers wait for acknowledgements; a socket that refuses it works all the same.
+    // Without this, small answers wait for acknowledgements. A socket that refuses it works too.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let answer = service.clone().call(request);
         async { answer.await.map_err(io::Error::other) }
     });
-    // The error has been the client's or a fault's doing; there is nobody to tell.
+    // The client or a fault caused the error, so the test already knows.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

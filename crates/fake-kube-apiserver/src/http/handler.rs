@@ -1,4 +1,4 @@
-//! From a request to its answer: arrival, faults, body, effect, faults, answer.
+//! From a request to its answer: the log, the faults, the body, the effect, the faults again, the answer.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ where
     Ok(answer)
 }
 
-/// Carries the request out, and notes it in the log under the same lock.
+/// Carries the request out, and records it in the log under the same lock.
 fn execute(
     shared: &Arc<Shared>,
     info: &RequestInfo,
@@ -117,7 +117,7 @@ fn execute(
         Err(refusal) => refusal_response(&refusal),
     };
     for warning in warnings {
-        // Anything that a header cannot carry is not worth a warning.
+        // A header cannot carry some characters: such a warning is left out.
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", Value::from(warning))) {
             response.headers_mut().append(header::WARNING, value);
         }
@@ -137,7 +137,7 @@ fn page(shared: &Shared, info: &RequestInfo, entry: Option<Entry>, path: &str) -
     }
 }
 
-/// Below `/api` there is a Status to say so, elsewhere a line of text.
+/// Answers 404: below `/api` with a Status, elsewhere with a line of text.
 fn nowhere(shared: &Shared, info: &RequestInfo, entry: Option<Entry>) -> Response<ApiBody> {
     let answer = refuse(shared, entry, &Refusal::no_such_path());
     if info.path.starts_with("/api/")
@@ -148,7 +148,7 @@ fn nowhere(shared: &Shared, info: &RequestInfo, entry: Option<Entry>) -> Respons
     respond(404, TEXT, Bytes::from_static(b"404 page not found\n"))
 }
 
-/// Notes the refusal in the log and makes its answer.
+/// Records the refusal in the log, and makes the answer.
 fn refuse(shared: &Shared, entry: Option<Entry>, refusal: &Refusal) -> Response<ApiBody> {
     if let Some(entry) = entry {
         shared.state().log.completed(entry, refusal.code(), None);
@@ -198,7 +198,7 @@ fn render_list(list: &List) -> Bytes {
     text.freeze()
 }
 
-/// A list of a built-in kind says once what its items are.
+/// An item of a list of a built-in kind, without the kind that the list itself says.
 fn untyped(object: &Value) -> Value {
     let mut object = object.clone();
     let members = members(&mut object);
@@ -207,7 +207,7 @@ fn untyped(object: &Value) -> Value {
     object
 }
 
-/// A fault on a new watch lets it send what was there at its start, and no more.
+/// Breaks a new watch after its initial events if a fault says so.
 fn break_off(mut answer: Response<ApiBody>, effects: &[Effect]) -> Response<ApiBody> {
     for effect in effects {
         if let Effect::BreakWatch(how) = effect {

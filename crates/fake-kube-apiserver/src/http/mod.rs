@@ -1,4 +1,4 @@
-//! The way in and out: the tower service, the sockets, and from a request to its answer.
+//! How requests come in and answers go out: the tower service, the port, and the steps between them.
 
 pub(crate) mod body;
 mod discovery;

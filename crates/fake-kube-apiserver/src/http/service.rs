@@ -1,4 +1,4 @@
-//! The server as a tower service: no sockets, no tasks, the clock is tokio's.
+//! The server as a tower service: no sockets, no tasks, and tokio's clock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,20 +16,20 @@ use crate::server::{ApiServer, Shared};
 
 /// The server as a [`tower_service::Service`]; made by [`ApiServer::service`](crate::ApiServer::service).
 ///
-/// A request takes effect while its future is polled; dropping the future before that takes the request back,
-/// as hanging up does over a network. Always ready. A connection that a fault drops is the error
-/// [`ConnectionDropped`].
+/// A request takes effect while its future is polled. If the future is dropped earlier, the request has no effect,
+/// as when a client hangs up. The service is always ready. When a fault drops the connection, the future fails with
+/// [`ConnectionDropped`](crate::ConnectionDropped).
 #[derive(Clone, Debug)]
 pub struct ApiService {
     shared: Arc<Shared>,
     user: Option<Arc<str>>,
 }
 
-/// The future of an answer.
+/// The future of a response.
 type ApiFuture = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, BoxError>> + Send>>;
 
 impl ApiServer {
-    /// The server as a tower service, without sockets.
+    /// Returns the server as a tower service, without sockets. `kube::Client::new` accepts it.
     #[must_use]
     pub fn service(&self) -> ApiService {
         ApiService { shared: Arc::clone(&self.shared), user: None }
@@ -39,7 +39,7 @@ impl ApiServer {
 // === impl ApiService ===
 
 impl ApiService {
-    /// Requests without a bearer token come from this user.
+    /// Sets the user of requests without a bearer token. Without this it is `anonymous`.
     #[must_use]
     pub fn user(self, user: &str) -> Self {
         Self { user: Some(user.into()), ..self }

@@ -1,4 +1,4 @@
-//! The body of a watch: events as they happen, one JSON object a line.
+//! The body of a watch: one JSON object on each line, as events happen.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,15 +14,15 @@ use crate::ops::answer::WatchStart;
 use crate::server::Shared;
 use crate::store::piece::{Piece, WatchBreak};
 
-/// How often a watch that wants bookmarks gets one.
+/// How often the server sends a bookmark to a watch that allows bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The stream itself. Dropping it ends the watch.
+/// The stream of a watch. Dropping it ends the watch.
 #[derive(Debug)]
 pub(crate) struct WatchBody {
     shared: Arc<Shared>,
     first: VecDeque<Piece>,
-    /// The loss of the connection, while what came before it is being sent.
+    /// The loss of the connection, while the bytes before it are being sent.
     lost: Option<ConnectionDropped>,
     live: Option<(u64, mpsc::Receiver<Piece>)>,
     bookmarks: Option<(Interval, String)>,
@@ -35,7 +35,7 @@ impl WatchBody {
     pub(crate) fn new(shared: Arc<Shared>, start: WatchStart) -> Self {
         let interval = || {
             let mut it = tokio::time::interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
-            // A stream that nobody has read for an hour gets one bookmark, not sixty.
+            // A client that has not read for an hour gets one bookmark, not sixty.
             it.set_missed_tick_behavior(MissedTickBehavior::Skip);
             it
         };
@@ -49,7 +49,7 @@ impl WatchBody {
         }
     }
 
-    /// Breaks the stream behind what it sends first.
+    /// Breaks the stream after its initial events.
     pub(crate) fn break_off(&mut self, how: WatchBreak) {
         self.first.extend(how.pieces());
         if how != WatchBreak::Garbage {
@@ -72,8 +72,7 @@ impl WatchBody {
             None => ready!(self.poll_live(context)),
         };
         if let Some(Err(lost)) = piece {
-            // The half line has to leave first: a transport that is told of the loss drops what it has not
-            // sent.
+            // The half line must be sent first: a transport that sees the error drops its unsent bytes.
             self.lost = Some(lost);
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,15 +1,15 @@
-//! The judge's walk through the log.
+//! How the judge goes through the log, one write at a time.
 
 use std::time::Duration;
 
 use crate::judge::log::{LogTime, StoredLease, WriteRecord};
 use crate::judge::verdict::{LeaseTerm, StrayKind, StrayWrite, TermEnding, Verdict};
 
-/// What is known at one point of the log.
+/// The state at one point of the log.
 #[derive(Debug)]
 pub(crate) struct History<'a> {
     candidates: &'a [String],
-    /// The Lease as it is; none when there is none.
+    /// The Lease, if it exists.
     lease: Option<StoredLease>,
     /// The candidate that acquired last.
     last_candidate: Option<String>,
@@ -23,7 +23,7 @@ impl<'a> History<'a> {
         Self { candidates, lease: None, last_candidate: None, verdict: Verdict::default() }
     }
 
-    /// A write on the Lease has taken effect.
+    /// Takes in a write on the Lease, when it took effect.
     pub(crate) fn lease_written(&mut self, moment: LogTime, record: &WriteRecord) {
         let Some(next) = &record.lease else {
             if record.verb == "delete" {
@@ -33,7 +33,7 @@ impl<'a> History<'a> {
             return;
         };
         let before = self.lease.replace(next.clone());
-        // A deletion that the log did not show is seen by the uid.
+        // Another uid means a deletion that the log does not show.
         let before = before.filter(|it| it.uid == next.uid);
         let same_term = before.as_ref().is_some_and(|it| {
             it.holder_identity == next.holder_identity && it.lease_transitions == next.lease_transitions
@@ -48,7 +48,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// A candidate's write elsewhere, that will take effect, has arrived.
+    /// Takes in a candidate's write on another object, when it arrived.
     pub(crate) fn written(&mut self, record: &WriteRecord) {
         let user = &record.user;
         *self.verdict.admitted.entry(user.clone()).or_default() += 1;

@@ -1,4 +1,4 @@
-//! The write log: who asked for which write, and what became of it.
+//! The write log: which user sent which write, and its outcome.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,41 +9,41 @@ use tokio::time::Instant;
 
 use crate::request::RequestInfo;
 
-/// An instant, and its place in the one order of everything that the server saw.
+/// An instant, and its place in the order of all that the server saw.
 ///
-/// With a paused clock many things happen at one instant; `order` still tells them apart, and comparing
-/// two moments compares it alone.
+/// With a paused clock, many things happen at one instant. `order` tells them apart. A comparison looks at `order`
+/// alone.
 #[derive(Clone, Copy, Debug)]
 pub struct LogTime {
-    /// When, on tokio's clock.
+    /// The instant, on tokio's clock.
     pub at: Instant,
-    /// Grows with every moment of one server, under the lock that guards its objects.
+    /// A number that grows with each time that one server records.
     pub order: u64,
 }
 
-/// A request with a method other than GET, HEAD and OPTIONS that reached the server.
+/// A request that reached the server with a method other than GET, HEAD and OPTIONS.
 #[derive(Clone, Debug)]
 pub struct WriteRecord {
     /// The bearer token, or `anonymous`.
     pub user: String,
-    /// The `User-Agent` header, or nothing.
+    /// The `User-Agent` header. Empty without one.
     pub user_agent: String,
     /// The HTTP method.
     pub method: Method,
-    /// `create`, `update`, `patch`, `delete` or `deletecollection` on a resource; `post`, `put`, `patch` or
-    /// `delete` elsewhere; empty for a method that Kubernetes does not know.
+    /// On a resource: `create`, `update`, `patch`, `delete` or `deletecollection`. On another path: `post`,
+    /// `put`, `patch` or `delete`. Empty for a method that Kubernetes does not know.
     pub verb: &'static str,
-    /// The path as it came, without the query.
+    /// The path as the client sent it, without the query.
     pub path: String,
-    /// The API group; empty for the core group, and when the path names no resource.
+    /// The API group. Empty for the core group, and if the path names no resource.
     pub group: String,
-    /// The API version.
+    /// The API version. Empty if the path names no resource.
     pub version: String,
-    /// The resource; empty when the path names none.
+    /// The resource. Empty if the path names none.
     pub resource: String,
     /// The namespace in the path.
     pub namespace: Option<String>,
-    /// The name in the path, or that of the object that was created.
+    /// The name in the path, or the name of the created object.
     pub name: Option<String>,
     /// The subresource in the path.
     pub subresource: Option<String>,
@@ -51,22 +51,23 @@ pub struct WriteRecord {
     pub dry_run: bool,
     /// When the head of the request arrived.
     pub received: LogTime,
-    /// When its effect took place or it was refused: not when the answer arrived. None when neither has
-    /// happened: it is still being held up, the connection was dropped before the effect, or the client went
-    /// away.
+    /// When the request took effect, or when the server refused it. This is not when the answer arrived.
+    ///
+    /// None if neither has happened: a fault still delays the request, a fault dropped the connection before
+    /// the effect, or the client hung up.
     pub completed: Option<LogTime>,
-    /// The HTTP status of the answer, also of one that never got through; 0 without `completed`.
+    /// The HTTP status of the answer, even if the client never got the answer. 0 without `completed`.
     pub status: u16,
-    /// What a successful write left in a Lease.
+    /// The Lease as a successful write stored it.
     pub lease: Option<StoredLease>,
 }
 
-/// The fields of a Lease that an election writes, as they were stored.
+/// The fields of a Lease that leader election uses, as the server stored them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredLease {
     /// `metadata.uid`.
     pub uid: String,
-    /// `spec.holderIdentity`; empty when absent.
+    /// `spec.holderIdentity`. Empty if absent.
     pub holder_identity: String,
     /// `spec.leaseTransitions`.
     pub lease_transitions: Option<i64>,
@@ -86,7 +87,7 @@ pub(crate) struct ReadKind {
     pub(crate) resource: String,
 }
 
-/// The log itself. It grows with the number of writes, as long as the server lives.
+/// The log. It grows with each write, as long as the server exists.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     order: u64,
@@ -123,7 +124,7 @@ impl Ord for LogTime {
 // === impl WriteRecord ===
 
 impl WriteRecord {
-    /// Whether it took effect: answered with 2xx, and no dry run.
+    /// Whether the write took effect: the status is 2xx, and it was no dry run.
     #[must_use]
     pub fn took_effect(&self) -> bool {
         (200..300).contains(&self.status) && !self.dry_run
@@ -133,7 +134,7 @@ impl WriteRecord {
 // === impl StoredLease ===
 
 impl StoredLease {
-    /// What stands in a Lease in JSON; what is missing or of another type counts as absent.
+    /// Reads a Lease in JSON. A field of another type counts as absent.
     #[must_use]
     pub fn of(object: &Value) -> Self {
         let spec = &object["spec"];
@@ -157,7 +158,7 @@ impl Log {
         LogTime { at: Instant::now(), order: self.order }
     }
 
-    /// Notes that a request has arrived; a read is only counted.
+    /// Records that a request has arrived. A read is only counted.
     pub(crate) fn arrived(&mut self, info: &RequestInfo) -> Option<Entry> {
         let target = info.target();
         let resource = target.map(|it| it.collection.resource.clone()).unwrap_or_default();
@@ -190,8 +191,8 @@ impl Log {
         Some(Entry(self.writes.len() - 1))
     }
 
-    /// Notes what became of a write. The first word counts. Called under the lock under which the effect took
-    /// place.
+    /// Records the outcome of a write. Only the first call counts. The caller holds the lock under which the
+    /// write took effect.
     pub(crate) fn completed(&mut self, entry: Entry, status: u16, object: Option<&Value>) {
         let completed = self.moment();
         let Some(record) = self.writes.get_mut(entry.0).filter(|it| it.completed.is_none()) else {
@@ -208,7 +209,7 @@ impl Log {
         }
     }
 
-    /// Notes whether it is a dry run after all: a body may say otherwise than the query.
+    /// Corrects whether the write is a dry run: the body may differ from the query.
     pub(crate) fn is_dry_run(&mut self, entry: Entry, dry: bool) {
         if let Some(record) = self.writes.get_mut(entry.0) {
             record.dry_run = dry;

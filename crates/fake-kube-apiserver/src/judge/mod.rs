@@ -1,4 +1,4 @@
-//! The judge: from the write log, who held a Lease when, and who wrote without holding it.
+//! The judge: reads from the write log which candidate held a Lease when, and which wrote without it.
 
 mod history;
 pub(crate) mod log;
@@ -10,13 +10,13 @@ use crate::judge::verdict::Verdict;
 
 /// Judges a write log by one Lease.
 ///
-/// Only the server's own log counts, so no client can talk it round. A candidate is known by its user, the
-/// bearer token; an identity that is a candidate's user is that candidate too.
+/// The judge reads the server's log alone, and trusts no client. A user, that is a bearer token, names a candidate. A
+/// holder identity that equals a candidate's user names that candidate too.
 ///
-/// - An **acquisition** is a write of the Lease that took effect and names a holder where there was another,
-///   none, no Lease, or the same with other `leaseTransitions`.
-/// - A write by X **overlaps** when it was received after another candidate's acquisition had taken effect,
-///   and X has not acquired again since.
+/// - An **acquisition** is a write on the Lease that took effect and begins a term. It names a holder, and before it
+///   there was another holder, no holder, no Lease, or the same holder with other `leaseTransitions`.
+/// - A write by candidate X **overlaps** if the server received it after another candidate's acquisition took effect,
+///   and X has not acquired the Lease since.
 ///
 /// ```
 /// use fake_kube_apiserver::{ApiServer, Judge};
@@ -43,8 +43,10 @@ pub struct Judge {
 // === impl Judge ===
 
 impl Judge {
-    /// A judge for the Lease `namespace/name`, over these candidates. Other users' writes on the Lease count
-    /// as what they do to the candidates' terms; their other writes do not count.
+    /// Creates a judge for the Lease `namespace/name` and these candidates.
+    ///
+    /// If another user writes on the Lease, that can begin or end a term. The judge ignores other users' writes
+    /// on other objects.
     #[must_use]
     pub fn new<S: Into<String>>(
         namespace: impl Into<String>,
@@ -58,11 +60,13 @@ impl Judge {
         }
     }
 
-    /// Reads the log of one server from its beginning. Dry runs and refused writes do not count; nor does a
-    /// deletion of the Lease by `deletecollection`.
+    /// Judges the whole log of one server.
+    ///
+    /// Dry runs and refused writes do not count. A `deletecollection` that deletes the Lease does not count
+    /// either.
     #[must_use]
     pub fn verdict(&self, log: &[WriteRecord]) -> Verdict {
-        // A write on the Lease counts when it takes effect, any other when it arrives.
+        // A write on the Lease counts from its effect, any other write from its arrival.
         let mut events: Vec<(LogTime, &WriteRecord)> = log
             .iter()
             .filter(|it| it.took_effect())

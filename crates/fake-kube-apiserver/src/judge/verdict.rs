@@ -1,4 +1,4 @@
-//! What the judge finds.
+//! The findings of the judge.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,99 +7,98 @@ use tokio::time::Instant;
 
 use crate::judge::log::LogTime;
 
-/// What the judge found.
+/// The findings of a [`Judge`](crate::Judge).
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Who held the Lease from when to when, in order.
+    /// The terms of the Lease, in order.
     pub terms: Vec<LeaseTerm>,
-    /// Writes by candidates, other than on the Lease, that took effect while their user did not hold it.
+    /// The writes on other objects that took effect although their candidate did not hold the Lease.
     pub strays: Vec<StrayWrite>,
-    /// For each candidate, how many writes other than on the Lease took effect.
+    /// For each candidate, how many of its writes on other objects took effect.
     pub admitted: BTreeMap<String, u64>,
 }
 
-/// One unbroken stretch of holding the Lease.
+/// One unbroken period in which one holder held the Lease.
 #[derive(Clone, Debug)]
 pub struct LeaseTerm {
-    /// The user whose write began it.
+    /// The user whose write began the term.
     pub user: String,
     /// `spec.holderIdentity`.
     pub holder: String,
-    /// `spec.leaseTransitions`; 0 when absent.
+    /// `spec.leaseTransitions`. 0 if absent.
     pub transitions: i64,
-    /// When it began.
+    /// When the term began.
     pub acquired: LogTime,
-    /// The last write that changed `spec.renewTime`.
+    /// When the last write that changed `spec.renewTime` took effect.
     pub renewed: LogTime,
-    /// When that write arrived: the others may have heard of it from then on, before it was answered.
+    /// When that write arrived. Other candidates can learn of it from then on.
     pub heard: LogTime,
-    /// `spec.leaseDurationSeconds` as last written; zero when absent or negative.
+    /// `spec.leaseDurationSeconds` as last written. Zero if absent or negative.
     pub duration: Duration,
-    /// How many writes have renewed it.
+    /// How many writes renewed the Lease.
     pub renewals: u64,
-    /// When and how it ended; none when it has not.
+    /// When and how the term ended. None if it has not ended.
     pub ended: Option<(LogTime, TermEnding)>,
 }
 
-/// How a term ends.
+/// How a term ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermEnding {
-    /// The holder was emptied.
+    /// A write emptied the holder.
     Released,
-    /// Another holder or term was written.
+    /// A write named another holder or term.
     Replaced,
-    /// The Lease was deleted.
+    /// A user deleted the Lease.
     Deleted,
 }
 
 /// A write by a candidate that did not hold the Lease.
 #[derive(Clone, Debug)]
 pub struct StrayWrite {
-    /// Who wrote.
+    /// The user that wrote.
     pub user: String,
-    /// Where.
+    /// The path of the write.
     pub path: String,
-    /// When it arrived.
+    /// When the write arrived.
     pub received: LogTime,
-    /// What was wrong.
+    /// Why the candidate should not have written.
     pub kind: StrayKind,
 }
 
-/// What was wrong with a write.
+/// Why a candidate should not have written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StrayKind {
-    /// Another candidate, the one named, had acquired the Lease: the overlap that must not be.
+    /// The named other candidate had acquired the Lease. A correct election never allows this.
     Overlap(String),
-    /// No other candidate had acquired the Lease since, but the writer did not hold it either: it had never
-    /// acquired or had released it, it was deleted, or somebody who is no candidate had written another
-    /// holder into it.
+    /// No candidate held the Lease: the writer had never acquired it or had released it, a user had deleted
+    /// it, or a user that is no candidate had written another holder into it.
     NotHeld,
-    /// The writer held the Lease, but it had run out.
+    /// The writer held the Lease, but the Lease had expired.
     RunOut,
 }
 
-/// From one term to the next.
+/// The change from one term to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Succession {
-    /// The holder before.
+    /// The holder of the earlier term.
     pub from: String,
-    /// The holder after.
+    /// The holder of the later term.
     pub to: String,
-    /// How it came.
+    /// How the later term followed.
     pub kind: SuccessionKind,
-    /// Graceful: from the release to the acquisition. Takeover: from the end of the Lease's time to the
-    /// acquisition. After a deletion: from there to the acquisition. Theft: zero.
+    /// The time without a holder, up to the acquisition: from the release, from the expiry of the Lease, or
+    /// from the deletion. Zero for a theft.
     pub gap: Duration,
 }
 
 /// How a term follows another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuccessionKind {
-    /// The Lease had been released.
+    /// The earlier holder had released the Lease.
     Graceful,
-    /// The Lease had run out.
+    /// The Lease had expired.
     Takeover,
-    /// The Lease had been deleted.
+    /// A user had deleted the Lease.
     AfterDeletion,
     /// The Lease was still valid.
     Theft,
@@ -108,25 +107,24 @@ pub enum SuccessionKind {
 // === impl Verdict ===
 
 impl Verdict {
-    /// The writes by a non-holder: those that another candidate's acquisition came before. There must be
-    /// none.
+    /// The writes that another candidate's acquisition came before. A correct election has none.
     pub fn overlaps(&self) -> impl Iterator<Item = &StrayWrite> {
         self.strays.iter().filter(|it| matches!(it.kind, StrayKind::Overlap(_)))
     }
 
-    /// How each term followed the one before.
+    /// How each term followed the earlier one.
     #[must_use]
     pub fn successions(&self) -> Vec<Succession> {
         self.terms.windows(2).filter_map(|pair| Succession::between(&pair[0], &pair[1])).collect()
     }
 
-    /// The times of the graceful handovers: from the release to the next acquisition.
+    /// The gaps of the graceful handovers: from the release to the next acquisition.
     #[must_use]
     pub fn handovers(&self) -> Vec<Duration> {
         self.gaps(SuccessionKind::Graceful)
     }
 
-    /// The times of the takeovers of a Lease that had run out: from its end to the acquisition.
+    /// The gaps of the takeovers: from the expiry of the Lease to the acquisition.
     #[must_use]
     pub fn takeovers(&self) -> Vec<Duration> {
         self.gaps(SuccessionKind::Takeover)
@@ -140,15 +138,15 @@ impl Verdict {
 // === impl LeaseTerm ===
 
 impl LeaseTerm {
-    /// When the Lease runs out if it is not renewed again.
+    /// When the Lease expires without another renewal.
     #[must_use]
     pub fn runs_out(&self) -> Instant {
         self.after(self.renewed)
     }
 
-    /// The end of the Lease's time from `moment` on.
+    /// When a Lease expires that was renewed at this time.
     fn after(&self, moment: LogTime) -> Instant {
-        // What does not fit into the clock is far enough away.
+        // A duration that the clock cannot hold counts as 68 years.
         moment.at.checked_add(self.duration).unwrap_or(moment.at + Duration::from_secs(1 << 31))
     }
 }
@@ -162,7 +160,7 @@ impl Succession {
         let (kind, since) = match how {
             TermEnding::Released => (SuccessionKind::Graceful, ended.at),
             TermEnding::Deleted => (SuccessionKind::AfterDeletion, ended.at),
-            // Others count from when they heard of the last renewal.
+            // Other candidates count from when they could learn of the last renewal.
             TermEnding::Replaced if acquired >= before.after(before.heard) => {
                 (SuccessionKind::Takeover, before.runs_out())
             }

@@ -1,4 +1,4 @@
-//! From a body to an object in its canonical form: every kind's metadata, and the whole Lease.
+//! From a body to an object in canonical form: the metadata of every kind, and the whole Lease.
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use crate::object::typed::{Mistyped, Typed};
 use crate::path::Collection;
 use crate::status::Refusal;
 
-/// How Kubernetes begins what a JSON parser has to say.
+/// How Kubernetes begins the message about a JSON error.
 pub(crate) const NO_JSON: &str = "couldn't get version/kind; json parse error: ";
 
-/// An object as it is understood, with the members that are not.
+/// An object with the members that the server knows, and those that it does not know.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     object: Value,
@@ -21,25 +21,25 @@ pub(crate) struct Decoded {
 /// A member that this server does not know.
 #[derive(Debug)]
 struct Unknown {
-    /// The member of the object that it is in; none for one of the object itself.
+    /// The parent member. None for a member of the object itself.
     parent: Option<&'static str>,
     member: String,
-    /// Dropped without a word.
+    /// The server drops it without a warning.
     silent: bool,
 }
 
-/// Why a body is no object of its collection.
+/// Why a body is not an object of its collection.
 #[derive(Debug)]
 pub(crate) enum Undecodable {
-    /// It is no object of any kind.
+    /// It is not an object of any kind.
     Unrecognized(String),
-    /// It is none of this kind.
+    /// It is not an object of this kind.
     Mistyped { kind: String, version: String, why: Mistyped },
-    /// It is of another version of the kind.
+    /// It has another version of the kind.
     OtherVersion(String),
 }
 
-/// What the members that nobody knows lead to.
+/// What the server does about unknown members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -48,7 +48,7 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Reads an object. `null` is an object without members.
+/// Reads an object. `null` counts as an object without members.
 pub(crate) fn decode(collection: &Collection, value: Value) -> Result<Decoded, Undecodable> {
     let mut members = match value {
         Value::Null => Map::new(),
@@ -70,7 +70,7 @@ pub(crate) fn decode(collection: &Collection, value: Value) -> Result<Decoded, U
     Ok(Decoded { object: members.into(), unknown })
 }
 
-/// The kind and version must be those of the collection, as far as the body says them.
+/// Checks the kind and version against the collection, if the body has them.
 fn check_kind(collection: &Collection, members: &Map<String, Value>) -> Result<(), Undecodable> {
     let text = |member: &str| match members.get(member) {
         None | Some(Value::Null) => Ok(""),
@@ -83,7 +83,7 @@ fn check_kind(collection: &Collection, members: &Map<String, Value>) -> Result<(
         return Err(Undecodable::Unrecognized(format!("unexpected GroupVersion string: {api_version}")));
     }
     let Some(expected) = known_kind(collection) else {
-        // A kind that only its users know.
+        // A custom kind, which the server does not know.
         return match api_version {
             "" => Ok(()),
             _ if api_version == collection.api_version() => Ok(()),
@@ -104,7 +104,7 @@ fn check_kind(collection: &Collection, members: &Map<String, Value>) -> Result<(
     Ok(())
 }
 
-/// The metadata that every kind has.
+/// Reads the metadata that every kind has.
 fn metadata(value: Value, unknown: &mut Vec<Unknown>) -> Result<Map<String, Value>, Mistyped> {
     let mut typed = Typed::new("metadata", value)?;
     for member in ["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"] {
@@ -122,8 +122,8 @@ fn metadata(value: Value, unknown: &mut Vec<Unknown>) -> Result<Map<String, Valu
     Ok(rest("metadata", typed, unknown))
 }
 
-/// The spec of a Lease. Of its strategy and preferred holder the type counts: only a server that coordinates
-/// elections itself knows more of them.
+/// Reads the spec of a Lease. A server without coordinated leader election checks the types of `strategy` and
+/// `preferredHolder`, and drops both.
 fn lease_spec(value: Value, unknown: &mut Vec<Unknown>) -> Result<Map<String, Value>, Mistyped> {
     let mut typed = Typed::new("spec", value)?;
     typed.text("holderIdentity")?;
@@ -140,7 +140,7 @@ fn lease_spec(value: Value, unknown: &mut Vec<Unknown>) -> Result<Map<String, Va
     Ok(rest("spec", typed, unknown))
 }
 
-/// What has been read, and what nobody has asked for.
+/// Returns the members that were read, and adds the others to `unknown`.
 fn rest(parent: &'static str, typed: Typed<'_>, unknown: &mut Vec<Unknown>) -> Map<String, Value> {
     let Typed { given, mut read, .. } = typed;
     for (member, value) in given {
@@ -158,11 +158,10 @@ fn mistyped(collection: &Collection, why: Mistyped) -> Undecodable {
 // === impl Decoded ===
 
 impl Decoded {
-    /// The object without what this server does not know, and the warnings that go with that; or the refusal
-    /// of it.
+    /// Returns the object without its unknown members, and the warnings about them; or the refusal.
     ///
-    /// A member that the existing object has is known: nobody but a test can have put it there, which plays
-    /// a server of another version.
+    /// A member that the existing object has counts as known. Only a test can have stored it, to play a server
+    /// of another version.
     pub(crate) fn validated(
         mut self,
         collection: &Collection,
@@ -194,7 +193,7 @@ impl Decoded {
         }
     }
 
-    /// The first member that the server does not know and says so.
+    /// The first unknown member that the server warns about.
     pub(crate) fn first_unknown(&self) -> Option<String> {
         let unknown = self.unknown.iter().find(|it| !it.silent)?;
         Some(unknown.parent.map_or_else(|| unknown.member.clone(), |it| format!("{it}.{}", unknown.member)))
@@ -204,7 +203,7 @@ impl Decoded {
 // === impl Undecodable ===
 
 impl Undecodable {
-    /// What the server answers to the body.
+    /// The server's answer to the body.
     pub(crate) fn refusal(&self, collection: &Collection, body: &[u8]) -> Refusal {
         let expected = known_kind(collection).unwrap_or(&collection.resource);
         match self {
@@ -230,7 +229,7 @@ impl std::fmt::Display for Undecodable {
     }
 }
 
-/// A body that is no object at all.
+/// The refusal of a body that is not an object at all.
 fn unrecognized(expected: &str, why: &str, body: &[u8]) -> Refusal {
     let begin = &body[..body.len().min(30)];
     let more = if begin.len() < body.len() { " ..." } else { "" };

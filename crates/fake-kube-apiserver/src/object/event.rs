@@ -1,4 +1,4 @@
-//! What the server refuses in a new Event of `events.k8s.io/v1`. It names the fields as the older version does.
+//! What the server refuses in a new Event of `events.k8s.io/v1`. The messages use the field names of the core version.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::status::Refusal;
 const WORD_LIMIT: usize = 128;
 const NOTE_LIMIT: usize = 1024;
 
-/// The real server refuses it after its own check of the metadata, and takes it for one of no group.
+/// Checks a new Event. Like the real server, it does so after the check of the metadata, and names no group.
 pub(crate) fn created(collection: &Collection, event: &Value) -> Result<(), Refusal> {
     let Collection { group, version, resource } = collection;
     if (group.as_str(), version.as_str(), resource.as_str()) != ("events.k8s.io", "v1", "events") {
@@ -36,7 +36,7 @@ pub(crate) fn created(collection: &Collection, event: &Value) -> Result<(), Refu
     Err(Refusal::invalid("Event", &internal, text(event, "name"), &causes))
 }
 
-/// Regarding what: an object of its own namespace, or one without.
+/// Checks the namespace of the regarded object against the Event's own.
 fn placed(event: &Value, timed: bool) -> Option<Cause> {
     let (own, regarding) = (said(&event["metadata"]["namespace"]), said(&event["regarding"]["namespace"]));
     let fits = match (timed, regarding) {
@@ -49,7 +49,7 @@ fn placed(event: &Value, timed: bool) -> Option<Cause> {
     (!fits).then(|| Cause::invalid("involvedObject.namespace", &regarding.into(), why))
 }
 
-/// By whom, what, why.
+/// Checks the controller, its instance, the action, the reason and the note.
 fn reported(event: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let controller = said(&event["reportingController"]);

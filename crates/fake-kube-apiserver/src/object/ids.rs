@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// Makes uids and generated names. Not random: the same requests get the same ones.
+/// Makes uids and generated names. They are not random: the same requests get the same ones.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(u64);
 
 // === impl Ids ===
 
 impl Ids {
-    /// splitmix64: well spread, never the same twice.
+    /// The next number of splitmix64, which does not repeat one.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut it = self.0;
@@ -18,7 +18,7 @@ impl Ids {
         it ^ (it >> 31)
     }
 
-    /// In the form of a version 4 UUID.
+    /// A uid in the form of a version 4 UUID.
     pub(crate) fn uid(&mut self) -> String {
         let (high, low) = (self.next(), self.next());
         format!(
@@ -31,13 +31,13 @@ impl Ids {
         )
     }
 
-    /// `generateName` and five characters from Kubernetes' own alphabet.
+    /// The prefix and five characters of Kubernetes' own alphabet.
     pub(crate) fn name(&mut self, prefix: &str) -> String {
         const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
         let (mut name, mut bits) = (prefix.to_owned(), self.next());
         for _ in 0..5 {
             let index = usize::try_from(bits % 27).unwrap_or_default();
-            // Writing to a string does not fail.
+            // A write to a string cannot fail.
             let _ = name.write_char(char::from(ALPHABET[index]));
             bits /= 27;
         }

@@ -1,10 +1,10 @@
-//! The kinds of the built-in resources, for bodies that leave theirs out and for empty lists.
+//! The kinds of the built-in resources, for bodies without a kind and for empty lists.
 
 use serde_json::Value;
 
 use crate::path::Collection;
 
-/// Built-in resources without a status of their own.
+/// Built-in resources without a status subresource.
 const WITHOUT_STATUS: [&str; 8] = [
     "configmaps",
     "endpoints",
@@ -51,12 +51,12 @@ pub(crate) fn known_kind(collection: &Collection) -> Option<&'static str> {
     KINDS.iter().find(|(resource, _)| *resource == collection.resource).map(|(_, kind)| *kind)
 }
 
-/// Whether there is a `/status`; everything else is taken to have one.
+/// Whether the resource has a `/status`. An unknown resource counts as one that has.
 pub(crate) fn has_status(collection: &Collection) -> bool {
     collection.is_custom() || !WITHOUT_STATUS.contains(&collection.resource.as_str())
 }
 
-/// What the object says it is, else what its collection holds, else the resource's own name.
+/// The kind in the object, or the kind of its collection, or the name of the resource.
 pub(crate) fn kind_of(collection: &Collection, object: &Value) -> String {
     match object["kind"].as_str() {
         Some(kind) if !kind.is_empty() => kind.to_owned(),

@@ -1,4 +1,4 @@
-//! Objects: how they are read, checked and kept.
+//! Objects: how the server reads, checks and keeps them.
 
 pub(crate) mod decode;
 mod event;

@@ -1,4 +1,4 @@
-//! What names, label keys and label values may look like, in Kubernetes' own words.
+//! The syntax of names, label keys and label values, with Kubernetes' own messages.
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
      or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
@@ -23,7 +23,7 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a prefix that five characters will be added to: it may end in a dash.
+/// What is wrong with a prefix of a generated name. It may end in a dash.
 pub(crate) fn subdomain_prefix(prefix: &str) -> Vec<String> {
     match prefix.strip_suffix('-') {
         Some(head) if !head.is_empty() => subdomain(&format!("{head}a")),
@@ -64,7 +64,7 @@ pub(crate) fn label_value(value: &str) -> Vec<String> {
     wrong
 }
 
-/// Characters of one kind at both ends, and in between some others too.
+/// Whether the text has only such characters at both ends, and only these or `others` between.
 fn framed(text: &str, end: impl Fn(&u8) -> bool, others: &[u8]) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(&end)

@@ -1,4 +1,4 @@
-//! One stored object, and its key.
+//! A stored object, and its key.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::object::members::text;
 use crate::path::Collection;
 
-/// Where an object is kept. The namespace of a cluster-wide object is empty.
+/// The key of an object in the store. The namespace of a cluster-wide object is empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) collection: Collection,
@@ -14,7 +14,7 @@ pub(crate) struct Key {
     pub(crate) name: String,
 }
 
-/// An object at one version, serialized once for everybody who reads it.
+/// An object at one version, serialized once for all readers.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) value: Value,

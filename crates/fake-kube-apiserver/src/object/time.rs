@@ -3,8 +3,8 @@
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time of RFC 3339 strictly, as Go does, into UTC: `T` and `Z` are capitals, an offset has a colon.
-/// With `micro`, exactly six digits follow the point; otherwise any number of them, or no point.
+/// Reads an RFC 3339 time into UTC, as strictly as Go does: `T` and `Z` are capitals, an offset has a colon.
+/// With `micro`, the fraction has exactly six digits. Otherwise it has any number of digits, or is absent.
 pub(crate) fn parse(text: &str, micro: bool) -> Option<DateTime> {
     let (civil, rest) = text.split_at_checked(19)?;
     let form = b"0000-00-00T00:00:00";
@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str, micro: bool) -> Option<DateTime> {
     if !civil.bytes().zip(form).all(same) {
         return None;
     }
-    // A second 60 is rounded down by the parser, and refused by Go.
+    // The parser rounds a second 60 down, and Go refuses it.
     if &civil[17..19] == "60" {
         return None;
     }
@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &str, micro: bool) -> Option<DateTime> {
     civil.checked_add(SignedDuration::from_nanos(nanoseconds)).ok()?.checked_sub(offset).ok()
 }
 
-/// `Z`, `+01:00`.
+/// Reads `Z` or `+01:00`.
 fn offset(text: &str) -> Option<SignedDuration> {
     if text == "Z" {
         return Some(SignedDuration::ZERO);
@@ -51,12 +51,12 @@ fn offset(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_mins(sign * (number(hours, 24)? * 60 + number(minutes, 60)?)))
 }
 
-/// A `MicroTime`: six digits, always.
+/// Writes a `MicroTime`: always six digits.
 pub(crate) fn micro(time: DateTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// A `Time`: whole seconds.
+/// Writes a `Time`: whole seconds.
 pub(crate) fn seconds(time: DateTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

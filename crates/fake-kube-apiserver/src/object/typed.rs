@@ -1,25 +1,25 @@
-//! Reads the members of an object as their types demand, and leaves out what says nothing.
+//! Reads the members of an object by their types, and leaves out empty ones as Go does.
 
 use serde_json::{Map, Value};
 
 use crate::object::time;
 
-/// The members of one object in a body, on their way into their canonical form.
+/// The members of one object of a body, while they are read into canonical form.
 #[derive(Debug)]
 pub(crate) struct Typed<'a> {
     path: &'a str,
-    /// What nobody has asked for so far.
+    /// The members that have not been read.
     pub(crate) given: Map<String, Value>,
     pub(crate) read: Map<String, Value>,
 }
 
-/// What has the wrong type, for people.
+/// Which member has the wrong type, for people.
 pub(crate) type Mistyped = String;
 
 // === impl Typed ===
 
 impl<'a> Typed<'a> {
-    /// `null` is an empty object.
+    /// `null` counts as an empty object.
     pub(crate) fn new(path: &'a str, value: Value) -> Result<Self, Mistyped> {
         match value {
             Value::Null => Ok(Self { path, given: Map::new(), read: Map::new() }),
@@ -28,7 +28,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// Takes the member as `kind` reads it: its canonical form, none where it says nothing.
+    /// Reads the member with `kind`, which returns its canonical form, or none for a member to leave out.
     fn take(
         &mut self,
         member: &str,
@@ -48,12 +48,12 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// A string, kept when it is empty.
+    /// Reads a string, and keeps an empty one.
     pub(crate) fn text(&mut self, member: &str) -> Result<(), Mistyped> {
         self.take(member, "a string", |it| if it.is_string() { Ok(Some(it)) } else { Err(it) })
     }
 
-    /// A string, left out when it is empty.
+    /// Reads a string, and leaves an empty one out.
     pub(crate) fn optional_text(&mut self, member: &str) -> Result<(), Mistyped> {
         self.take(member, "a string", |it| match it {
             Value::String(text) => Ok(Some(text).filter(|it| !it.is_empty()).map(Value::from)),
@@ -68,7 +68,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// A number, left out when it is 0 and `zero` is not kept.
+    /// Reads a number, and leaves 0 out unless `zero` is set.
     pub(crate) fn int64(&mut self, member: &str, zero: bool) -> Result<(), Mistyped> {
         self.take(member, "an int64", |it| match it.as_i64() {
             Some(0) if !zero => Ok(None),
@@ -77,7 +77,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// A `Time`, or a `MicroTime`. The first second of year 1 is Go's absence of a time.
+    /// Reads a `Time` or a `MicroTime`. In Go the first second of year 1 means no time.
     pub(crate) fn time(&mut self, member: &str, micro: bool) -> Result<(), Mistyped> {
         let what = if micro { "a time such as 2006-01-02T15:04:05.000000Z" } else { "a time" };
         self.take(member, what, |it| {
@@ -89,7 +89,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// Strings by name; `null` is the empty string.
+    /// Reads an object of strings. `null` counts as the empty string.
     pub(crate) fn texts_by_name(&mut self, member: &str) -> Result<(), Mistyped> {
         self.take(member, "an object of strings", |mut it| {
             let Some(members) = it.as_object_mut() else { return Err(it) };

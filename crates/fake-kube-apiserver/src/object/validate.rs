@@ -1,4 +1,4 @@
-//! What the server refuses in an object that it understands: bad metadata in any, the Lease's bad values, and a new Event's.
+//! What the server refuses in a well-formed object: bad metadata, bad values of a Lease, bad values of a new Event.
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ use crate::object::names::{label_value, qualified, subdomain, subdomain_prefix};
 use crate::path::Collection;
 use crate::status::Refusal;
 
-/// What all annotations of an object may take.
+/// The limit on all annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// A new object; its name has been generated.
+/// Checks a new object, whose name has been generated.
 pub(crate) fn created(collection: &Collection, object: &Value) -> Result<(), Refusal> {
     let mut causes = Vec::new();
-    // Names of roles and bindings are free.
+    // Roles and bindings may have any name.
     let free = collection.group == "rbac.authorization.k8s.io";
     let named = [("metadata.generateName", "generateName"), ("metadata.name", "name")];
     for (field, member) in named.into_iter().filter(|_| !free) {
@@ -36,7 +36,7 @@ pub(crate) fn created(collection: &Collection, object: &Value) -> Result<(), Ref
     event::created(collection, object)
 }
 
-/// The next state of an object. The real server checks the metadata in three places, and says so three times.
+/// Checks the next state of an object. The real server checks the metadata three times, and reports it as often.
 pub(crate) fn updated(collection: &Collection, object: &Value, before: &Value) -> Result<(), Refusal> {
     let mut causes = metadata(object);
     let changed = changed(object, before);
@@ -46,7 +46,7 @@ pub(crate) fn updated(collection: &Collection, object: &Value, before: &Value) -
     refuse(collection, object, &causes)
 }
 
-/// A new object that claims to be an old one.
+/// The refusal of a new object with a uid.
 pub(crate) fn uid_of_nothing(collection: &Collection, object: &Value) -> Refusal {
     let cause = Cause::invalid("metadata.uid", &object["metadata"]["uid"], IMMUTABLE);
     Refusal::invalid(&kind_of(collection, object), collection, text(object, "name"), &[cause])
@@ -74,7 +74,7 @@ fn metadata(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Labels, annotations and owners.
+/// Checks labels, annotations and owners.
 fn annotated(metadata: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
@@ -129,7 +129,7 @@ fn owned(references: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What an update may not change.
+/// Checks the members that an update must not change.
 fn changed(object: &Value, before: &Value) -> Vec<Cause> {
     let (now, then) = (&object["metadata"], &before["metadata"]);
     let mut causes = Vec::new();

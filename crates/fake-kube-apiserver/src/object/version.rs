@@ -1,13 +1,13 @@
-//! Versions of objects, as clients write them.
+//! Resource versions, as clients write them.
 
 use crate::status::Refusal;
 
-/// 0 is none. The error is Go's word for what cannot be read.
+/// Reads a version. Empty counts as 0. The error has Go's message.
 pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    // A sign is no digit to Go.
+    // Go does not accept a sign.
     let digits = text.bytes().all(|it| it.is_ascii_digit());
     match text.parse() {
         Ok(version) if digits => Ok(version),
@@ -18,12 +18,12 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The version that a read asks for; with what is wrong with it, otherwise.
+/// Reads the version that a list, watch or get asks for.
 pub(crate) fn asked_version(text: &str) -> Result<u64, String> {
     parse_version(text).map_err(|why| format!("resourceVersion: Invalid value: \"{text}\": {why}"))
 }
 
-/// A read of one object waits for a version that is still to come, which is not to be expected.
+/// Refuses a version that does not exist yet. The real server waits for it, and then refuses.
 pub(crate) fn check_reachable(asked: u64, current: u64) -> Result<(), Refusal> {
     if asked > current { Err(Refusal::version_too_large(asked, current)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! What an operation answers, and what every write is checked for.
+//! The answers of operations, and the checks that they share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::status::Refusal;
 use crate::store::Store;
 use crate::store::piece::Piece;
 
-/// What the server answers when it does not refuse.
+/// The answer of a successful operation.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Object(u16, Arc<Object>),
@@ -31,18 +31,18 @@ pub(crate) struct List {
     pub(crate) kind: String,
     pub(crate) version: u64,
     pub(crate) items: Vec<Arc<Object>>,
-    /// The token for the next page, and, where it is known, how many objects are left.
+    /// The token for the next page, and how many objects are left if the server knows it.
     pub(crate) more: Option<(String, Option<usize>)>,
 }
 
-/// What the store gives to one watch.
+/// The start of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchStart {
-    /// What comes first: the initial state, or the history since the version asked for.
+    /// The first lines: the initial state, or the history since the requested version.
     pub(crate) first: VecDeque<Bytes>,
-    /// None for a watch that ends after that.
+    /// The live events. None for a watch that ends after the first lines.
     pub(crate) live: Option<(u64, mpsc::Receiver<Piece>)>,
-    /// The kind of the bookmarks, for a watch that wants them.
+    /// The kind in the bookmarks, if the client allows bookmarks.
     pub(crate) bookmarks: Option<String>,
     pub(crate) timeout: Option<Duration>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn collection_kind(store: &Store, collection: &Collection) -> String 
     known_kind(collection).or_else(|| store.kind_in(collection)).unwrap_or_default().to_owned()
 }
 
-/// The name and namespace in the body must not contradict the path.
+/// Refuses a body with another name or namespace than the path.
 pub(crate) fn check_place(target: &Target, object: &Value) -> Result<(), Refusal> {
     let (name, namespace) = (text(object, "name"), text(object, "namespace"));
     if let Some(in_path) = target.name.as_deref()
@@ -88,7 +88,7 @@ pub(crate) fn check_place(target: &Target, object: &Value) -> Result<(), Refusal
     Ok(())
 }
 
-/// An update says which object it means.
+/// Refuses the body of an update without a name.
 pub(crate) fn check_name(target: &Target, object: &Value) -> Result<(), Refusal> {
     if text(object, "name").is_empty() {
         let in_path = target.name.as_deref().unwrap_or_default();

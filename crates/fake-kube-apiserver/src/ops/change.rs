@@ -1,4 +1,4 @@
-//! Create and update: what becomes of a body before it is stored.
+//! Create and update.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn create(
     };
     let namespace = target.namespace.clone().unwrap_or_default();
     let key = Key { collection: collection.clone(), namespace, name };
-    // One that cannot be read counts as none.
+    // A version that cannot be read counts as none.
     let version = parse_version(text(&object, "resourceVersion")).unwrap_or_default();
     members(&mut object).remove("status");
     identify(store, &key, &mut object);
@@ -62,7 +62,7 @@ pub(crate) fn update(
     check_place(target, &object)?;
     check_name(target, &object)?;
     let existing = store.get(&key);
-    // Of the resources that an election meets, Lease alone may be created by a PUT.
+    // Of the resources that leader election uses, only a Lease may be created by a PUT.
     if existing.is_none() && (!collection.is_lease() || status) {
         return Err(Refusal::not_found(collection, &key.name));
     }
@@ -76,8 +76,8 @@ pub(crate) fn update(
     }
 }
 
-/// The server minds the uid here and forgets the version: a PUT with an old version and no uid makes a
-/// deleted Lease again.
+/// Creates the object of an update. The real server checks the uid here and ignores the version: a PUT with an old
+/// version and no uid creates a deleted Lease again.
 pub(crate) fn create_by_update(
     store: &mut Store,
     target: &Target,
@@ -113,20 +113,20 @@ pub(crate) fn replace(
     let next = succeed(&key, &existing.value, object, status);
     validate::updated(collection, &next, &existing.value)?;
     if is_marked(&existing.value) && !has_finalizers(&next) {
-        // Nothing holds it any more.
+        // No finalizer holds the object any more.
         if !dry {
             store.remove(key);
         }
         return Ok(Answer::Object(200, Arc::new(Object::new(next))));
     }
     if next == existing.value {
-        // Nothing changes: no new version, no event.
+        // An update that changes nothing makes no version and no event.
         return Ok(Answer::Object(200, Arc::clone(existing)));
     }
     Ok(Answer::Object(200, if dry { Arc::new(Object::new(next)) } else { store.put(key, next) }))
 }
 
-/// The next state of an object: the status endpoint changes the status alone, the main one everything else.
+/// The next state of an object: `/status` changes only the status, the main endpoint all but the status.
 fn succeed(key: &Key, existing: &Value, object: Value, status: bool) -> Value {
     if status {
         let mut next = existing.clone();
@@ -139,8 +139,8 @@ fn succeed(key: &Key, existing: &Value, object: Value, status: bool) -> Value {
     next
 }
 
-/// What no write changes: kind, name, namespace, creation time, generation, the deletion once it has begun
-/// and, until it is stored, the version. A uid that is given must be the right one.
+/// Keeps the members that no write changes: kind, name, namespace, creation time, generation, the marks of a deletion,
+/// and the version until the object is stored. A uid in the body must be the right one.
 pub(crate) fn keep_identity(key: &Key, existing: &Value, next: &mut Value) {
     for member in ["apiVersion", "kind"] {
         copy_member(members(next), existing, member);
@@ -158,7 +158,7 @@ pub(crate) fn keep_identity(key: &Key, existing: &Value, next: &mut Value) {
     place(key, next);
 }
 
-/// What the server gives to a new object, and what it takes from it.
+/// Sets the members that the server owns in a new object, and removes those that a client must not set.
 pub(crate) fn identify(store: &mut Store, key: &Key, object: &mut Value) {
     let kind = kind_of(&key.collection, object);
     let members = members(object);
@@ -185,7 +185,7 @@ fn place(key: &Key, object: &mut Value) {
     metadata.remove("selfLink");
 }
 
-/// Most built-in resources may be updated without a version; Leases and custom resources may not.
+/// Whether an update needs a version. Leases and custom resources do, most built-in resources do not.
 fn needs_version(collection: &Collection) -> bool {
     collection.is_lease() || collection.is_custom()
 }
@@ -200,7 +200,7 @@ fn uid_conflict(key: &Key, asked: &str, found: &str) -> Refusal {
     Refusal::conflict(collection, name, &why)
 }
 
-/// The write of somebody who is not bound by the rules: no validation, the status too, whatever the version.
+/// Writes an object for a test, without any check: the status too, and over any version.
 pub(crate) fn overwrite(store: &mut Store, key: Key, mut object: Value) -> Arc<Object> {
     match store.get(&key) {
         Some(existing) => {

@@ -1,4 +1,4 @@
-//! Deletion, of one object or of many.
+//! Deletion of one object or of a collection.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::request::write::DeleteOptions;
 use crate::status::Refusal;
 use crate::store::Store;
 
-/// An object with finalizers stays, marked, until an update takes the last of them away.
+/// Deletes an object. One with finalizers is only marked: it stays until an update removes its last finalizer.
 pub(crate) fn delete(store: &mut Store, key: Key, wanted: &DeleteOptions) -> Result<Answer, Refusal> {
     let object = check(store, &key, wanted)?;
     if has_finalizers(&object.value) {
@@ -36,7 +36,7 @@ pub(crate) fn delete(store: &mut Store, key: Key, wanted: &DeleteOptions) -> Res
     Ok(Answer::Json(200, status))
 }
 
-/// Deletes what the selectors choose; the answer shows it as it was.
+/// Deletes the objects that the selectors choose. The answer shows them as they were.
 pub(crate) fn delete_collection(
     store: &mut Store,
     info: &RequestInfo,
@@ -57,7 +57,7 @@ pub(crate) fn delete_collection(
     Ok(list_answer(store, &target.collection, store.version(), items))
 }
 
-/// The object, when it is what the client wants to delete.
+/// Returns the object if it meets the client's preconditions.
 fn check(store: &Store, key: &Key, wanted: &DeleteOptions) -> Result<Arc<Object>, Refusal> {
     let Key { collection, name, .. } = key;
     let object = store.get(key).ok_or_else(|| Refusal::not_found(collection, name))?;

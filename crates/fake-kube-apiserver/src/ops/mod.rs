@@ -1,4 +1,4 @@
-//! The operations on resources: what each verb does to the store.
+//! The operations on resources: what each verb does.
 
 pub(crate) mod answer;
 pub(crate) mod change;
@@ -16,10 +16,10 @@ use crate::request::body::Payload;
 use crate::status::Refusal;
 use crate::store::Store;
 
-/// Refuses what no resource, or not this one, answers to, whatever else the request says.
+/// Refuses a path or method that the resource does not have.
 pub(crate) fn check_route(info: &RequestInfo, target: &Target) -> Result<(), Refusal> {
     let Target { collection, namespace, name, subresource, legacy_watch } = target;
-    // Other resources may be namespaced or not; of this one it is known.
+    // Only of the Lease the server knows that it is namespaced.
     let placed = namespace.is_some() || !collection.is_lease();
     let method = info.method.as_str();
     let allowed = if review::is_review(collection) {
@@ -35,7 +35,7 @@ pub(crate) fn check_route(info: &RequestInfo, target: &Target) -> Result<(), Ref
         }
         match (method, name) {
             ("GET", _) => true,
-            // The method decides under the old `/watch/` prefix too: nothing is written there.
+            // The old `/watch/` prefix accepts no writes.
             _ if *legacy_watch => false,
             ("POST" | "DELETE", None) => placed,
             ("PUT" | "PATCH", Some(_)) => true,
@@ -49,7 +49,7 @@ pub(crate) fn check_route(info: &RequestInfo, target: &Target) -> Result<(), Ref
     Ok(())
 }
 
-/// Carries out a request on a resource; says what its client should be warned of.
+/// Carries out a request on a resource. Adds warnings for the client.
 pub(crate) fn apply(
     store: &mut Store,
     info: &RequestInfo,

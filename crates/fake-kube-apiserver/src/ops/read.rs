@@ -1,4 +1,4 @@
-//! The reads: one object, a list, a watch.
+//! The reads: get, list and watch.
 
 use crate::object::stored::Key;
 use crate::object::version::{asked_version, check_reachable};
@@ -18,7 +18,7 @@ pub(crate) fn get(store: &Store, info: &RequestInfo, key: &Key) -> Result<Answer
     Ok(Answer::Object(200, object))
 }
 
-/// Every list shows what there is now; a page of one begins where the last has ended.
+/// Lists the current objects. A later page begins where the last one ended.
 pub(crate) fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
     let options = ListOptions::parse(&target.collection, None, &info.query, false)?;
     let current = store.version();
@@ -33,10 +33,9 @@ pub(crate) fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result
     }
     let version = options.from.as_ref().map_or(current, |it| it.version);
     let all = found.len();
-    // What the selectors pass over counts, too: the real server does not look at it before it is asked for
-    // more.
+    // Objects that the selectors leave out count too: the real server looks at them only on the next page.
     let last = store.last(&filter);
-    // Version 0 asks for the cache of the real server, which knows no pages.
+    // Version 0 asks for the real server's cache, which has no pages.
     let full = options.limit > 0 && options.limit <= all && info.query.get("resourceVersion") != Some("0");
     if full {
         found.truncate(options.limit);
@@ -56,7 +55,7 @@ pub(crate) fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> R
     let collection = &target.collection;
     let options = ListOptions::parse(collection, target.name.as_deref(), &info.query, true)?;
     let current = store.version();
-    // The real server too answers 200 first and then sends the refusal as an event.
+    // Like the real server, answers 200 and then sends the refusal as an event.
     let refused = |refusal: &Refusal| {
         let first = [line("ERROR", refusal.to_status().to_string().as_bytes())].into();
         Ok(Answer::Watch(WatchStart { first, live: None, bookmarks: None, timeout: None }))

@@ -1,4 +1,4 @@
-//! Reviews: questions that are asked with a create and stored nowhere.
+//! Reviews: creates that are answered and not stored.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) fn is_review(collection: &Collection) -> bool {
     )
 }
 
-/// Every token is good, and names its user; everything is allowed.
+/// Answers a review. Every token is valid and is the user's name. Every access is allowed.
 pub(crate) fn answer(target: &Target, user: &str, mut object: Value) -> Result<Answer, Refusal> {
     let collection = &target.collection;
     let groups = json!(["system:authenticated"]);

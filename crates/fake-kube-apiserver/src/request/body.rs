@@ -1,4 +1,4 @@
-//! Request bodies: read with a bound, and decoded as far as that goes without the object that is there.
+//! Request bodies: read with a limit, and decoded without looking at the existing object.
 
 use bytes::Bytes;
 use http_body::Body;
@@ -13,10 +13,10 @@ use crate::request::negotiate::{self, PatchKind};
 use crate::request::write::{DeleteOptions, WriteOptions};
 use crate::status::Refusal;
 
-/// What a real API server accepts by default.
+/// The default limit of a real API server, in bytes.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// What a request asks for, beside its path.
+/// The decoded body and options of a request.
 #[derive(Debug)]
 pub(crate) enum Payload {
     Read,
@@ -25,7 +25,7 @@ pub(crate) enum Payload {
         decoded: Decoded,
         options: WriteOptions,
     },
-    /// A patch, which makes sense only beside the object that it changes.
+    /// A patch. It is decoded together with the object that it changes.
     Patch {
         kind: PatchKind,
         bytes: Bytes,
@@ -34,7 +34,7 @@ pub(crate) enum Payload {
     Delete(DeleteOptions),
 }
 
-/// Reads the body of a request whose method has one. The outer error is a broken connection.
+/// Reads the body of a write. The outer error is a broken connection.
 pub(crate) async fn read<B>(info: &RequestInfo, body: B) -> Result<Result<Bytes, Refusal>, BoxError>
 where
     B: Body,
@@ -86,7 +86,7 @@ impl Payload {
         }
     }
 
-    /// Whether nothing is to be changed.
+    /// Whether the request must change nothing.
     pub(crate) fn is_dry_run(&self) -> bool {
         match self {
             Self::Read => false,
@@ -102,7 +102,7 @@ fn object(collection: &Collection, bytes: &[u8]) -> Result<Decoded, Undecodable>
     decode::decode(collection, value)
 }
 
-/// `DeleteOptions` need no kind, but no other one either.
+/// Reads `DeleteOptions`. A body without a kind is accepted, one of another kind is not.
 fn delete_options(bytes: &[u8]) -> Result<Value, Refusal> {
     let refuse = |why: &str| Refusal::bad_request(format!("{NO_JSON}{why}"));
     let options: Value = serde_json::from_slice(bytes).map_err(|error| refuse(&error.to_string()))?;

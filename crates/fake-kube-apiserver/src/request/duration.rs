@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// Go's durations, as far as clients write them: `3s`, `1m30s`, `1.5s`, `250ms`. A negative one counts as
-/// zero.
+/// Reads a duration such as `3s`, `1m30s`, `1.5s`, `250ms`. A negative one counts as zero.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -34,7 +33,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
         total = total.checked_add(part)?;
         rest = tail;
     }
-    // Go counts nanoseconds in 63 bits.
+    // Go's durations are nanoseconds in 63 bits.
     i64::try_from(total.as_nanos()).ok()?;
     Some(if negative { Duration::ZERO } else { total })
 }

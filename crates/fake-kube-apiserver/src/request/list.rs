@@ -13,13 +13,13 @@ use crate::store::filter::Filter;
 #[derive(Debug)]
 pub(crate) struct ListOptions {
     pub(crate) selector: Selector,
-    /// 0 and absent mean the same here: whatever there is.
+    /// 0 if absent: any version will do.
     pub(crate) version: u64,
     pub(crate) matching: Match,
     pub(crate) send_initial_events: Option<bool>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Option<Duration>,
-    /// So many items at most; 0 is all of them.
+    /// The largest number of items. 0 for all.
     pub(crate) limit: usize,
     pub(crate) from: Option<Continue>,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Match {
     Exact,
 }
 
-/// Where the next page of a list begins: behind this object. Its token is `VERSION.NAMESPACE/NAME`.
+/// The object after which the next page of a list begins. Its token is `VERSION.NAMESPACE/NAME`.
 #[derive(Debug)]
 pub(crate) struct Continue {
     /// The version of the first page.
@@ -65,7 +65,7 @@ impl ListOptions {
         if !causes.is_empty() {
             return Err(Refusal::invalid_options("ListOptions", &causes));
         }
-        // The real server hands this one on as it is.
+        // The real server does not wrap this error for a watch.
         let version = asked_version(version).map_err(|why| {
             if watch {
                 Refusal::internal(why)
@@ -93,7 +93,7 @@ impl ListOptions {
         })
     }
 
-    /// What of the collection is wanted.
+    /// The objects of the collection that the client wants.
     pub(crate) fn filter(&self, target: &Target) -> Filter {
         Filter {
             collection: target.collection.clone(),

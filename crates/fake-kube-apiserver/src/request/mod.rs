@@ -1,4 +1,4 @@
-//! What the server knows of a request once it has read its head.
+//! Requests: what the server reads from the head, the query and the body.
 
 pub(crate) mod body;
 mod duration;
@@ -19,11 +19,11 @@ use crate::status::Refusal;
 
 const ANONYMOUS: &str = "anonymous";
 
-/// The head of a request, understood.
+/// What the head of a request says.
 #[derive(Debug, Default)]
 pub(crate) struct RequestInfo {
     pub(crate) method: Method,
-    /// As it came, without the query.
+    /// The path as the client sent it, without the query.
     pub(crate) path: String,
     pub(crate) route: Route,
     pub(crate) verb: &'static str,
@@ -59,7 +59,7 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the method is one that changes something; such requests are in the write log.
+    /// Whether the method is one of a write. The write log has all such requests.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS)
     }
@@ -71,12 +71,12 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the query asks for a dry run; what comes of it is settled with the body.
+    /// Whether the query asks for a dry run. The body may decide otherwise.
     pub(crate) fn asks_dry_run(&self) -> bool {
         self.query.all("dryRun").any(|it| it == "All")
     }
 
-    /// The client's own limit (`?timeout=3s`), which the server enforces. A watch has none.
+    /// The client's time limit (`?timeout=3s`), which the server enforces. A watch has none.
     pub(crate) fn timeout(&self) -> Result<Option<Duration>, Refusal> {
         if self.verb == "watch" {
             return Ok(None);

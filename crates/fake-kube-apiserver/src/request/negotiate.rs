@@ -1,9 +1,9 @@
-//! Media types: what a request may bring, and what it must accept.
+//! Media types: of bodies, and of the answers that a client accepts.
 
 use crate::request::RequestInfo;
 use crate::status::Refusal;
 
-/// How a patch is meant.
+/// The type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     Json,
@@ -11,7 +11,7 @@ pub(crate) enum PatchKind {
     Apply,
 }
 
-/// What a real server speaks; here it is JSON alone.
+/// The media types that a real server names. This server has JSON alone.
 const KINDS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const JSON: &str = "application/json";
 
@@ -22,7 +22,7 @@ const PATCHES: [(&str, PatchKind); 4] = [
     ("application/apply-patch+yaml", PatchKind::Apply),
 ];
 
-/// The body of a POST, PUT or DELETE is JSON, also where nothing says so.
+/// Checks that the body of a POST, PUT or DELETE is JSON. Without a content type it counts as JSON.
 pub(crate) fn json_body(info: &RequestInfo) -> Result<(), Refusal> {
     let media_type = info.content_type.split(';').next().unwrap_or_default().trim();
     if info.content_type.is_empty() || media_type.eq_ignore_ascii_case(JSON) {
@@ -31,7 +31,7 @@ pub(crate) fn json_body(info: &RequestInfo) -> Result<(), Refusal> {
     Err(Refusal::unsupported_media_type(KINDS))
 }
 
-/// The kind of a patch. Whoever names several types is refused in other words, as by the real server.
+/// Reads the type of a patch. Like the real server, refuses a list of types with another message.
 pub(crate) fn patch_kind(info: &RequestInfo) -> Result<PatchKind, Refusal> {
     let named = |it: &str| PATCHES.iter().find(|(name, _)| *name == it).map(|(_, kind)| *kind);
     let whole = info.content_type.split(';').next().unwrap_or_default();
@@ -45,8 +45,7 @@ pub(crate) fn patch_kind(info: &RequestInfo) -> Result<PatchKind, Refusal> {
     Err(Refusal::unknown_media_type())
 }
 
-/// The answer is JSON; the client must take that. A Table or a part of the object is not to be had: whoever
-/// asks for nothing else gets the whole object.
+/// Checks that the client accepts JSON. A client that asks for a Table or for partial metadata gets the whole object.
 pub(crate) fn accepts_json(info: &RequestInfo) -> Result<(), Refusal> {
     let accept = if info.accept.trim().is_empty() { "*/*" } else { info.accept.as_str() };
     let clauses = || accept.split(',').map(|it| it.split(';').map(str::trim));

@@ -2,14 +2,14 @@
 
 use crate::status::Refusal;
 
-/// Decoded query parameters, in their order. The first of a name counts.
+/// The decoded query parameters, in their order. Of several with one name the first counts.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 // === impl Query ===
 
 impl Query {
-    /// A pair with a `;` or a bad escape is dropped, as Go drops it.
+    /// Reads a query. Like Go, drops a pair with a `;` or a bad escape.
     pub(crate) fn parse(query: &str) -> Self {
         let decode = |it: &str| {
             let spaced = it.replace('+', " ");
@@ -30,7 +30,7 @@ impl Query {
         self.0.iter().filter(move |it| it.0 == name).map(|it| it.1.as_str())
     }
 
-    /// A whole number, in Go's words where it is none.
+    /// Reads a whole number. The error has Go's message.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.get(name).filter(|it| !it.is_empty()) else {
             return Ok(None);
@@ -43,7 +43,7 @@ impl Query {
         }
     }
 
-    /// Present and neither `0` nor `false`.
+    /// Whether the parameter is present, and neither `0` nor `false`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it != "0" && !it.eq_ignore_ascii_case("false"))
     }

@@ -9,14 +9,14 @@ use crate::request::negotiate::PatchKind;
 use crate::request::query::Query;
 use crate::status::Refusal;
 
-/// What a client may demand of any write.
+/// The options of a create, update or patch.
 #[derive(Debug, Default)]
 pub(crate) struct WriteOptions {
     pub(crate) dry: bool,
     pub(crate) validation: FieldValidation,
 }
 
-/// What a client may demand of a delete: in the body, or, without one, in the query.
+/// The options of a delete, from the body, or from the query if there is no body.
 #[derive(Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry: bool,
@@ -78,7 +78,7 @@ fn field_validation(query: &Query, causes: &mut Vec<Cause>) -> FieldValidation {
     }
 }
 
-/// `All`, or nothing.
+/// Reads `dryRun`: `All` or absent.
 fn dry_run(values: &Value, causes: &mut Vec<Cause>) -> bool {
     let all = values.as_array().into_iter().flatten().all(|it| it == "All");
     if !all {
@@ -90,7 +90,7 @@ fn dry_run(values: &Value, causes: &mut Vec<Cause>) -> bool {
 // === impl DeleteOptions ===
 
 impl DeleteOptions {
-    /// `body` is `Null` where there is none.
+    /// Reads the options. `body` is `Null` if the request has none.
     pub(crate) fn parse(body: Value, query: &Query) -> Result<Self, Refusal> {
         let options = if body.is_null() { from_query(query)? } else { body };
         check_types(&options)?;

@@ -1,10 +1,10 @@
-//! Label selectors, read as Kubernetes reads them.
+//! Label selectors, with Kubernetes' syntax and messages.
 
 use serde_json::Value;
 
 use crate::object::names::{label_value, qualified};
 
-/// What a label must be.
+/// One requirement on a label.
 #[derive(Clone, Debug)]
 pub(crate) struct Requirement {
     key: String,
@@ -21,7 +21,7 @@ enum Wants {
     Less(i64),
 }
 
-/// The tokens: words and signs; behind the last one, nothing.
+/// The tokens that are left: words and signs. After the last one, the empty string.
 #[derive(Debug)]
 struct Parser<'a> {
     tokens: std::vec::IntoIter<&'a str>,
@@ -30,7 +30,7 @@ struct Parser<'a> {
 const SIGNS: [&str; 9] = ["==", "!=", "=", "!", ",", "(", ")", ">", "<"];
 const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
 
-/// The error is worded as Go words it.
+/// Reads a label selector. The error has Go's message.
 pub(crate) fn parse(selector: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser { tokens: tokens(selector).into_iter() };
     let mut requirements = Vec::new();
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The one value of a comparison; it may be empty.
+    /// Reads the value of a comparison, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         match self.peek() {
             "" | "," => Ok(String::new()),
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Values in parentheses.
+    /// Reads values in parentheses.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.take();
         if open != "(" {

@@ -1,4 +1,4 @@
-//! Field and label selectors.
+//! Field selectors, and the two selectors of a request together.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::path::Collection;
 use crate::select::label::{self, Requirement};
 use crate::status::Refusal;
 
-/// Which objects of a collection a list or watch wants.
+/// Which objects of a collection a list or watch chooses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     fields: Vec<Field>,
@@ -16,7 +16,7 @@ pub(crate) struct Selector {
 
 #[derive(Clone, Debug)]
 struct Field {
-    /// The name of the member of `metadata`.
+    /// The member of `metadata`.
     key: &'static str,
     value: String,
     equal: bool,
@@ -25,7 +25,7 @@ struct Field {
 // === impl Selector ===
 
 impl Selector {
-    /// `name` is the one in the path of a watch on a single object.
+    /// Reads both selectors. `name` is the name in the path of a watch on one object.
     pub(crate) fn parse(
         collection: &Collection,
         name: Option<&str>,
@@ -43,7 +43,7 @@ impl Selector {
         Ok(Self { fields, labels })
     }
 
-    /// Whether it wants everything.
+    /// Whether it chooses all objects.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.labels.is_empty()
     }
@@ -94,7 +94,7 @@ impl Field {
     }
 }
 
-/// Takes the backslashes away; a value has no bare `=`.
+/// Removes the backslashes. A value must not have a bare `=`.
 fn unescape(value: &str) -> Result<String, Refusal> {
     let mut text = String::new();
     let mut escaped = false;

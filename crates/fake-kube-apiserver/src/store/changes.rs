@@ -1,4 +1,4 @@
-//! What has changed lately, and who watches.
+//! The latest changes, and the open watches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::status::Refusal;
 use crate::store::filter::Filter;
 use crate::store::piece::{Piece, WatchBreak, bookmark, line};
 
-/// One write to one object.
+/// One write on one object.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) collection: Collection,
     pub(crate) namespace: String,
     pub(crate) before: Option<Arc<Object>>,
-    /// The object as written; of a deleted one its last state, with the version of the deletion.
+    /// The object as written. If it was deleted: its last state, with the version of the deletion.
     pub(crate) object: Arc<Object>,
     pub(crate) deleted: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Changes {
     history: VecDeque<Change>,
     limit: usize,
     buffer: usize,
-    /// Changes up to this version have been forgotten.
+    /// The history has no changes up to this version.
     forgotten: u64,
     watchers: Vec<Watcher>,
     next_id: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Changes {
 // === impl Change ===
 
 impl Change {
-    /// This change as a line of a watch stream; none when the watch does not see it.
+    /// This change as a line of a watch stream. None if the filter does not cover it.
     fn line(&self, filter: &Filter) -> Option<Bytes> {
         if !filter.covers(&self.collection, &self.namespace) {
             return None;
@@ -76,7 +76,7 @@ impl Changes {
         Self { history: VecDeque::new(), limit, buffer, forgotten: 0, watchers: Vec::new(), next_id: 0 }
     }
 
-    /// Keeps the change and tells the watches. One that does not keep up is closed.
+    /// Keeps the change, and sends it to the watches. Closes a watch whose buffer is full.
     pub(crate) fn record(&mut self, change: Change) {
         self.watchers.retain(|it| match change.line(&it.filter) {
             Some(line) => it.pieces.try_send(Ok(line)).is_ok(),
@@ -98,7 +98,7 @@ impl Changes {
         version < self.forgotten
     }
 
-    /// The lines of what has happened after `version`.
+    /// The lines of the changes after `version`.
     pub(crate) fn since(&self, filter: &Filter, version: u64) -> Result<VecDeque<Bytes>, Refusal> {
         if self.has_forgotten(version) {
             return Err(Refusal::expired(version, self.forgotten));
@@ -121,7 +121,7 @@ impl Changes {
         self.watchers.len()
     }
 
-    /// Sends a bookmark to one watch, behind all the events that it covers.
+    /// Sends a bookmark to one watch, after all events that it covers.
     pub(crate) fn bookmark(&mut self, id: u64, version: u64, kind: &str) {
         self.watchers.retain(|it| {
             it.id != id
@@ -129,7 +129,7 @@ impl Changes {
         });
     }
 
-    /// Breaks the watches whose user matches; says how many.
+    /// Breaks the watches whose user matches. Returns how many.
     pub(crate) fn break_watches(&mut self, matches: impl Fn(&str) -> bool, how: WatchBreak) -> usize {
         let mut broken = 0;
         self.watchers.retain(|it| {
@@ -137,7 +137,7 @@ impl Changes {
                 return true;
             }
             broken += 1;
-            // A stream whose buffer is full just ends.
+            // A watch whose buffer is full only ends.
             let sent = how.pieces().into_iter().all(|piece| it.pieces.try_send(piece).is_ok());
             sent && how == WatchBreak::Garbage
         });

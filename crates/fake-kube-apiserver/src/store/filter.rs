@@ -3,7 +3,7 @@
 use crate::path::Collection;
 use crate::select::selector::Selector;
 
-/// What a watch wants to see.
+/// The objects that a list or watch covers.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     pub(crate) collection: Collection,

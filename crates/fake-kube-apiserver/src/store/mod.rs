@@ -1,4 +1,4 @@
-//! The objects, their one version counter, and the identifiers of new ones.
+//! The objects, their version counter, and the identifiers of new objects.
 
 pub(crate) mod changes;
 pub(crate) mod filter;
@@ -29,7 +29,7 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(changes: Changes) -> Self {
-        // 0 has a meaning of its own in requests.
+        // 0 has a special meaning in requests.
         Self { objects: BTreeMap::new(), version: 1, changes, ids: Ids::default() }
     }
 
@@ -57,12 +57,12 @@ impl Store {
             .collect()
     }
 
-    /// The last object of the collection or namespace, whether it is selected or not.
+    /// The last object of the collection or namespace, even if the selector leaves it out.
     pub(crate) fn last(&self, filter: &Filter) -> Option<&Key> {
         self.objects.keys().rev().find(|it| filter.covers(&it.collection, &it.namespace))
     }
 
-    /// The kind of some object of the collection.
+    /// The kind of the first object of the collection.
     pub(crate) fn kind_in(&self, collection: &Collection) -> Option<&str> {
         let first = Key { collection: collection.clone(), namespace: String::new(), name: String::new() };
         let (key, object) = self.objects.range(first..).next()?;
@@ -79,7 +79,7 @@ impl Store {
         object
     }
 
-    /// Removes the object; what is returned carries the version of the deletion.
+    /// Removes the object. The returned object has the version of the deletion.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Arc<Object>> {
         let before = self.objects.remove(&key)?;
         self.version += 1;
@@ -90,7 +90,7 @@ impl Store {
         Some(object)
     }
 
-    /// Forgets the event history: a watch from any earlier version gets 410.
+    /// Forgets the event history. A watch from an earlier version then gets 410.
     pub(crate) fn compact(&mut self) {
         self.changes.compact(self.version);
     }

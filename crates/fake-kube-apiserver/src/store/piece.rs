@@ -1,4 +1,4 @@
-//! What a watch stream consists of.
+//! The pieces of a watch stream.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
@@ -6,21 +6,21 @@ use serde_json::json;
 use crate::error::ConnectionDropped;
 use crate::path::Collection;
 
-/// One piece of a watch stream: bytes, or the connection's end in the middle of the answer.
+/// One piece of a watch stream: bytes, or the loss of the connection.
 pub(crate) type Piece = Result<Bytes, ConnectionDropped>;
 
 /// How a watch stream breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchBreak {
-    /// It ends between two events, as at the end of its time.
+    /// The stream ends between two events, as at its timeout.
     End,
-    /// Half a line, then the connection is lost.
+    /// The server sends half a line, then drops the connection.
     Cut,
-    /// A line that is no JSON; then the stream goes on.
+    /// The server sends a line that is not JSON, then goes on.
     Garbage,
 }
 
-/// `{"type":…,"object":…}` and a line feed.
+/// Makes the line `{"type":…,"object":…}`.
 pub(crate) fn line(kind: &str, object: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(kind.len() + object.len() + 24);
     line.put_slice(b"{\"type\":\"");
@@ -31,7 +31,7 @@ pub(crate) fn line(kind: &str, object: &[u8]) -> Bytes {
     line.freeze()
 }
 
-/// A bookmark of a collection; `complete` says that the initial events have all been sent.
+/// Makes the line of a bookmark. `complete` marks the end of the initial events.
 pub(crate) fn bookmark(collection: &Collection, kind: &str, version: u64, complete: bool) -> Bytes {
     let mut object = json!({
         "kind": kind, "apiVersion": collection.api_version(),
@@ -49,7 +49,7 @@ pub(crate) fn bookmark(collection: &Collection, kind: &str, version: u64, comple
 // === impl WatchBreak ===
 
 impl WatchBreak {
-    /// What a broken stream sends last.
+    /// The last pieces of a broken stream.
     pub(crate) fn pieces(self) -> Vec<Piece> {
         match self {
             Self::End => Vec::new(),

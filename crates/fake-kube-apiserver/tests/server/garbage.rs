@@ -1,4 +1,4 @@
-//! Whatever comes in, an answer goes out.
+//! The server answers every request, however odd.
 
 use ::http::{HeaderValue, Method, Request, Uri};
 use fake_kube_apiserver::ApiServer;
@@ -7,7 +7,7 @@ use tower::ServiceExt as _;
 
 use crate::support::{LEASES, MAPS};
 
-/// Pieces that come near to what the server understands, and some that do not.
+/// Parts that are close to what the server understands, and some that are not.
 fn path() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "api",

@@ -56,7 +56,7 @@ async fn the_endpoint_makes_a_client_configuration() {
 }
 
 #[tokio::test]
-async fn a_real_client_works_with_it() {
+async fn a_real_client_works() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let client = client(&endpoint, "alice");

@@ -34,7 +34,7 @@ fn a_clean_handover_has_no_strays() {
 }
 
 #[test]
-fn a_write_after_another_ones_acquisition_overlaps() {
+fn a_write_after_anothers_acquisition_overlaps() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("b", "b", 1, 20_000);
@@ -55,7 +55,7 @@ fn a_write_after_another_ones_acquisition_overlaps() {
 fn what_arrived_before_the_acquisition_does_not_overlap() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    // Received before the takeover, carried out after it: nobody could have called it back.
+    // Received before the takeover, carried out after it: the candidate could not have called it back.
     let received = script.moment(19_999);
     script.lease("b", "b", 1, 20_000);
     script.write("a", 20_001).received = received;
@@ -63,9 +63,9 @@ fn what_arrived_before_the_acquisition_does_not_overlap() {
     assert_eq!(script.verdict().overlaps().count(), 0);
 }
 
-/// A watch tells of a renewal before its sender has the answer, and a follower counts from there.
+/// A follower sees a renewal by its watch before the sender has the answer, and counts from there.
 #[test]
-fn a_takeover_counts_from_when_the_renewal_could_be_heard_of() {
+fn a_takeover_counts_from_the_renewals_arrival() {
     for (taken, kind) in [(14_999, SuccessionKind::Theft), (15_000, SuccessionKind::Takeover)] {
         let mut script = Script::new();
         script.lease("a", "a", 0, 0);
@@ -90,7 +90,7 @@ fn at_one_instant_the_order_decides() {
 }
 
 #[test]
-fn the_order_of_effects_decides_and_not_that_of_the_log() {
+fn the_order_of_effects_decides() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     // Arrives first, and so stands first in the log, but takes effect only after the write below has arrived.
@@ -128,7 +128,7 @@ fn what_had_no_effect_does_not_count() {
 }
 
 #[test]
-fn theft_deletion_release_and_the_leases_end_are_told_apart() {
+fn theft_deletion_release_and_expiry_differ() {
     let mut script = Script::new();
     script.write("a", 0);
     script.lease("a", "a", 0, 100);
@@ -167,7 +167,7 @@ fn theft_deletion_release_and_the_leases_end_are_told_apart() {
 }
 
 #[test]
-fn an_outsider_can_make_a_candidate_the_holder() {
+fn an_outsider_can_make_a_candidate_holder() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("outsider", "b", 1, 100);
@@ -177,7 +177,7 @@ fn an_outsider_can_make_a_candidate_the_holder() {
 }
 
 #[test]
-fn a_holder_with_an_identity_of_its_own_is_known_by_its_user() {
+fn the_user_names_a_holder_of_unknown_identity() {
     let mut script = Script::new();
     script.lease("a", "pod-7f9c", 0, 0);
     script.write("a", 1);

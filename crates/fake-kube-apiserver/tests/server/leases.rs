@@ -37,7 +37,7 @@ async fn an_update_needs_a_version() {
 }
 
 #[tokio::test]
-async fn a_put_makes_a_lease_that_was_deleted_unless_it_names_a_uid() {
+async fn a_put_without_uid_creates_a_deleted_lease() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", LEASES, lease("a")).await;
     let path = format!("{LEASES}/x");

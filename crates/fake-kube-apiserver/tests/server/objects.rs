@@ -1,4 +1,4 @@
-//! Create, read, update, delete, list: what the server stores and what it says when it refuses.
+//! Create, read, update, delete and list: what the server stores, and its messages when it refuses.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::json;
@@ -91,7 +91,7 @@ async fn a_dry_run_checks_everything_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn lists_and_collections_mind_namespace_and_selectors() {
+async fn lists_and_collections_follow_namespace_and_selectors() {
     let server = ApiServer::new();
     for (namespace, name, app) in [("a", "x", "one"), ("a", "y", "two"), ("b", "x", "one")] {
         let path = format!("/api/v1/namespaces/{namespace}/configmaps");

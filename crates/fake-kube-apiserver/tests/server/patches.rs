@@ -38,7 +38,7 @@ async fn a_merge_patch_changes_what_it_names() {
 }
 
 #[tokio::test]
-async fn a_json_patch_is_carried_out_whole_or_not_at_all() {
+async fn a_json_patch_applies_whole_or_not() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, json!({ "metadata": { "name": "x" }, "data": { "a": "1" } })).await;
     let path = format!("{MAPS}/x");

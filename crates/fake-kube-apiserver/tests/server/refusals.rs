@@ -1,4 +1,4 @@
-//! What the server refuses, in Kubernetes' words; and reviews, which it only answers.
+//! What the server refuses, with Kubernetes' messages; and reviews, which it answers without storing them.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -156,7 +156,7 @@ async fn bodies_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_test_can_put_there_what_no_server_would_let_in() {
+async fn a_test_can_store_what_a_server_refuses() {
     let server = ApiServer::new();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x";
     assert_eq!(server.edit("thief", path, |_| ()).unwrap_err().code(), 404);

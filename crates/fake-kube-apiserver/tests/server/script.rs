@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::support::MAPS;
 
-/// A log made by hand: each line at a time in milliseconds.
+/// A log made by hand. Each entry has a time in milliseconds.
 pub(crate) struct Script {
     start: Instant,
     order: u64,

@@ -123,7 +123,7 @@ async fn an_endpoint_closes_its_connections_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_properly_or_in_the_middle_of_a_line() {
+async fn a_watch_ends_cleanly_or_within_a_line() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let mut ended = raw_watch(&endpoint).await;

@@ -19,7 +19,7 @@ async fn set(server: &ApiServer, name: &str, patch: Value) -> String {
 }
 
 #[tokio::test]
-async fn without_a_version_it_shows_what_is_there_and_goes_on() {
+async fn without_version_it_shows_current_objects_and_goes_on() {
     let server = ApiServer::new();
     make(&server, "a").await;
     for query in ["watch=true", "watch=1&resourceVersion=0"] {
@@ -152,7 +152,7 @@ async fn selectors_turn_changes_into_what_the_watch_sees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_each_minute_behind_the_events_they_cover() {
+async fn bookmarks_come_each_minute_after_their_events() {
     let server = ApiServer::new();
     let mut watch = watch(&server, &format!("{MAPS}?watch=true&allowWatchBookmarks=true")).await;
     let start = Instant::now();

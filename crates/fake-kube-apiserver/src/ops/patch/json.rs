@@ -1,20 +1,23 @@
 //! JSON patch (RFC 6902).
+//!
+//! Not the crate `json-patch`: Kubernetes' library adds a missing member on `replace`, takes a missing `value` for `null`,
+//! and bounds what `copy` adds.
 
 use serde_json::Value;
 
 use crate::request::body::BODY_LIMIT;
 
-/// As deep as the JSON parser lets a body be.
+/// The depth that the JSON parser allows.
 const DEPTH_LIMIT: usize = 127;
 
-/// Carries the operations out, all or none. None when they are no operations, do not fit the object, or
-/// would make it bigger or deeper than any body may be.
+/// Applies all operations, or none. Returns none if one is malformed, cannot be applied to the object, or would make
+/// it larger or deeper than a body may be.
 pub(crate) fn apply(target: &Value, operations: &[Value]) -> Option<Value> {
     let mut patched = target.clone();
     let mut copied = 0;
     for operation in operations {
         let path = operation["path"].as_str()?;
-        // A value that is not there is null, as Go takes it.
+        // As in Go, a missing value is null.
         let value = || operation["value"].clone();
         let from = || operation["from"].as_str();
         match operation["op"].as_str()? {
@@ -41,7 +44,7 @@ pub(crate) fn apply(target: &Value, operations: &[Value]) -> Option<Value> {
     Some(patched)
 }
 
-/// The parent's pointer and the last part of a pointer, unescaped.
+/// Splits a pointer into the parent's pointer and its last part, unescaped.
 fn split(path: &str) -> Option<(&str, String)> {
     let (parent, last) = path.rsplit_once('/')?;
     Some((parent, last.replace("~1", "/").replace("~0", "~")))
@@ -68,7 +71,7 @@ fn add(target: &mut Value, path: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// The real server takes a member that is not there for one to add; an item of a list must be there.
+/// Replaces a value. Like the real server, adds a missing member, but not a missing item of a list.
 fn replace(target: &mut Value, path: &str, value: Value) -> Option<()> {
     fits(path, &value).then_some(())?;
     if let Some(found) = target.pointer_mut(path) {
@@ -84,7 +87,7 @@ fn fits(path: &str, value: &Value) -> bool {
     path.matches('/').count() + depth(value) <= DEPTH_LIMIT
 }
 
-/// Bounded, as everything that is there fits.
+/// How deep a value is. The recursion is bounded, since every value here fits.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),

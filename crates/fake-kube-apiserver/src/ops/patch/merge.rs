@@ -1,9 +1,9 @@
-//! JSON merge patch (RFC 7386).
+//! JSON merge patch (RFC 7386). A few lines, which the crate `json-patch` would add three packages for.
 
 use serde_json::{Map, Value};
 
-/// Lays `patch` over `target`: members are replaced, `null` removes one. Bounded by the depth that the JSON
-/// parser allows.
+/// Merges `patch` into `target`: `null` removes a member, any other value replaces it. The JSON parser bounds the
+/// depth of the recursion.
 pub(crate) fn merge(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;

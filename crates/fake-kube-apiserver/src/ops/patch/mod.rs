@@ -1,4 +1,4 @@
-//! Patches: what becomes of the object that is there.
+//! Patch: from the existing object to the next one.
 
 mod json;
 mod merge;
@@ -72,8 +72,8 @@ fn operated(current: &Value, bytes: &[u8]) -> Result<Value, Refusal> {
     json::apply(current, &operations).ok_or_else(Refusal::inapplicable_patch)
 }
 
-/// An apply patch is laid over the object, as nobody owns fields here. It says what it is, and nothing that
-/// its kind does not know.
+/// Merges an apply patch into the object, since this server keeps no field owners. The patch must have a kind, and no
+/// member that the kind does not know.
 fn applied(collection: &Collection, current: Option<&Value>, bytes: &[u8]) -> Result<Value, Refusal> {
     let wrong = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
     let patch: Value = serde_json::from_slice(bytes).map_err(|error| wrong(&error.to_string()))?;
