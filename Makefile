@@ -9,7 +9,7 @@ export RUST_TEST_THREADS ?= 8
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
 
 test:
-	tests/apiserver/assets.sh cargo test --all-features
+	tests/apiserver/assets.sh cargo test --workspace --all-features
 	cargo test --no-default-features --features test-util
 	$(LOOM) loom
 
@@ -20,21 +20,21 @@ assets:
 check: fmt clippy test features docs package deny
 
 fmt:
-	cargo fmt --check
+	cargo fmt --all --check
 
 clippy:
-	cargo clippy --all-targets --all-features -- --deny warnings
-	cargo clippy --no-default-features -- --deny warnings
+	cargo clippy --workspace --all-targets --all-features -- --deny warnings
+	cargo clippy --workspace --no-default-features -- --deny warnings
 
 # Every combination of features builds.
 features: target/tools/bin/cargo-hack
-	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --feature-powerset --optional-deps none --no-dev-deps
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --workspace --feature-powerset --optional-deps none --no-dev-deps
 
 docs:
-	RUSTDOCFLAGS="--deny warnings" cargo doc --no-deps --all-features
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
 
 package:
-	cargo package --allow-dirty
+	cargo package --workspace --allow-dirty
 
 deny: target/tools/bin/cargo-deny
 	target/tools/bin/cargo-deny check bans licenses sources

@@ -39,7 +39,7 @@
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`events`] | `events` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
-//! | [`testing`] | `test-util` | an in-process API server with faults, a judge of its write log, and clocks that tests drive |
+//! | [`testing`] | `test-util` | the package `fake-kube-apiserver`: an in-process API server with faults and a judge of its write log; and clocks that tests drive |
 //!
 //! kube-client needs one version of Kubernetes to be chosen: depend on `k8s-openapi` with a version feature, or build with
 //! `--features k8s-openapi/latest`.
