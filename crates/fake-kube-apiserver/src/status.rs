@@ -40,8 +40,7 @@ impl Refusal {
     }
 
     /// The `v1.Status` object.
-    #[must_use]
-    pub fn to_status(&self) -> Value {
+    pub(crate) fn to_status(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,

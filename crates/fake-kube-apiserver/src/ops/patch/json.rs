@@ -1,7 +1,7 @@
 //! JSON patch (RFC 6902).
 //!
-//! Not the crate `json-patch`: Kubernetes' library adds a missing member on `replace`, takes a missing `value` for `null`,
-//! and bounds what `copy` adds.
+//! Not the crate `json-patch`: it refuses to `replace` a missing member, or to `test` one for `null`, which Kubernetes'
+//! library accepts. Nor does it limit what `copy` adds.
 
 use serde_json::Value;
 

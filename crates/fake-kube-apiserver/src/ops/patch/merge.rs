@@ -1,4 +1,6 @@
-//! JSON merge patch (RFC 7386). A few lines, which the crate `json-patch` would add three packages for.
+//! JSON merge patch (RFC 7386).
+//!
+//! Not the crate `json-patch`: it would add three packages for these few lines.
 
 use serde_json::{Map, Value};
 
