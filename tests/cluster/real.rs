@@ -29,21 +29,20 @@ struct Log {
 }
 
 impl Real<&'static Cluster> {
-    /// None, after one loud line, where there is no API server to be had.
-    pub async fn shared() -> Option<Self> {
+    pub async fn shared() -> Self {
         static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
-        let cluster = apiserver::shared().await?;
+        let cluster = apiserver::shared().await;
         let log = LOG.get_or_init(|| Log::of(cluster)).clone();
-        Some(Self { cluster, namespace: cluster.namespace().await, log })
+        Self { cluster, namespace: cluster.namespace().await, log }
     }
 }
 
 impl Real<Cluster> {
     /// One that may be stopped.
-    pub async fn alone() -> Option<Self> {
-        let cluster = Cluster::start(apiserver::assets()?).await;
+    pub async fn alone() -> Self {
+        let cluster = Cluster::start(apiserver::assets()).await;
         let (namespace, log) = (cluster.namespace().await, Log::of(&cluster));
-        Some(Self { cluster, namespace, log })
+        Self { cluster, namespace, log }
     }
 }
 
