@@ -1,5 +1,5 @@
 //! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real time; the
-//! same against the in-process API server; and the examples as processes before the real one.
+//! same against the in-process API server, in paused time; and the examples as processes before the real one.
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 mod candidate;
@@ -15,9 +15,11 @@ mod kubectl;
 mod line;
 mod operators;
 mod outsider;
+mod pipe;
 mod rbac;
 mod real;
 mod support;
+mod wire;
 mod world;
 
 // The operator's own modules, which name each other from the root.

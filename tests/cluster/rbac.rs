@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::Cluster,
-    candidate::{Candidate, builder_for, config, start, timing},
+    candidate::{Candidate, builder_for, start, timing},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, release, throughout, until, within},
@@ -12,7 +12,6 @@ use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
     election::Stopped,
-    lease::LeasePool,
     testing::{Judge, Verdict},
 };
 use serde_json::{Value, json};
@@ -117,7 +116,7 @@ pub async fn a_watch_that_may_not_be_shared_is_not() {
     let world = Real::shared().await;
     grant(&world, None).await;
     let start = |user| {
-        let pool = LeasePool::new(&config(&world, user)).expect("a client").share_watches();
+        let pool = world.pool(user).share_watches();
         let builder = builder_for(&world, user, LEASE).timing(LeaseTiming::fast());
         builder.build_in(&pool).expect("a valid election").start()
     };

@@ -1,7 +1,8 @@
-//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside, in real time
-//! over real sockets. It must not matter which server it is.
+//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside. Over the real
+//! server they take place over real sockets and in real time; over the in-process one, over pipes in memory and in paused
+//! time. It must not matter which server it is.
 //!
-//! What needs faults on demand, or time that does not pass, is in `tests/suite`.
+//! What needs faults on demand is in `tests/suite`.
 
 mod acquiring;
 mod crashes;
@@ -18,7 +19,7 @@ mod workload;
 use crate::{candidate::prepare, real::Real, world::InProcess};
 use test_support::{
     apiserver::is_there,
-    harness::{Test, block_on},
+    harness::{Test, block_on, block_on_paused},
 };
 
 /// Two tests of each scenario; those of the second list stop the server, so they get one of their own.
@@ -40,8 +41,8 @@ macro_rules! both {
     ($file:ident $scenario:ident $real:expr) => {
         [
             Test::new(concat!("conformance::in_process::", stringify!($scenario)), &[], || {
-                block_on(async {
-                    let world = InProcess::new().await;
+                block_on_paused(async {
+                    let world = InProcess::new();
                     prepare(&world).await;
                     $file::$scenario(&world).await;
                 })
