@@ -1,4 +1,4 @@
-//! The documents: their links resolve, their tables and quotations are the code's own.
+//! The documents: their links resolve, their tables and quotations are the code's own. And no test is lost.
 
 use http::Uri;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -183,5 +183,22 @@ fn troubleshooting_quotes_what_the_code_says() {
         for part in quotation.split('…').map(|it| it.trim_matches([' ', ':', '"'])) {
             assert!(source.contains(part), "no message of the code has {part:?}, of {quotation:?}");
         }
+    }
+}
+
+/// The compiler drops a function with `#[test]` from a target that has a harness of its own.
+#[test]
+fn targets_with_their_own_harness_have_no_test_attributes() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let sections = manifest.split("\n[[test]]\n").skip(1).filter(|it| it.contains("harness = false"));
+    let name = |section: &str| section.split('"').nth(1).expect("a name").to_owned();
+    let targets: Vec<_> = sections.map(name).collect();
+    assert!(targets.iter().any(|it| it == "cluster"), "{targets:?}");
+    for file in targets.iter().flat_map(|target| files(&root().join("tests").join(target), "rs")) {
+        let lost = read(&file).lines().any(|line| {
+            let line = line.trim_start();
+            line.starts_with("#[test") || line.starts_with("#[tokio::test")
+        });
+        assert!(!lost, "{}: name its tests in main.rs instead", file.display());
     }
 }
