@@ -28,7 +28,7 @@ clippy:
 
 # Every combination of features builds.
 features: target/tools/bin/cargo-hack
-	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --workspace --feature-powerset --optional-deps none --no-dev-deps
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --workspace --ignore-private --feature-powerset --optional-deps none
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
@@ -47,7 +47,7 @@ demo:
 
 # A real API server to try things on, until Ctrl-C.
 cluster:
-	tests/apiserver/assets.sh cargo run --example cluster
+	tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster
 
 # Candidates under faults on a real API server, which must be there. Each of these may be left out:
 # make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"

@@ -14,8 +14,6 @@
 //! | `ATTACK_LIVE` | how many of each sort `live` sends to each follower; 40 if it is not set |
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
-#[path = "../apiserver/mod.rs"]
-mod apiserver;
 mod corners;
 mod exemptions;
 mod live;
@@ -31,3 +29,19 @@ use sidecar::{
     Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
     upstream,
 };
+use std::process::ExitCode;
+use test_support::{
+    apiserver::{self, is_there as server, programs_are_there as programs},
+    harness,
+};
+
+fn main() -> ExitCode {
+    harness::run(test_support::tests! {
+        needs [programs] {
+            plain property::what_passes_is_what_the_server_reads;
+        }
+        needs [server, programs] {
+            plain live::followers_change_nothing_but_what_their_policies_mean;
+        }
+    })
+}

@@ -17,7 +17,7 @@ use kube_leader_gate::{CancellationToken, Election, Identity, Leader};
 use serde_json::{Value, json};
 use std::{
     io::{self, Read, Write},
-    process::{self, ExitCode},
+    process,
     sync::Arc,
     thread,
     time::Duration,
@@ -37,15 +37,14 @@ const TELL_COUNTS: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(100);
 
-pub fn run(options: &args::Candidate) -> Result<ExitCode, Failure> {
+pub fn run(options: &args::Candidate) -> Result<(), Failure> {
     thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
         // Nobody is left who would want a word.
         process::exit(1);
     });
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(2).enable_all().build()?.block_on(contend(options))?;
-    Ok(ExitCode::SUCCESS)
+    runtime.worker_threads(2).enable_all().build()?.block_on(contend(options))
 }
 
 async fn contend(options: &args::Candidate) -> Result<(), Failure> {

@@ -7,8 +7,6 @@
 //! without faults.
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
-#[path = "../apiserver/mod.rs"]
-mod apiserver;
 mod args;
 mod candidate;
 mod elector;
@@ -29,39 +27,37 @@ mod writers;
 use crate::args::{Command, Options};
 use clap::Parser;
 use std::{error::Error, process::ExitCode};
+use test_support::{
+    apiserver,
+    harness::{self, Test},
+};
 
 /// Whatever went wrong, for a person.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The name of the one test that this is for `cargo test`.
-const TEST: &str = "chaos";
-
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let outcome = match arguments.next() {
+    let outcome = match std::env::args().nth(1) {
         Some(first) if args::is_command(&first) => run(Options::parse().command),
-        Some(first) if first == "--list" => {
-            println!("{TEST}: test");
-            Ok(ExitCode::SUCCESS)
+        // What cargo says to all tests.
+        _ => {
+            let short = || run(Command::Faults(script::short())).map_err(|error| error.to_string());
+            return harness::run(vec![Test::new("chaos", &[apiserver::is_there], short)]);
         }
-        // A filter comes first, if there is one. All other options of a test are nothing to this one.
-        Some(first) if !first.starts_with('-') && !TEST.contains(&first) => {
-            eprintln!("{TEST}: {first} is neither this test nor one of its commands: see --help");
-            Ok(ExitCode::SUCCESS)
-        }
-        _ => run(Command::Faults(script::short())),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        ExitCode::FAILURE
-    })
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-fn run(command: Command) -> Result<ExitCode, Failure> {
+fn run(command: Command) -> Result<(), Failure> {
     if let Command::Candidate(options) = &command {
         return candidate::run(options);
     }
-    let Some(assets) = apiserver::assets() else { return Ok(ExitCode::SUCCESS) };
+    let assets = apiserver::assets();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         match command {
@@ -71,6 +67,5 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             Command::Steady(options) => steady::run(assets, &options).await,
             Command::Candidate(_) => Ok(()),
         }
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

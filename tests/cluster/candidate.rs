@@ -3,11 +3,11 @@
 use crate::{
     line::Line,
     support::{PATIENCE, until, within},
-    world::World,
+    world::{Joined, World},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
-    Api, Client, Config,
+    Api, Client,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use kube_leader_gate::{
@@ -46,14 +46,11 @@ pub fn builder(world: &impl World, user: &str) -> ElectionBuilder {
 
 pub fn builder_for(world: &impl World, user: &str, lease: &str) -> ElectionBuilder {
     let identity = Identity::new(user).expect("an identity");
-    Election::builder(world.namespace(), lease).identity(identity).timing(timing())
+    world.on_clock(Election::builder(world.namespace(), lease).identity(identity).timing(timing()))
 }
 
 pub async fn start(world: &impl World, user: &str, builder: ElectionBuilder) -> Candidate {
-    let direct = config(world, user);
-    let (line, work) = (Line::to(world.addr()).await, Line::to(world.addr()).await);
-    let election = builder.build(&line.config(&direct)).expect("a valid election");
-    let client = election.client(work.config(&direct)).expect("a client");
+    let Joined { election, line, client, work } = world.join(user, builder).await;
     Candidate { line, work, client, running: election.start() }
 }
 
@@ -73,13 +70,6 @@ pub async fn following(world: &impl World, user: &str) -> Candidate {
     let candidate = contending(world, user).await;
     until("it knows the holder", async || candidate.leader().holder().is_some()).await;
     candidate
-}
-
-/// The way in, past any line.
-pub fn config(world: &impl World, user: &str) -> Config {
-    let mut config = world.config(user);
-    config.default_namespace = world.namespace().into();
-    config
 }
 
 // === impl Candidate ===
@@ -136,12 +126,11 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
 
 /// What each scenario finds: something to write to.
 pub async fn prepare(world: &impl World) {
-    let client = Client::try_from(config(world, "admin")).expect("a client");
     let map = ConfigMap {
         metadata: ObjectMeta { name: Some("work".into()), ..ObjectMeta::default() },
         ..ConfigMap::default()
     };
-    Api::default_namespaced(client)
+    Api::default_namespaced(world.client("admin"))
         .create(&PostParams::default(), &map)
         .await
         .expect("something to write to");

@@ -23,9 +23,8 @@ fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object")
 }
 
-#[tokio::test]
-async fn the_audit_log_is_what_a_judge_reads() {
-    let Some(cluster) = shared().await else { return };
+pub async fn the_audit_log_is_what_a_judge_reads() {
+    let cluster = shared().await;
     let namespace = cluster.namespace().await;
     let params = PostParams::default();
     for user in ["candidate-0", "candidate-1"] {
@@ -54,8 +53,7 @@ async fn the_audit_log_is_what_a_judge_reads() {
 }
 
 /// A server that was killed in the middle of an event, within a character too, and the one after it.
-#[test]
-fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
+pub fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
     let event = |uri: &str| {
         format!(
             r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"{uri}","verb":"get","user":{{"username":"a"}},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}}"#
@@ -76,9 +74,8 @@ fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
     }
 }
 
-#[tokio::test]
-async fn a_user_has_the_rights_of_its_kind() {
-    let Some(cluster) = shared().await else { return };
+pub async fn a_user_has_the_rights_of_its_kind() {
+    let cluster = shared().await;
     let list = async |user| {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client(user));
         maps.list(&ListParams::default()).await.map(drop)
@@ -89,17 +86,14 @@ async fn a_user_has_the_rights_of_its_kind() {
     assert_eq!((status.code, &*status.reason), (403, "Forbidden"));
 }
 
-#[tokio::test]
-async fn kubectl_reaches_it() {
-    let Some(cluster) = shared().await else { return };
+pub async fn kubectl_reaches_it() {
+    let cluster = shared().await;
     let said = cluster.kubectl("candidate-0").args(["auth", "whoami", "-o", "name"]).output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
-#[tokio::test]
-async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
-    let Some(assets) = assets() else { return };
-    let cluster = Cluster::start(assets).await;
+pub async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
+    let cluster = Cluster::start(assets()).await;
     let folder = cluster.folder().to_owned();
     let namespace = cluster.namespace().await;
     let found = || async {
@@ -136,12 +130,11 @@ async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
     .expect("its folder goes");
 }
 
-/// Not a test by itself: the process that the next one kills.
-#[test]
-fn victim() {
-    if env::var_os("VICTIM").is_none() {
-        return;
-    }
+/// Says in the environment of a process that it is the one that the next test kills.
+pub const VICTIM: &str = "VICTIM";
+
+/// What such a process does instead of testing.
+pub fn victim() -> ! {
     let child = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
     let mut frozen = Command::new("sh");
     frozen.args(["-c", "echo; exec sleep 600"]);
@@ -155,10 +148,9 @@ fn victim() {
     }
 }
 
-#[tokio::test]
-async fn children_end_when_their_process_is_killed() {
+pub async fn children_end_when_their_process_is_killed() {
     let mut victim = Command::new(env::current_exe().unwrap());
-    victim.args(["--exact", "fixture::victim", "--nocapture"]).env("VICTIM", "yes");
+    victim.env(VICTIM, "yes");
     let mut victim = Guarded::spawn_with(&victim, Stdio::piped(), Stdio::inherit()).unwrap();
     let lines = BufReader::new(victim.stdout().unwrap()).lines();
     let line =

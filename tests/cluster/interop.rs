@@ -42,9 +42,8 @@ struct Event {
 }
 
 impl GoCandidate {
-    /// None, after one loud line, where there is no Go.
-    fn start(world: &Real<&'static Cluster>, user: &str) -> Option<Self> {
-        let mut command = Command::new(program("candidate")?);
+    fn start(world: &Real<&'static Cluster>, user: &str) -> Self {
+        let mut command = Command::new(program("candidate"));
         let timing = timing();
         let seconds = [timing.lease_duration(), timing.renew_deadline(), timing.retry_period()]
             .map(|part| part.as_secs_f64().to_string());
@@ -67,7 +66,7 @@ impl GoCandidate {
                 seen.lock().expect("no panic").push(event);
             }
         });
-        Some(Self { process, log, events })
+        Self { process, log, events }
     }
 
     /// Waits until it has led and written.
@@ -128,11 +127,10 @@ async fn one_after_the_other(world: &impl World) -> Verdict {
     verdict
 }
 
-#[tokio::test]
-async fn client_go_hands_over_and_is_handed_over_to() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn client_go_hands_over_and_is_handed_over_to() {
+    let world = Real::shared().await;
     prepare(&world).await;
-    let Some(mut first) = GoCandidate::start(&world, CANDIDATES[0]) else { return };
+    let mut first = GoCandidate::start(&world, CANDIDATES[0]);
     first.leads(&world, CANDIDATES[0]).await;
     let a = following(&world, CANDIDATES[1]).await;
     assert_eq!(a.leader().holder().as_deref(), Some(CANDIDATES[0]));
@@ -142,7 +140,7 @@ async fn client_go_hands_over_and_is_handed_over_to() {
     first.stop().await;
     a.elected().await;
 
-    let mut last = GoCandidate::start(&world, CANDIDATES[2]).expect("as before");
+    let mut last = GoCandidate::start(&world, CANDIDATES[2]);
     last.observes(CANDIDATES[1]).await;
     tokio::time::sleep(timing().lease_duration()).await;
     assert!(a.leader().is_leader(), "and is seen to renew");
@@ -158,17 +156,16 @@ async fn client_go_hands_over_and_is_handed_over_to() {
     assert!(handovers.len() == 2 && handovers[0] < DELAY, "{handovers:?}");
 }
 
-#[tokio::test]
-async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
+    let world = Real::shared().await;
     prepare(&world).await;
-    let Some(mut first) = GoCandidate::start(&world, CANDIDATES[0]) else { return };
+    let mut first = GoCandidate::start(&world, CANDIDATES[0]);
     first.leads(&world, CANDIDATES[0]).await;
     let a = following(&world, CANDIDATES[1]).await;
     let _writer = a.writing();
     first.process.kill();
     a.elected().await;
-    let mut last = GoCandidate::start(&world, CANDIDATES[2]).expect("as before");
+    let mut last = GoCandidate::start(&world, CANDIDATES[2]);
     last.observes(CANDIDATES[1]).await;
     a.renews(2).await;
     drop(a);

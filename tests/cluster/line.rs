@@ -1,17 +1,14 @@
 //! A line from one client to the API server, with hands on it: what a network does to a candidate.
 
-use kube_client::Config;
-use std::net::SocketAddr;
+use crate::wire::{Listener, Server, Stream};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
 };
 
-/// A TCP proxy on a loopback port. Dropping it closes its connections.
+/// A proxy before the server. Dropping it closes its connections.
 pub struct Line {
-    addr: SocketAddr,
     rules: watch::Sender<Rules>,
     _tasks: JoinSet<()>,
 }
@@ -40,21 +37,12 @@ enum Fate {
 // === impl Line ===
 
 impl Line {
-    pub async fn to(server: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
-        let addr = listener.local_addr().expect("its address");
+    /// From what comes to `listener` to the server.
+    pub fn new(listener: Listener, server: Server) -> Self {
         let rules = watch::Sender::new(Rules::default());
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, server, rules.clone()));
-        Self { addr, rules, _tasks: tasks }
-    }
-
-    /// The configuration by way of this line.
-    pub fn config(&self, direct: &Config) -> Config {
-        let scheme = direct.cluster_url.scheme_str().expect("a URL");
-        let mut config = direct.clone();
-        config.cluster_url = format!("{scheme}://{}", self.addr).parse().expect("a URL");
-        config
+        Self { rules, _tasks: tasks }
     }
 
     /// Connections are closed and new ones are not made, until [`Self::mend`].
@@ -97,26 +85,18 @@ impl Rules {
 }
 
 /// Serves until it is dropped, its connections with it.
-async fn accept(listener: TcpListener, server: SocketAddr, rules: watch::Sender<Rules>) {
+async fn accept(mut listener: Listener, server: Server, rules: watch::Sender<Rules>) {
     let mut connections = JoinSet::new();
-    while let Ok((client, _)) = listener.accept().await {
+    while let Some(client) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let number = rules.borrow().made;
         rules.send_modify(|rules| rules.made += 1);
-        connections.spawn(connection(client, server, number, rules.subscribe()));
+        connections.spawn(connection(client, server.clone(), number, rules.subscribe()));
     }
 }
 
-async fn connection(
-    mut client: TcpStream,
-    server: SocketAddr,
-    number: u64,
-    mut rules: watch::Receiver<Rules>,
-) {
-    let Ok(mut server) = TcpStream::connect(server).await else { return };
-    for side in [&client, &server] {
-        side.set_nodelay(true).expect("no delay");
-    }
+async fn connection(mut client: Stream, server: Server, number: u64, mut rules: watch::Receiver<Rules>) {
+    let Some(mut server) = server.connect().await else { return };
     let (mut up, mut down) = (vec![0; 1 << 14], vec![0; 1 << 14]);
     loop {
         let fate = rules.borrow_and_update().fate(number);

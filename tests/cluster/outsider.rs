@@ -1,6 +1,6 @@
 //! Somebody with all rights and no part in the election: `kubectl edit`, another elector, a webhook.
 
-use crate::{candidate::config, world::World};
+use crate::world::World;
 use http::{Method, Request, header::CONTENT_TYPE};
 use jiff::{SignedDuration, Timestamp};
 use kube_client::Client;
@@ -19,7 +19,7 @@ impl Outsider {
     }
 
     pub fn at(world: &impl World, lease: &str) -> Self {
-        let client = Client::try_from(config(world, "admin")).expect("a client");
+        let client = world.client("admin");
         let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", world.namespace());
         Self { client, leases, name: lease.to_owned() }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::Cluster,
-    candidate::{Candidate, builder_for, config, start, timing},
+    candidate::{Candidate, builder_for, start, timing},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, release, throughout, until, within},
@@ -12,7 +12,6 @@ use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
     election::Stopped,
-    lease::LeasePool,
     testing::{Judge, Verdict},
 };
 use serde_json::{Value, json};
@@ -92,9 +91,8 @@ async fn judged(world: &impl World) -> Verdict {
     Judge::new(world.namespace(), LEASE, USERS).verdict(&world.writes().await)
 }
 
-#[tokio::test]
-async fn the_role_suffices() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn the_role_suffices() {
+    let world = Real::shared().await;
     grant(&world, None).await;
     // At a retry period of 2 s, no poll explains the handover.
     let a = candidate(&world, USERS[0], LeaseTiming::fast()).await;
@@ -113,12 +111,11 @@ async fn the_role_suffices() {
 }
 
 /// The Role allows to watch each lease by its name, and so not all of the namespace together.
-#[tokio::test]
-async fn a_watch_that_may_not_be_shared_is_not() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn a_watch_that_may_not_be_shared_is_not() {
+    let world = Real::shared().await;
     grant(&world, None).await;
     let start = |user| {
-        let pool = LeasePool::new(&config(&world, user)).expect("a client").share_watches();
+        let pool = world.pool(user).share_watches();
         let builder = builder_for(&world, user, LEASE).timing(LeaseTiming::fast());
         builder.build_in(&pool).expect("a valid election").start()
     };
@@ -137,9 +134,8 @@ async fn a_watch_that_may_not_be_shared_is_not() {
 }
 
 /// And hardly asks for the watch any more.
-#[tokio::test]
-async fn without_watch_it_polls() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn without_watch_it_polls() {
+    let world = Real::shared().await;
     grant(&world, Some("watch")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;
@@ -156,9 +152,8 @@ async fn without_watch_it_polls() {
     assert!((2..20).contains(&refused.len()), "{} watches were tried", refused.len());
 }
 
-#[tokio::test]
-async fn without_create_somebody_else_has_to() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn without_create_somebody_else_has_to() {
+    let world = Real::shared().await;
     grant(&world, Some("create")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     until("it has tried twice", async || refused(&world).await.len() >= 2).await;
@@ -168,9 +163,8 @@ async fn without_create_somebody_else_has_to() {
     assert!(refused(&world).await.iter().all(|verb| verb == "create"));
 }
 
-#[tokio::test]
-async fn without_get_it_never_leads() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn without_get_it_never_leads() {
+    let world = Real::shared().await;
     grant(&world, Some("get")).await;
     Outsider::at(&world, LEASE).create(json!({})).await;
     let a = candidate(&world, USERS[0], timing()).await;
@@ -181,9 +175,8 @@ async fn without_get_it_never_leads() {
 }
 
 /// It can make the lease, and neither renew it nor give it up.
-#[tokio::test]
-async fn without_update_it_leads_once_and_not_for_long() {
-    let Some(world) = Real::shared().await else { return };
+pub async fn without_update_it_leads_once_and_not_for_long() {
+    let world = Real::shared().await;
     grant(&world, Some("update")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;

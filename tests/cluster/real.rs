@@ -2,18 +2,22 @@
 
 use crate::{
     apiserver::{self, Audit, AuditEvent, Cluster},
-    world::World,
+    line::Line,
+    wire::{Listener, Server},
+    world::{Joined, World},
 };
-use kube_client::Config;
-use kube_leader_gate::testing::WriteRecord;
+use kube_client::{Client, Config};
+use kube_leader_gate::{election::ElectionBuilder, lease::LeasePool, testing::WriteRecord};
 use std::{
     borrow::Borrow,
     collections::HashMap,
-    net::SocketAddr,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
-use tokio::time::{sleep, timeout};
+use tokio::{
+    net::TcpListener,
+    time::{sleep, timeout},
+};
 
 /// The tests' common server, by reference, or one of its own.
 pub struct Real<C> {
@@ -29,25 +33,40 @@ struct Log {
 }
 
 impl Real<&'static Cluster> {
-    /// None, after one loud line, where there is no API server to be had.
-    pub async fn shared() -> Option<Self> {
+    pub async fn shared() -> Self {
         static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
-        let cluster = apiserver::shared().await?;
+        let cluster = apiserver::shared().await;
         let log = LOG.get_or_init(|| Log::of(cluster)).clone();
-        Some(Self { cluster, namespace: cluster.namespace().await, log })
+        Self { cluster, namespace: cluster.namespace().await, log }
     }
 }
 
 impl Real<Cluster> {
     /// One that may be stopped.
-    pub async fn alone() -> Option<Self> {
-        let cluster = Cluster::start(apiserver::assets()?).await;
+    pub async fn alone() -> Self {
+        let cluster = Cluster::start(apiserver::assets()).await;
         let (namespace, log) = (cluster.namespace().await, Log::of(&cluster));
-        Some(Self { cluster, namespace, log })
+        Self { cluster, namespace, log }
     }
 }
 
 impl<C: Borrow<Cluster>> Real<C> {
+    /// This user's way in, past any line.
+    pub fn config(&self, user: &str) -> Config {
+        let mut config = self.cluster.borrow().config(user);
+        config.default_namespace.clone_from(&self.namespace);
+        config
+    }
+
+    /// A line, and this user's way in through it.
+    async fn line(&self, user: &str) -> (Line, Config) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
+        let mut config = self.config(user);
+        let addr = listener.local_addr().expect("its address");
+        config.cluster_url = format!("https://{addr}").parse().expect("a URL");
+        (Line::new(Listener::Port(listener), Server::Port(self.cluster.borrow().addr())), config)
+    }
+
     /// What was asked in the namespace, at least what was answered before.
     pub async fn requests(&self) -> Vec<AuditEvent> {
         let marker = format!("marker={}", fastrand::u64(..));
@@ -74,12 +93,20 @@ impl<C: Borrow<Cluster>> World for Real<C> {
         &self.namespace
     }
 
-    fn addr(&self) -> SocketAddr {
-        self.cluster.borrow().addr()
+    fn client(&self, user: &str) -> Client {
+        Client::try_from(self.config(user)).expect("a client")
     }
 
-    fn config(&self, user: &str) -> Config {
-        self.cluster.borrow().config(user)
+    fn pool(&self, user: &str) -> LeasePool {
+        LeasePool::new(&self.config(user)).expect("a client")
+    }
+
+    async fn join(&self, user: &str, builder: ElectionBuilder) -> Joined {
+        let (line, config) = self.line(user).await;
+        let election = builder.build(&config).expect("a valid election");
+        let (work, config) = self.line(user).await;
+        let client = election.client(config).expect("a client");
+        Joined { election, line, client, work }
     }
 
     async fn writes(&self) -> Vec<WriteRecord> {

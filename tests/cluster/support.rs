@@ -4,12 +4,10 @@ use crate::world::World;
 use kube_leader_gate::testing::{Judge, Verdict, WriteRecord};
 use std::time::Duration;
 
-#[path = "../common/refusals.rs"]
-#[allow(dead_code, reason = "each target uses its part")]
-mod refusals;
-
-#[allow(unused_imports, reason = "each target uses its part")]
-pub use self::refusals::{is_cut_off, is_not_leader};
+pub use test_support::{
+    refusals::{is_cut_off, is_not_leader},
+    wait::within,
+};
 
 /// For what must come: far longer than it takes, so that a busy machine fails nothing.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,18 +15,9 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// What a busy machine may add to milliseconds.
 pub const DELAY: Duration = Duration::from_secs(1);
 
-pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
-}
-
 /// Waits until `condition` holds.
-pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    within(PATIENCE, what, async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+pub async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
+    test_support::wait::until_told(PATIENCE, Duration::from_millis(5), what, condition).await;
 }
 
 /// Sees for some time that `condition` holds.

@@ -1,17 +1,39 @@
 //! The servers that scenarios run against.
 
-use kube_client::Config;
-use kube_leader_gate::testing::{ApiServer, Endpoint, WriteRecord};
-use std::net::SocketAddr;
+use crate::{
+    line::Line,
+    pipe,
+    wire::{InMemory, Listener, Server},
+};
+use hyper_util::rt::TokioExecutor;
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::{BuildError, ElectionBuilder},
+    lease::{KubeLock, LeasePool},
+    testing::{ApiServer, TokioClock, WriteRecord},
+};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tower::Layer;
 
-/// An API server, and a namespace in it that nobody else uses.
+/// An API server, and a namespace in it that nobody else uses. Users are `admin`, and `candidate-0` to `candidate-31`.
 pub trait World {
     fn namespace(&self) -> &str;
 
-    fn addr(&self) -> SocketAddr;
+    /// A client of this user's, past any line.
+    fn client(&self, user: &str) -> Client;
 
-    /// The way in for this user: `admin`, or `candidate-0` to `candidate-31`.
-    fn config(&self, user: &str) -> Config;
+    /// What the elections of one process share, past any line.
+    fn pool(&self, user: &str) -> LeasePool;
+
+    /// On the clock of this world; a real server's is the machine's.
+    fn on_clock(&self, builder: ElectionBuilder) -> ElectionBuilder {
+        builder
+    }
+
+    /// An election of this user's.
+    async fn join(&self, user: &str, builder: ElectionBuilder) -> Joined;
 
     /// The writes in the namespace, in the order in which they took effect, and at least those that were answered before.
     async fn writes(&self) -> Vec<WriteRecord>;
@@ -28,31 +50,64 @@ pub trait World {
     async fn restart(&self);
 }
 
-/// The in-process API server, over real HTTP.
-pub struct InProcess {
-    server: ApiServer,
-    endpoint: Endpoint,
+/// An election with a line to the server, and a workload's client behind its gate with another one.
+pub struct Joined {
+    pub election: Election,
+    pub line: Line,
+    pub client: Client,
+    pub work: Line,
 }
 
+/// The in-process API server, over HTTP through pipes in memory, in paused time.
+pub struct InProcess {
+    server: ApiServer,
+    wire: InMemory,
+}
+
+const NAMESPACE: &str = "default";
+
 impl InProcess {
-    pub async fn new() -> Self {
+    pub fn new() -> Self {
         let server = ApiServer::new();
-        let endpoint = server.serve().await.expect("a loopback port");
-        Self { server, endpoint }
+        let wire = InMemory::new(&server);
+        Self { server, wire }
+    }
+
+    fn line(&self) -> (Line, pipe::Pipes) {
+        let (pipes, ends) = mpsc::unbounded_channel();
+        (Line::new(Listener::Pipes(ends), Server::InMemory(self.wire.clone())), pipes)
     }
 }
 
 impl World for InProcess {
-    fn namespace(&self) -> &'static str {
-        "default"
+    fn namespace(&self) -> &str {
+        NAMESPACE
     }
 
-    fn addr(&self) -> SocketAddr {
-        self.endpoint.addr()
+    fn client(&self, user: &str) -> Client {
+        Client::new(self.server.service().user(user), NAMESPACE)
     }
 
-    fn config(&self, user: &str) -> Config {
-        self.endpoint.config(user)
+    fn pool(&self, user: &str) -> LeasePool {
+        let client = self.client(user);
+        LeasePool::over(move || Ok(client.clone())).expect("a client")
+    }
+
+    fn on_clock(&self, builder: ElectionBuilder) -> ElectionBuilder {
+        builder.clock(Arc::new(TokioClock::new()))
+    }
+
+    async fn join(&self, user: &str, builder: ElectionBuilder) -> Joined {
+        let (line, pipes) = self.line();
+        let name = user.to_owned();
+        let connect =
+            move || Ok(Client::new(pipe::over(pipes.clone(), &name, TokioExecutor::new()), NAMESPACE));
+        let election = builder
+            .build_with(|lease| KubeLock::over(lease, connect).map_err(BuildError::Client))
+            .expect("a valid election");
+        let (work, pipes) = self.line();
+        let gated = election.layer().layer(pipe::over(pipes, user, election.connections()));
+        Joined { client: Client::new(gated, NAMESPACE), election, line, work }
     }
 
     async fn writes(&self) -> Vec<WriteRecord> {
@@ -64,15 +119,15 @@ impl World for InProcess {
     }
 
     async fn go_away(&self) {
-        self.endpoint.pause().await;
+        self.wire.answer(false);
     }
 
     async fn come_back(&self) {
-        self.endpoint.resume().await;
+        self.wire.answer(true);
     }
 
     async fn restart(&self) {
-        self.endpoint.pause().await;
-        self.endpoint.resume().await;
+        self.wire.answer(false);
+        self.wire.answer(true);
     }
 }

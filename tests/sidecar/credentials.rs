@@ -1,64 +1,13 @@
 //! Who a request is from: the sidecar's own identity, never the caller's.
 
 use crate::{
-    apiserver::{Cluster, assets},
-    callers::{Answer, Caller, ask, request},
+    callers::{Caller, ask, request},
     process::{Sidecar, kubeconfig},
+    subprotocols::{PROTOCOLS, spellings, subprotocol, websocket},
     upstream::Upstream,
 };
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request};
-use http_body_util::Full;
-use k8s_openapi::ByteString;
+use http::{HeaderMap, HeaderValue};
 use serde_json::json;
-use std::fs;
-
-const PROTOCOLS: &str = "sec-websocket-protocol";
-
-/// A read that asks for a WebSocket and names these subprotocols, one header line for each of `lines`.
-fn websocket(path: &str, lines: &[Vec<u8>]) -> Request<Full<Bytes>> {
-    let mut request = request("GET", path, "");
-    let headers = request.headers_mut();
-    for (name, value) in [
-        ("connection", "Upgrade"),
-        ("upgrade", "websocket"),
-        ("sec-websocket-version", "13"),
-        ("sec-websocket-key", "x3JJHMbDL1EzLkh9GBhXDw=="),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    for line in lines {
-        headers.append(PROTOCOLS, HeaderValue::from_bytes(line).unwrap());
-    }
-    request
-}
-
-/// Every way to put the subprotocol `token` among others that the API server reads, and what is left without it.
-fn spellings(token: &str) -> Vec<(Vec<Vec<u8>>, Vec<&'static str>)> {
-    let line = |text: &str| text.replace("TOKEN", token).into_bytes();
-    let cases: [(&[&str], &[&str]); 12] = [
-        (&["v5.channel.k8s.io, TOKEN"], &["v5.channel.k8s.io"]),
-        (&["TOKEN, v5.channel.k8s.io"], &["v5.channel.k8s.io"]),
-        (&["TOKEN,v5.channel.k8s.io,v4.channel.k8s.io"], &["v5.channel.k8s.io, v4.channel.k8s.io"]),
-        (&["a", "TOKEN", "b"], &["a", "b"]),
-        (&["a", "b,\tTOKEN"], &["a", "b"]),
-        (&["TOKEN", "a"], &["a"]),
-        (&["TOKEN,"], &[]),
-        (&[",TOKEN", ""], &[]),
-        (&["TOKEN"], &[]),
-        // Go trims all of Unicode's white space.
-        (&["\u{a0}TOKEN, a"], &["a"]),
-        (&["a,\u{3000}TOKEN\u{2003}"], &["a"]),
-        (&["a,\u{85}TOKEN"], &["a"]),
-    ];
-    cases.map(|(lines, left)| (lines.iter().map(|it| line(it)).collect(), left.to_vec())).into()
-}
-
-fn subprotocol(token: &str) -> String {
-    let base64 = json!(ByteString(token.into()));
-    let base64url = base64.as_str().unwrap().trim_end_matches('=').replace('+', "-").replace('/', "_");
-    format!("base64url.bearer.authorization.k8s.io.{base64url}")
-}
 
 fn protocols(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(PROTOCOLS).iter();
@@ -155,32 +104,4 @@ async fn impersonation_is_the_kubeconfigs_alone() {
     names.retain(|(name, _)| name.starts_with("impersonate-"));
     names.sort();
     assert_eq!(names, own.map(|(name, value)| (name, value.to_owned())));
-}
-
-/// The sidecar has a token that the server does not know, so that any other credential would be looked at.
-#[tokio::test]
-async fn a_real_server_takes_no_callers_token() {
-    const PATH: &str = "/api/v1/namespaces/default/configmaps";
-    let Some(assets) = assets() else { return };
-    let cluster = Cluster::start(assets).await;
-    let token = Cluster::token("candidate-1");
-    let answer = async |addr, request| {
-        let response = Caller::connect(addr).await.send(request).await.unwrap();
-        Answer::read(response).await
-    };
-
-    let file = cluster.kubeconfig("candidate-0", &cluster.url());
-    let mut kubeconfig: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    kubeconfig["users"][0]["user"]["token"] = "unknown".into();
-    let sidecar = Sidecar::start_with(kubeconfig, "candidate-0", &[]).await;
-    for (lines, _) in spellings(&subprotocol(&token)) {
-        let shown: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
-        let answer = answer(sidecar.addr, websocket(PATH, &lines)).await;
-        assert_eq!(answer.code, 401, "{shown:?}: {answer:?}");
-    }
-    let mut bearer = request("GET", PATH, "");
-    bearer.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
-    assert_eq!(answer(sidecar.addr, bearer).await.code, 401);
-    let query = format!("{PATH}?access_token={token}");
-    assert_eq!(answer(sidecar.addr, request("GET", &query, "")).await.code, 401);
 }

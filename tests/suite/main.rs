@@ -1,4 +1,5 @@
-//! What the crate promises, over the in-process API server.
+//! What the crate promises, over the in-process API server: elections, and what observes them or works by them. And what
+//! the documents say of it.
 #![cfg(all(feature = "election", feature = "test-util"))]
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
@@ -9,6 +10,7 @@ mod bad_input;
 mod bent;
 mod connections;
 mod dead;
+mod docs;
 mod election;
 #[cfg(feature = "events")]
 mod events;
@@ -17,14 +19,22 @@ mod health;
 mod http;
 mod late_news;
 mod leading;
+#[cfg(all(feature = "events", feature = "runtime"))]
+mod listening;
+#[cfg(all(feature = "events", feature = "runtime"))]
+mod logging;
 mod loss;
 mod many;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod pinniped;
 mod polled_on;
 mod preempted;
 mod priority;
 mod recreated;
 mod renewing;
+#[cfg(all(feature = "events", feature = "runtime"))]
+mod runtime;
 mod silence;
 mod stopping;
 mod stuck;

@@ -9,15 +9,13 @@ use kube_leader_gate::{
     testing::{ApiServer, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 
-#[path = "../common/refusals.rs"]
-#[allow(dead_code, reason = "each target uses its part")]
-mod refusals;
-
-#[allow(unused_imports, reason = "each target uses its part")]
-pub use self::refusals::{is_cut_off, is_not_leader};
+pub use test_support::{
+    refusals::{is_cut_off, is_not_leader},
+    wait::{until, within},
+};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
 
@@ -119,21 +117,6 @@ pub fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     let mut writes = lease_writes(server, user);
     writes.retain(|write| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty()));
     writes
-}
-
-/// Waits for what must come within `bound`.
-pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
-}
-
-/// Waits until `condition` holds, looking every millisecond of tokio's time.
-pub async fn until(bound: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    within(bound, what, async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
 }
 
 /// Lets paused time pass.

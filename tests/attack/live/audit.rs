@@ -50,7 +50,11 @@ impl Witness {
                 sleep(Duration::from_millis(50)).await;
                 continue;
             }
-            println!("{} requests came through, {} objects have changed", deeds.len(), changes.len());
+            test_support::harness::say(format_args!(
+                "{} requests came through, {} objects have changed",
+                deeds.len(),
+                changes.len()
+            ));
             let unexplained = unexplained.iter().map(|change| format!("nothing explains {change:?}"));
             return deeds.iter().filter_map(Deed::complaint).chain(unexplained).collect();
         }

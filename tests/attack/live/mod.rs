@@ -23,10 +23,10 @@ use futures_util::future::join_all;
 /// How many requests of each sort a follower gets.
 const REQUESTS: usize = 40;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn followers_change_nothing_but_what_their_policies_mean() {
-    let Some(mut oracle) = Oracle::start() else { return };
-    let Some(stage) = Stage::set().await else { return };
+#[tokio::main(worker_threads = 2)]
+pub async fn followers_change_nothing_but_what_their_policies_mean() {
+    let mut oracle = Oracle::start();
+    let stage = Stage::set().await;
     let (seed, requests) = (settings::seed(), settings::number("ATTACK_LIVE").unwrap_or(REQUESTS));
     let mut ammunition = Ammunition::make(seed, requests, &mut oracle, &stage.policies());
     let before = Objects::all(&stage.client).await;

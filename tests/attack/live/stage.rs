@@ -48,9 +48,8 @@ pub struct Follower {
 // === impl Stage ===
 
 impl Stage {
-    /// None, after one loud line, where there is no API server to be had.
-    pub async fn set() -> Option<Self> {
-        let cluster = Cluster::start(assets()?).await;
+    pub async fn set() -> Self {
+        let cluster = Cluster::start(assets()).await;
         let client = cluster.client("admin");
         furnish(&client).await;
         let leader = election(&cluster, LEADER, Policy::strict()).start();
@@ -60,7 +59,7 @@ impl Stage {
         for (number, exemption) in (1..).zip(exemptions) {
             followers.push(Follower::start(&cluster, format!("candidate-{number}"), exemption).await);
         }
-        Some(Self { cluster, client, leader, followers })
+        Self { cluster, client, leader, followers }
     }
 
     pub fn followers(&self) -> &[Follower] {

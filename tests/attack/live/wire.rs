@@ -68,7 +68,7 @@ impl Tally {
     /// Sees that what the policy permits reached the server.
     pub fn check(&self, follower: &Follower, requests: usize) {
         let name = follower.name();
-        println!("{name}: {:?}", self.codes);
+        test_support::harness::say(format_args!("{name}: {:?}", self.codes));
         let permitted = self.of(Sort::Permitted, |code| code != 503);
         assert!(follower.exemption.is_none() || permitted > requests / 8, "{name}: {self:?}");
     }

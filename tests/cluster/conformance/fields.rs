@@ -9,7 +9,8 @@ use crate::{
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
 pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {

@@ -8,7 +8,8 @@ use crate::{
 };
 use kube_leader_gate::{leadership::Loss, testing::SuccessionKind};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     let a = leading(world, "candidate-0").await;

@@ -1,7 +1,7 @@
 //! Several elections in one process.
 
 use crate::{
-    candidate::{builder_for, config},
+    candidate::builder_for,
     support::{PATIENCE, until, within},
     world::World,
 };
@@ -9,14 +9,13 @@ use futures_util::future::join_all;
 use kube_leader_gate::{
     LeaseTiming,
     election::{Running, Stopped},
-    lease::LeasePool,
 };
 
 const SHARDS: usize = 20;
 
 /// One process with a candidate for each shard.
 fn replica(world: &impl World, user: &str) -> Vec<Running> {
-    let pool = LeasePool::new(&config(world, user)).expect("a client").share_watches();
+    let pool = world.pool(user).share_watches();
     let start = |shard| {
         let builder = builder_for(world, user, &format!("shard-{shard}")).timing(LeaseTiming::fast());
         builder.build_in(&pool).expect("a valid election").start()

@@ -1,7 +1,8 @@
-//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside, in real time
-//! over real sockets. It must not matter which server it is.
+//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside. Over the real
+//! server they take place over real sockets and in real time; over the in-process one, over pipes in memory and in paused
+//! time. It must not matter which server it is.
 //!
-//! What needs faults on demand, or time that does not pass, is in `tests/suite`.
+//! What needs faults on demand is in `tests/suite`.
 
 mod acquiring;
 mod crashes;
@@ -15,42 +16,45 @@ mod preferring;
 mod stopping;
 mod workload;
 
+use crate::{candidate::prepare, real::Real, world::InProcess};
+use test_support::{
+    apiserver::is_there,
+    harness::{Test, block_on, block_on_paused},
+};
+
 /// Two tests of each scenario; those of the second list stop the server, so they get one of their own.
 macro_rules! scenarios {
     (
         together { $($file:ident: $($scenario:ident)+;)+ }
         alone { $($alone_file:ident: $($alone:ident)+;)+ }
     ) => {
-        mod in_process {
-            use crate::{candidate::prepare, world::InProcess};
-            $($(#[tokio::test]
-            async fn $scenario() {
-                let world = InProcess::new().await;
-                prepare(&world).await;
-                super::$file::$scenario(&world).await;
-            })+)+
-            $($(#[tokio::test]
-            async fn $alone() {
-                let world = InProcess::new().await;
-                prepare(&world).await;
-                super::$alone_file::$alone(&world).await;
-            })+)+
+        pub fn tests() -> Vec<Test> {
+            vec![
+                $($(both!($file $scenario Real::shared()),)+)+
+                $($(both!($alone_file $alone Real::alone()),)+)+
+            ].into_iter().flatten().collect()
         }
-        mod real {
-            use crate::{candidate::prepare, real::Real};
-            $($(#[tokio::test]
-            async fn $scenario() {
-                let Some(world) = Real::shared().await else { return };
-                prepare(&world).await;
-                super::$file::$scenario(&world).await;
-            })+)+
-            $($(#[tokio::test]
-            async fn $alone() {
-                let Some(world) = Real::alone().await else { return };
-                prepare(&world).await;
-                super::$alone_file::$alone(&world).await;
-            })+)+
-        }
+    };
+}
+
+macro_rules! both {
+    ($file:ident $scenario:ident $real:expr) => {
+        [
+            Test::new(concat!("conformance::in_process::", stringify!($scenario)), &[], || {
+                block_on_paused(async {
+                    let world = InProcess::new();
+                    prepare(&world).await;
+                    $file::$scenario(&world).await;
+                })
+            }),
+            Test::new(concat!("conformance::real::", stringify!($scenario)), &[is_there], || {
+                block_on(async {
+                    let world = $real.await;
+                    prepare(&world).await;
+                    $file::$scenario(&world).await;
+                })
+            }),
+        ]
     };
 }
 

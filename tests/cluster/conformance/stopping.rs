@@ -8,7 +8,8 @@ use crate::{
 };
 use kube_leader_gate::{election::Stopped, testing::SuccessionKind};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pinniped's order, by the server's own log: nothing of the old leader arrives after its release.
 pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl World) {

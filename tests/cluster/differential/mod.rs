@@ -48,17 +48,14 @@ const SCENES: [(&str, &str); 10] = [
     ("watches.http", include_str!("scenes/watches.http")),
 ];
 
-#[tokio::test]
-async fn the_in_process_server_answers_as_the_real_one() {
-    let Some(cluster) = shared().await else { return };
+pub async fn the_in_process_server_answers_as_the_real_one() {
+    let cluster = shared().await;
     compare(cluster, &ApiServer::new(), &SCENES).await;
 }
 
 /// A server that has just started still knows its first version; so both begin anew here.
-#[tokio::test]
-async fn both_say_alike_that_a_version_is_gone() {
-    let Some(assets) = assets() else { return };
-    let cluster = Cluster::start(assets).await;
+pub async fn both_say_alike_that_a_version_is_gone() {
+    let cluster = Cluster::start(assets()).await;
     cluster.restart().await;
     let server = ApiServer::new();
     server.put("admin", "/api/v1/namespaces/first", json!({})).expect("it takes anything");

@@ -1,0 +1,26 @@
+//! A real kube-apiserver on loopback, for trials of your own: the one that the tests start. `make cluster` runs it.
+//!
+//! It has no nodes, so no Pod ever runs; everything else that an operator asks of an API server is there. It ends, data and
+//! all, on Ctrl-C.
+
+use std::{error::Error, io};
+use test_support::apiserver::{Cluster, assets, is_there};
+use tokio::signal::ctrl_c;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    is_there()?;
+    let assets = assets();
+    let cluster = Cluster::start(assets).await;
+    let kubeconfig = cluster.kubeconfig("admin", &cluster.url());
+    let kubectl = assets.binary("kubectl");
+    println!("A kube-apiserver runs at {}. In another terminal:\n", cluster.url());
+    println!("  export KUBECONFIG={}", kubeconfig.display());
+    println!("  alias kubectl={}", kubectl.display());
+    println!("  kubectl get namespaces\n");
+    println!("Ctrl-C ends it.");
+    ctrl_c()
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("no Ctrl-C to wait for: {error}")))?;
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What the sidecar stands before: the in-process API server, and beside it, below `/test/`, what it does not have.
+//!
+//! | | |
+//! | --- | --- |
+//! | `/test/echo` | streams the body back |
+//! | `/test/big` | 32 MiB |
+//! | `/test/endless` | streams for ever, and counts what it has sent |
+//! | `/test/trailers` | the body, then its trailers, as trailers |
+//! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
+//! | an upgrade of `.../exec` | the bytes back |
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use kube_leader_gate::testing::ApiServer;
+use serde_json::json;
+use std::{
+    convert::Infallible,
+    error::Error,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    task::JoinSet,
+};
+use tower::ServiceExt;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// More than all sockets on the way hold.
+pub const BIG: usize = 32 << 20;
+
+pub struct Upstream {
+    pub server: ApiServer,
+    pub addr: SocketAddr,
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// The heads of the requests below `/test/` and of upgrades.
+    seen: Mutex<Vec<Request<()>>>,
+    /// Bytes of `/test/endless` that were taken off it.
+    streamed: AtomicU64,
+    /// Bytes that came through tunnels.
+    tunnelled: AtomicU64,
+}
+
+impl Upstream {
+    pub async fn start() -> Self {
+        let (server, shared) = (ApiServer::new(), Arc::<Shared>::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mut tasks = JoinSet::new();
+        let (serving, state) = (server.clone(), shared.clone());
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
+                let (server, shared) = (serving.clone(), state.clone());
+                stream.set_nodelay(true).unwrap();
+                let service = service_fn(move |request| answer(server.clone(), shared.clone(), request));
+                let io = TokioIo::new(stream);
+                connections.spawn(async move {
+                    let _ = http1::Builder::new().serve_connection(io, service).with_upgrades().await;
+                });
+            }
+        });
+        Self { server, addr, shared, _tasks: tasks }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// The last head below `/test/` or for an upgrade whose path ends so.
+    pub fn seen(&self, path: &str) -> Request<()> {
+        let seen = self.shared.seen.lock().unwrap();
+        seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
+    }
+
+    pub fn has_seen(&self, path: &str) -> bool {
+        self.shared.seen.lock().unwrap().iter().any(|request| request.uri().path().ends_with(path))
+    }
+
+    pub fn streamed(&self) -> u64 {
+        self.shared.streamed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that came through tunnels.
+    pub fn tunnelled(&self) -> u64 {
+        self.shared.tunnelled.load(Ordering::Relaxed)
+    }
+
+    /// Writes `holder` into the lease, which need not be there.
+    pub fn held_by(&self, holder: &str) {
+        let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 7 });
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "app", "namespace": "default" }, "spec": spec,
+        });
+        self.server.put("outsider", super::process::LEASE, lease).unwrap();
+    }
+}
+
+async fn answer(
+    server: ApiServer,
+    shared: Arc<Shared>,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, BoxError> {
+    let path = request.uri().path().to_owned();
+    let protocol = request.headers().get(header::UPGRADE).cloned();
+    if !path.starts_with("/test/") && protocol.is_none() {
+        let response = server.service().oneshot(request).await?;
+        return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
+    }
+    let mut head = Request::new(());
+    *head.method_mut() = request.method().clone();
+    *head.uri_mut() = request.uri().clone();
+    *head.headers_mut() = request.headers().clone();
+    shared.seen.lock().unwrap().push(head);
+    if let Some(protocol) = protocol {
+        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared));
+        let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+        let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
+        return Ok(response.body(whole(""))?);
+    }
+    let asked = asked_for(request.headers());
+    let body = request.into_body();
+    Ok(match path.as_str() {
+        "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
+        "/test/big" => Response::new(whole(vec![b'x'; BIG])),
+        "/test/endless" => Response::new(endless(shared)),
+        "/test/trailers" => {
+            let whole = body.collect().await?;
+            let trailers = whole.trailers().cloned().unwrap_or_default();
+            let frames = [Ok(Frame::data(whole.to_bytes())), Ok(Frame::trailers(trailers))];
+            let response = Response::builder().header(header::TRAILER, "x-sum");
+            response.body(StreamBody::new(stream::iter(frames)).boxed_unsync())?
+        }
+        _ => {
+            let length = body.collect().await?.to_bytes().len();
+            let mut response = Response::new(whole(format!("{length} bytes")));
+            *response.headers_mut() = asked;
+            response
+        }
+    })
+}
+
+/// The headers that the answer shall have.
+fn asked_for(headers: &HeaderMap) -> HeaderMap {
+    let asked = headers.get_all("x-answer").iter().map(|line| line.to_str().unwrap());
+    let header = |line: &str| {
+        let (name, value) = line.split_once(": ").expect("a name and a value");
+        (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+    };
+    asked.map(header).collect()
+}
+
+fn whole(text: impl Into<Bytes>) -> Body {
+    Full::from(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+fn endless(shared: Arc<Shared>) -> Body {
+    let piece = Bytes::from(vec![b'x'; 16 * 1024]);
+    let pieces = stream::repeat_with(move || {
+        shared.streamed.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        Ok(Frame::data(piece.clone()))
+    });
+    StreamBody::new(pieces.boxed()).boxed_unsync()
+}
+
+async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>) {
+    let Ok(upgraded) = upgrade.await else { return };
+    let mut io = TokioIo::new(upgraded);
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = io.read(&mut part).await {
+        shared.tunnelled.fetch_add(length as u64, Ordering::Relaxed);
+        if io.write_all(&part[..length]).await.is_err() {
+            return;
+        }
+    }
+}

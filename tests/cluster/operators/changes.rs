@@ -1,0 +1,165 @@
+//! What changes while this replica follows, in paused time over the in-process API server.
+
+use crate::{
+    operator::{self, Greeting, Mode, NAME},
+    user::User,
+};
+use kube::{Client, CustomResourceExt};
+use kube_leader_gate::{
+    CancellationToken, Election, Identity, Leader, LeaseTiming,
+    election::{BuildError, ElectionEnded},
+    lease::KubeLock,
+    testing::{ApiServer, TokioClock, WriteRecord},
+};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use test_support::harness::say;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/greeting-operator";
+const KINDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// Of paused time.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A replica as a task.
+struct Replica {
+    leader: Leader,
+    shutdown: CancellationToken,
+    task: JoinSet<Result<(), ElectionEnded>>,
+}
+
+/// A server that has the kind.
+fn server() -> ApiServer {
+    let server = ApiServer::new();
+    let mut kind = serde_json::to_value(Greeting::crd()).unwrap();
+    kind["status"] = json!({ "conditions": [{ "type": "Established", "status": "True" }] });
+    server.put("setup", &format!("{KINDS}/{}", Greeting::crd_name()), kind).unwrap();
+    server
+}
+
+fn user(server: &ApiServer) -> User {
+    User::new(Client::new(server.service().user("user"), "default"))
+}
+
+impl Replica {
+    fn start(server: &ApiServer, name: &str, mode: Mode) -> Self {
+        let client = Client::new(server.service().user(name), "default");
+        let inner = client.clone();
+        let election = Election::builder("default", NAME)
+            .identity(Identity::new(name).unwrap())
+            .timing(LeaseTiming::fast())
+            .clock(Arc::new(TokioClock::new()))
+            .build_with(|lease| KubeLock::over(lease, move || Ok(inner.clone())).map_err(BuildError::Client))
+            .unwrap();
+        let (leader, client) = (election.leader(), election.wrap(client));
+        let shutdown = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(operator::run(election, client, mode, shutdown.clone()));
+        Self { leader, shutdown, task }
+    }
+
+    async fn leads(&self) {
+        timeout(PATIENCE, self.leader.elected()).await.expect("it leads");
+    }
+
+    async fn stop(mut self) {
+        self.shutdown.cancel();
+        let outcome = timeout(PATIENCE, self.task.join_next()).await.expect("it ends");
+        outcome.expect("it ran").unwrap().unwrap();
+    }
+}
+
+/// Somebody else holds the lease; nobody, when the name is empty.
+fn held_by(server: &ApiServer, holder: &str) {
+    let edited = server.edit("outsider", LEASE, |lease| {
+        lease["spec"]["holderIdentity"] = holder.into();
+        lease["spec"]["leaseTransitions"] = 7.into();
+    });
+    edited.unwrap();
+}
+
+fn work_of(server: &ApiServer, replica: &str) -> Vec<WriteRecord> {
+    let mut log = server.write_log();
+    log.retain(|it| it.user == replica && it.resource != "leases");
+    log
+}
+
+pub async fn gated() {
+    are_reconciled_at_the_next_gain(Mode::Gated).await;
+}
+
+pub async fn leading_only() {
+    are_reconciled_at_the_next_gain(Mode::LeadingOnly).await;
+}
+
+async fn are_reconciled_at_the_next_gain(mode: Mode) {
+    let server = server();
+    let replica = Replica::start(&server, "a", mode);
+    replica.leads().await;
+    let mut user = user(&server);
+    let (changed, deleted) = (user.create().await.unwrap(), user.create().await.unwrap());
+    user.satisfied(PATIENCE).await.unwrap();
+
+    held_by(&server, "outsider");
+    // It has seen that, and what was under way has ended.
+    sleep(Duration::from_secs(1)).await;
+    let before = work_of(&server, "a").len();
+    user.change(&changed, "somebody else").await.unwrap();
+    user.delete(&deleted).await.unwrap();
+    user.create().await.unwrap();
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(work_of(&server, "a").len(), before, "a follower has written");
+
+    held_by(&server, "");
+    replica.leads().await;
+    let gained = Instant::now();
+    user.satisfied(Duration::from_secs(1)).await.unwrap();
+    say(format_args!("{mode:?}: everything was right {:?} after the gain", gained.elapsed()));
+    replica.stop().await;
+}
+
+/// The finalizer holds the greeting until its text is gone.
+pub async fn the_text_goes_before_its_greeting() {
+    let server = server();
+    let replica = Replica::start(&server, "a", Mode::Gated);
+    let mut user = user(&server);
+    let name = user.create().await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    let before = work_of(&server, "a").len();
+    user.delete(&name).await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    let done: Vec<_> =
+        work_of(&server, "a").split_off(before).iter().map(|it| (it.verb, it.resource.clone())).collect();
+    assert_eq!(done[..2], [("delete", "configmaps".to_owned()), ("patch", "greetings".to_owned())]);
+    assert!(server.objects("/api/v1/namespaces/default/configmaps").is_empty());
+    replica.stop().await;
+}
+
+/// Somebody has taken the text away.
+pub async fn an_owned_map_comes_back() {
+    let server = server();
+    let replica = Replica::start(&server, "a", Mode::Gated);
+    let mut user = user(&server);
+    let name = user.create().await.unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    server.delete("somebody", &format!("/api/v1/namespaces/default/configmaps/{name}-greeting")).unwrap();
+    user.satisfied(PATIENCE).await.unwrap();
+    replica.stop().await;
+}
+
+/// A stop ends the controller, then releases the lease.
+pub async fn a_stop_releases_the_lease() {
+    for mode in [Mode::Gated, Mode::LeadingOnly] {
+        let server = server();
+        let replica = Replica::start(&server, "a", mode);
+        replica.leads().await;
+        user(&server).create().await.unwrap();
+        replica.stop().await;
+        assert_eq!(server.object(LEASE).unwrap()["spec"]["holderIdentity"], "", "{mode:?}");
+        let last = server.write_log().pop().unwrap();
+        assert_eq!(last.resource, "leases", "{mode:?}: the release is the last thing it writes");
+    }
+}

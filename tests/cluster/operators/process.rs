@@ -1,0 +1,86 @@
+//! The operator's processes.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+use tempfile::TempDir;
+use test_support::{apiserver::Guarded, example};
+
+/// An orderly end takes milliseconds, on an idle machine.
+const ORDERLY: Duration = Duration::from_secs(20);
+
+/// One replica.
+pub struct Replica {
+    pub name: String,
+    process: Guarded,
+    folder: TempDir,
+}
+
+impl Replica {
+    /// `name` stands in the lease.
+    pub fn start(name: &str, kubeconfig: &Value, options: &[&str]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("kubeconfig");
+        fs::write(&file, kubeconfig.to_string()).unwrap();
+        let mut command = Command::new(binary());
+        command.args(options).env("POD_NAME", name).env("KUBECONFIG", file).env_remove("RUST_LOG");
+        let log = File::create(folder.path().join("log")).unwrap();
+        let out = Stdio::from(log.try_clone().unwrap());
+        let process = Guarded::spawn_with(&command, out, Stdio::from(log)).unwrap();
+        Self { name: name.to_owned(), process, folder }
+    }
+
+    /// As Kubernetes ends a pod. It must end in good order.
+    pub async fn terminate(mut self) {
+        assert!(self.process.is_running(), "{} has ended: {}", self.name, self.log());
+        self.process.signal(Signal::TERM);
+        let Some(status) = self.process.ended(ORDERLY).await else {
+            panic!("{} does not end: {}", self.name, self.log())
+        };
+        assert!(status.success(), "{status}: {}", self.log());
+    }
+
+    pub fn kill(mut self) {
+        self.process.kill();
+    }
+
+    /// All that it has printed.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+/// Runs it to its end, and returns what it prints.
+pub async fn run(options: &[&str]) -> (ExitStatus, String) {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    let mut command = Command::new(binary());
+    command.args(options).env_remove("RUST_LOG");
+    let out = File::create(&log).unwrap();
+    let mut process = Guarded::spawn_with(&command, out.try_clone().unwrap().into(), out.into()).unwrap();
+    let status = process.ended(Duration::from_secs(60)).await;
+    let log = fs::read_to_string(log).unwrap();
+    (status.unwrap_or_else(|| panic!("{options:?}: it goes on: {log}")), log)
+}
+
+/// JSON is YAML.
+pub fn kubeconfig(server: &str, ca: &Path, token: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{ "name": "test", "cluster": { "server": server, "certificate-authority": ca } }],
+        "users": [{ "name": "test", "user": { "token": token } }],
+        "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test", "namespace": namespace } }],
+    })
+}
+
+/// Built once, with all features, as the tests mostly are.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| example::build("operator"))
+}

@@ -1,0 +1,78 @@
+//! Rollouts of all replicas under load, on a real API server.
+
+use super::world::{PATIENCE, World};
+use kube_leader_gate::{CancellationToken, testing::SuccessionKind};
+use std::time::Duration;
+use test_support::harness::say;
+use tokio::time::sleep;
+
+/// The user does something each time.
+const BUSY: Duration = Duration::from_millis(15);
+
+/// From a release to the next acquisition. It takes milliseconds, and this is what a busy machine may add; a poll of the
+/// lease would take longer.
+const LEADERLESS: Duration = Duration::from_secs(1);
+
+pub async fn gated() {
+    no_object_is_missed_and_none_is_reconciled_by_two("gated").await;
+}
+
+pub async fn leading_only() {
+    no_object_is_missed_and_none_is_reconciled_by_two("leading-only").await;
+}
+
+async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
+    let mut world = World::with_replicas(mode).await;
+    let mut user = world.user();
+    for _ in 0..10 {
+        user.create().await.unwrap();
+    }
+    user.satisfied(PATIENCE).await.unwrap();
+    let over = CancellationToken::new();
+    let rollouts = async {
+        replace_all(&mut world).await;
+        restart_leaders(&mut world).await;
+        over.cancel();
+    };
+    let (busy, ()) = tokio::join!(user.keep_busy(BUSY, &over), rollouts);
+    busy.unwrap();
+    user.delete_half().await.unwrap();
+    if let Err(missed) = user.satisfied(PATIENCE).await {
+        panic!("{missed}\n{}", world.logs());
+    }
+    say(format_args!("{mode}: {} objects", user.objects()));
+    let report = world.judged();
+    // The three that the user was served by at first are gone, and three leaders have been restarted.
+    assert!(report.changes.len() >= 4, "{:#?}", report.changes);
+    for change in &report.changes {
+        assert_eq!(change.kind, SuccessionKind::Graceful, "{change:?}");
+        assert!(change.leaderless < LEADERLESS, "{change:?}");
+    }
+}
+
+/// As a Deployment does: a new pod of a new name for each old one, one after the other.
+async fn replace_all(world: &mut World) {
+    for _ in 0..3 {
+        world.start_new();
+        world.replicas.remove(0).terminate().await;
+        world.leader().await;
+        pause().await;
+    }
+}
+
+/// As a `StatefulSet` does: the name comes back. The leader each time.
+async fn restart_leaders(world: &mut World) {
+    for _ in 0..3 {
+        let leader = world.take_leader().await;
+        let name = leader.name.clone();
+        leader.terminate().await;
+        world.start(&name);
+        world.leader().await;
+        pause().await;
+    }
+}
+
+/// Some work for whoever leads.
+async fn pause() {
+    sleep(Duration::from_millis(500)).await;
+}

@@ -1,0 +1,126 @@
+//! A namespace of the real API server, with replicas and whom they work for.
+
+use crate::{
+    apiserver::{self, Cluster},
+    operator::{Greeting, NAME},
+    operators::process::{Replica, kubeconfig},
+    report::Report,
+    user::User,
+};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, api::ListParams};
+use kube_leader_gate::testing::WriteRecord;
+use std::time::Duration;
+use test_support::harness::say;
+use tokio::time::{sleep, timeout};
+
+/// For what must come: far longer than it takes, so that a busy machine fails nothing.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct World {
+    pub cluster: &'static Cluster,
+    pub namespace: String,
+    /// The oldest first.
+    pub replicas: Vec<Replica>,
+    options: Vec<&'static str>,
+    leases: Api<Lease>,
+    /// All that ever ran; each is a user of its own.
+    names: Vec<String>,
+}
+
+impl World {
+    pub async fn new(mode: &'static str) -> Self {
+        let cluster = apiserver::shared().await;
+        let namespace = cluster.namespace().await;
+        let leases = Api::namespaced(cluster.client("admin"), &namespace);
+        let options = vec!["--cluster", "--fast", "--mode", mode];
+        Self { cluster, namespace, replicas: Vec::new(), options, leases, names: Vec::new() }
+    }
+
+    /// Three replicas, one of which leads.
+    pub async fn with_replicas(mode: &'static str) -> Self {
+        let mut world = Self::new(mode).await;
+        for _ in 0..3 {
+            world.start_new();
+        }
+        world.leader().await;
+        kind_is_served(&world.client()).await;
+        world
+    }
+
+    pub fn user(&self) -> User {
+        User::new(self.client())
+    }
+
+    fn client(&self) -> Client {
+        let mut config = self.cluster.config("admin");
+        config.default_namespace.clone_from(&self.namespace);
+        Client::try_from(config).expect("a client")
+    }
+
+    /// One that has never been there.
+    pub fn start_new(&mut self) {
+        let name = format!("candidate-{}", self.names.len());
+        self.names.push(name.clone());
+        self.start(&name);
+    }
+
+    pub fn start(&mut self, name: &str) {
+        let (token, ca) = (Cluster::token(name), self.cluster.ca());
+        let kubeconfig = kubeconfig(&self.cluster.url(), &ca, &token, &self.namespace);
+        self.replicas.push(Replica::start(name, &kubeconfig, &self.options));
+    }
+
+    /// Takes the one that leads out of the replicas.
+    pub async fn take_leader(&mut self) -> Replica {
+        let leader = self.leader().await;
+        let index = self.replicas.iter().position(|it| it.name == leader).expect("one that runs leads");
+        self.replicas.remove(index)
+    }
+
+    /// Whoever holds the lease, once it is one that runs.
+    pub async fn leader(&self) -> String {
+        let holder = async {
+            loop {
+                let lease = self.leases.get_opt(NAME).await.expect("an answer");
+                let holder = lease.and_then(|it| it.spec?.holder_identity).unwrap_or_default();
+                if self.replicas.iter().any(|it| it.name == holder) {
+                    return holder;
+                }
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, holder).await.unwrap_or_else(|_| panic!("nobody leads: {}", self.logs()))
+    }
+
+    pub fn logs(&self) -> String {
+        let logs = self.replicas.iter().map(|it| format!("{}:\n{}", it.name, it.log()));
+        logs.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The writes in this namespace.
+    pub fn writes(&self) -> Vec<WriteRecord> {
+        let mut log = self.cluster.write_log();
+        log.retain(|it| it.namespace.as_ref() == Some(&self.namespace));
+        log
+    }
+
+    /// What the audit log says: nobody wrote without leading.
+    pub fn judged(&self) -> Report {
+        let report = Report::new(&self.namespace, &self.names, &self.writes());
+        say(&report);
+        assert!(report.strays.is_empty(), "written without leading: {:#?}", report.strays);
+        report
+    }
+}
+
+/// Waits until the operator has brought its kind.
+pub async fn kind_is_served(client: &Client) {
+    let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
+    let served = async {
+        while greetings.list(&ListParams::default()).await.is_err() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("the kind");
+}

@@ -1,0 +1,106 @@
+//! The stack that `docs/STACKING.md` recommends, over real sockets.
+
+use super::{
+    kube_retry::Scene,
+    stage::{Outcome, arrived, ended, map, outcome, steal, until},
+};
+use kube_client::{
+    Client, Config,
+    api::PostParams,
+    client::{ClientBuilder, retry::RetryPolicy},
+};
+use kube_leader_gate::{
+    Election,
+    election::{BuildError, Stopped},
+    testing::Fault,
+};
+use std::time::Duration;
+use tower::{buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer, timeout::TimeoutLayer};
+use tower_http::trace::TraceLayer;
+
+// As it stands in the guide, word for word.
+fn stacked(election: &Election, mut config: Config) -> Result<Client, BuildError> {
+    config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
+    let kube = ClientBuilder::try_from((config, election.connections())).map_err(BuildError::Client)?;
+    Ok(kube
+        .with_layer(&TraceLayer::new_for_http()) // what is sent
+        .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s
+        .with_layer(&election.layer()) // the gate
+        .with_layer(&ConcurrencyLimitLayer::new(32)) // waits before it is asked
+        .build())
+}
+
+// So does this.
+fn retrying(election: &Election, mut config: Config) -> Result<Client, Box<dyn std::error::Error>> {
+    config.default_retry = false;
+    let thrice = RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 3, true)?;
+    Ok(ClientBuilder::try_from((config, election.connections()))?
+        .with_layer(&BufferLayer::new(64))
+        .with_layer(&RetryLayer::new(thrice))
+        .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // all attempts together
+        .with_layer(&election.layer())
+        .build())
+}
+
+#[test]
+fn the_guide_shows_them() {
+    let (guide, source) = (include_str!("../../../docs/STACKING.md"), include_str!("recommended.rs"));
+    for function in ["fn stacked(", "fn retrying("] {
+        let begin = source.find(function).unwrap();
+        let end = begin + source[begin..].find("\n}\n").unwrap();
+        assert!(
+            guide.contains(&source[begin..end]),
+            "docs/STACKING.md has another {function}..) than is tested"
+        );
+    }
+}
+
+async fn leading() -> Scene {
+    Scene::leading(|election, config| stacked(election, config).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_leader_writes_and_a_follower_does_not() {
+    let scene = leading().await;
+    assert_eq!(scene.write("x").await, Outcome::Done);
+    steal(&scene.server);
+    until("it follows", || !scene.running.leader().can_write()).await;
+    assert_eq!(scene.write("y").await, Outcome::NotLeader);
+    assert_eq!(arrived(&scene.server).len(), 1);
+    scene.maps.get("x").await.expect("reads pass");
+}
+
+#[tokio::test]
+async fn s2_a_write_under_way_is_cut_off() {
+    let scene = leading().await;
+    let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
+    let maps = scene.maps.clone();
+    let writing = tokio::spawn(async move { outcome(maps.create(&PostParams::default(), &map("x")).await) });
+    until("it arrives", || arrived(&scene.server).len() == 1).await;
+    steal(&scene.server);
+    assert_eq!(ended(writing).await, Outcome::LeadershipLost);
+    assert!(arrived(&scene.server)[0].completed.is_none());
+}
+
+/// One attempt, one answer: the caller decides.
+#[tokio::test]
+async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
+    let scene = leading().await;
+    let _fault =
+        scene.server.inject(Fault::status_retry_after(503, Duration::from_secs(3600)).resource("configmaps"));
+    assert_eq!(scene.write("x").await, Outcome::Status(503));
+    assert_eq!(arrived(&scene.server).len(), 1);
+    assert_eq!(scene.running.stop().await, Stopped::Released);
+}
+
+#[tokio::test]
+async fn with_a_retry_of_its_own_it_tries_four_times() {
+    let scene = Scene::leading(|election, config| retrying(election, config).unwrap()).await;
+    let unavailable = || Fault::status(503).resource("configmaps");
+    let fault = scene.server.inject(unavailable().times(2));
+    assert_eq!(scene.write("x").await, Outcome::Done);
+    drop(fault);
+    let fault = scene.server.inject(unavailable());
+    assert_eq!(scene.write("y").await, Outcome::Status(503));
+    assert_eq!(fault.hits(), 4);
+}

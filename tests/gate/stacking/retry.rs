@@ -1,0 +1,185 @@
+//! A retry of one's own, inside and outside the gate.
+
+use super::stage::{Builder, Outcome, Scene, ended, hold, pass, until, within};
+use http::{Request, Response};
+use kube_client::{
+    Client,
+    client::{Body, retry::RetryPolicy},
+};
+use kube_leader_gate::{
+    Election, GateError,
+    election::Stopped,
+    testing::{ApiBody, BoxError, Fault},
+};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+use tower::{
+    retry::{Policy, RetryLayer},
+    timeout::TimeoutLayer,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// kube's own policy: 429, 503 and 504, for as long as it takes.
+fn statuses() -> RetryPolicy {
+    RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 1_000, true).unwrap()
+}
+
+/// Retries errors too, as a careless policy does, or all but the gate's.
+#[derive(Clone)]
+struct Errors {
+    kube: RetryPolicy,
+    heeds_the_gate: bool,
+    left: u32,
+}
+
+impl Errors {
+    fn all(heeds_the_gate: bool) -> RetryLayer<Self> {
+        RetryLayer::new(Self { kube: statuses(), heeds_the_gate, left: 3 })
+    }
+}
+
+impl Policy<Request<Body>, Response<ApiBody>, BoxError> for Errors {
+    type Future = Sleep;
+
+    fn retry(
+        &mut self,
+        request: &mut Request<Body>,
+        result: &mut Result<Response<ApiBody>, BoxError>,
+    ) -> Option<Sleep> {
+        let Err(error) = result else { return self.kube.retry(request, result) };
+        if self.left == 0 || self.heeds_the_gate && GateError::find(&**error).is_some() {
+            return None;
+        }
+        self.left -= 1;
+        Some(tokio::time::sleep(Duration::from_millis(100)))
+    }
+
+    fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
+        <RetryPolicy as Policy<Request<Body>, Response<ApiBody>, BoxError>>::clone_request(
+            &mut self.kube,
+            request,
+        )
+    }
+}
+
+fn inside(builder: Builder, election: &Election) -> Client {
+    builder.with_layer(&RetryLayer::new(statuses())).with_layer(&election.layer()).build()
+}
+
+fn outside(builder: Builder, election: &Election) -> Client {
+    builder.with_layer(&election.layer()).with_layer(&RetryLayer::new(statuses())).build()
+}
+
+fn unavailable() -> Fault {
+    Fault::status(503).resource("configmaps")
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_inside_nothing_is_sent_again_after_the_loss() {
+    let scene = Scene::leading(inside).await;
+    let _fault = scene.server.inject(unavailable());
+    let writing = scene.write("x");
+    scene.have_arrived(3).await;
+    scene.steal();
+    // Its outcome is unknown to the gate: an attempt may have done it.
+    assert_eq!(ended(writing).await, Outcome::LeadershipLost);
+    let before = scene.arrived().len();
+    pass(HOUR).await;
+    assert_eq!(scene.arrived().len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_outside_the_next_attempt_after_the_loss_is_rejected() {
+    let scene = Scene::leading(outside).await;
+    let _fault = scene.server.inject(unavailable());
+    let writing = scene.write("x");
+    scene.have_arrived(3).await;
+    scene.steal();
+    // True of the last attempt alone: those before it did reach the server.
+    assert_eq!(ended(writing).await, Outcome::NotLeader);
+    let before = scene.arrived().len();
+    pass(HOUR).await;
+    assert_eq!(scene.arrived().len(), before);
+}
+
+/// The trap: "nothing was sent", says the error of the last attempt, and the first one has been carried out.
+#[tokio::test(start_paused = true)]
+async fn outside_a_policy_that_retries_any_error_hides_a_write_that_was_cut_off() {
+    for (heeds_the_gate, seen) in [(false, Outcome::NotLeader), (true, Outcome::LeadershipLost)] {
+        let scene = Scene::leading(|builder, election| {
+            builder.with_layer(&election.layer()).with_layer(&Errors::all(heeds_the_gate)).build()
+        })
+        .await;
+        let _fault = scene.server.inject(Fault::hang_after().resource("configmaps"));
+        let writing = scene.write("x");
+        scene.have_arrived(1).await;
+        until("it takes effect", || scene.stands("x")).await;
+        scene.steal();
+        assert_eq!(ended(writing).await, seen);
+        assert_eq!(scene.arrived().len(), 1);
+        assert!(scene.stands("x"));
+    }
+}
+
+/// What was decided in one term is written in another, in which others may have written meanwhile.
+#[tokio::test(start_paused = true)]
+async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
+    async fn attempts(scene: &Scene) -> (Outcome, usize) {
+        let later = Fault::status_retry_after(503, Duration::from_secs(60)).resource("configmaps").times(1);
+        let _fault = scene.server.inject(later);
+        let writing = scene.write("x");
+        scene.have_arrived(1).await;
+        hold(&scene.server, 15);
+        until("it is a follower", || !scene.running.leader().can_write()).await;
+        let term = within(Duration::from_secs(20), "it leads again", scene.running.leader().elected()).await;
+        assert_eq!(term.transitions(), 8);
+        pass(Duration::from_secs(60)).await;
+        (ended(writing).await, scene.arrived().len())
+    }
+    assert_eq!(attempts(&Scene::leading(outside).await).await, (Outcome::Done, 2));
+    assert_eq!(attempts(&Scene::leading(inside).await).await, (Outcome::LeadershipLost, 1));
+}
+
+/// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
+#[tokio::test(start_paused = true)]
+async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
+    async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (Stopped, Outcome, u64) {
+        let scene = Scene::leading(stack).await;
+        let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
+        let writing = scene.write("x");
+        scene.have_arrived(1).await;
+        let began = Instant::now();
+        let stopped = within(Duration::from_secs(16), "it stops", scene.running.stop()).await;
+        let took = (began.elapsed() + Duration::from_millis(500)).as_secs();
+        let outcome = within(HOUR * 2, "the write ends", writing).await.unwrap();
+        assert_eq!(super::stage::arrived(&scene.server).len(), 1);
+        (stopped, outcome, took)
+    }
+    // What kube's own stack has.
+    let kube = || RetryLayer::new(RetryPolicy::server_retry());
+    let bare =
+        stop(|builder, election| builder.with_layer(&kube()).with_layer(&election.layer()).build()).await;
+    assert_eq!(bare, (Stopped::Released, Outcome::LeadershipLost, 15));
+    let bound = TimeoutLayer::new(Duration::from_secs(8));
+    let bounded = stop(|builder, election| {
+        builder.with_layer(&kube()).with_layer(&bound).with_layer(&election.layer()).build()
+    })
+    .await;
+    assert_eq!(bounded, (Stopped::Released, Outcome::Elapsed, 13));
+    // Outside nothing is under way while it waits.
+    let outside =
+        stop(|builder, election| builder.with_layer(&election.layer()).with_layer(&kube()).build()).await;
+    assert_eq!(outside, (Stopped::Released, Outcome::NotLeader, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_ways_a_leader_that_stays_one_gets_through() {
+    for stack in [inside, outside] {
+        let scene = Scene::leading(stack).await;
+        let _fault = scene.server.inject(unavailable().times(3));
+        assert_eq!(ended(scene.write("x")).await, Outcome::Done);
+        let statuses = scene.arrived().iter().map(|write| write.status).collect::<Vec<_>>();
+        assert_eq!(statuses, [503, 503, 503, 201]);
+    }
+}

@@ -1,0 +1,98 @@
+//! A timeout, inside and outside the gate. What is first, the loss or the timeout, says what the caller sees; the order
+//! of the two layers does not.
+
+use super::stage::{Builder, Outcome, Scene, ended, pass, until, within};
+use http::Response;
+use http_body_util::BodyExt;
+use kube_client::Client;
+use kube_leader_gate::{
+    Election, LeaseTiming,
+    testing::{ApiBody, Fault},
+};
+use std::time::Duration;
+use tower::{timeout::TimeoutLayer, util::MapResponseLayer};
+
+const LIMIT: Duration = Duration::from_secs(8);
+
+fn inside(builder: Builder, election: &Election) -> Client {
+    builder.with_layer(&TimeoutLayer::new(LIMIT)).with_layer(&election.layer()).build()
+}
+
+fn outside(builder: Builder, election: &Election) -> Client {
+    builder.with_layer(&election.layer()).with_layer(&TimeoutLayer::new(LIMIT)).build()
+}
+
+/// tower-http's answers with an empty response, for which the body must have a default; those of kube have none.
+fn of_tower_http(builder: Builder, election: &Election) -> Client {
+    let layer = tower_http::timeout::TimeoutLayer::with_status_code(http::StatusCode::GATEWAY_TIMEOUT, LIMIT);
+    let boxed = MapResponseLayer::new(|response: Response<ApiBody>| response.map(ApiBody::boxed_unsync));
+    builder.with_layer(&boxed).with_layer(&layer).with_layer(&election.layer()).build()
+}
+
+fn of_tower_http_outside(builder: Builder, election: &Election) -> Client {
+    let layer = tower_http::timeout::TimeoutLayer::with_status_code(http::StatusCode::GATEWAY_TIMEOUT, LIMIT);
+    let boxed = MapResponseLayer::new(|response: Response<ApiBody>| response.map(ApiBody::boxed_unsync));
+    builder.with_layer(&boxed).with_layer(&election.layer()).with_layer(&layer).build()
+}
+
+type Stack = fn(Builder, &Election) -> Client;
+
+#[tokio::test(start_paused = true)]
+async fn s2_the_loss_comes_first() {
+    for stack in [inside as Stack, outside, of_tower_http, of_tower_http_outside] {
+        let scene = Scene::leading(stack).await;
+        let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
+        let writing = scene.write("x");
+        scene.have_arrived(1).await;
+        pass(LIMIT / 2).await;
+        scene.steal();
+        until("it is cut off", || writing.is_finished()).await;
+        assert_eq!(ended(writing).await, Outcome::LeadershipLost);
+        assert!(scene.arrived()[0].completed.is_none(), "the server was told by the hang-up");
+    }
+}
+
+/// As unknown as a write that was cut off: what hangs in the server is taken back by the hang-up, what has been carried
+/// out is not.
+#[tokio::test(start_paused = true)]
+async fn the_timeout_comes_first() {
+    let gateway = || Outcome::Status(504);
+    let stacks: [(Stack, fn() -> Outcome); 4] = [
+        (inside, || Outcome::Elapsed),
+        (outside, || Outcome::Elapsed),
+        (of_tower_http, gateway),
+        (of_tower_http_outside, gateway),
+    ];
+    for (stack, seen) in stacks {
+        for (fault, stands) in [(Fault::hang_before(), false), (Fault::hang_after(), true)] {
+            let scene = Scene::leading(stack).await;
+            let _fault = scene.server.inject(fault.resource("configmaps"));
+            let writing = scene.write("x");
+            scene.have_arrived(1).await;
+            assert_eq!(within(LIMIT * 2, "the timeout", writing).await.unwrap(), seen());
+            assert_eq!(scene.under_way(), 0);
+            assert_eq!(scene.arrived().len(), 1);
+            assert_eq!(scene.stands("x"), stands);
+            assert!(scene.running.leader().can_write());
+        }
+    }
+}
+
+/// Both are over when the process wakes: the gate is asked first, but by tower-http's timeout outside of it.
+#[tokio::test(start_paused = true)]
+async fn s2_a_frozen_process_wakes_after_both() {
+    for (stack, seen) in [
+        (inside as Stack, Outcome::LeadershipLost),
+        (outside, Outcome::LeadershipLost),
+        (of_tower_http, Outcome::LeadershipLost),
+        (of_tower_http_outside, Outcome::Status(504)),
+    ] {
+        let scene = Scene::leading(stack).await;
+        let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
+        let writing = scene.write("x");
+        scene.have_arrived(1).await;
+        tokio::time::advance(LeaseTiming::fast().renew_deadline() + LIMIT).await;
+        assert_eq!(ended(writing).await, seen);
+        assert_eq!(scene.under_way(), 0);
+    }
+}

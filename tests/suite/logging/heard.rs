@@ -1,0 +1,100 @@
+//! Listens to what this crate logs.
+
+use crate::listening;
+use std::{
+    cell::RefCell,
+    fmt,
+    sync::{Arc, Mutex},
+};
+use tracing::{Metadata, Subscriber, field::Visit};
+use tracing_subscriber::{Layer, layer::Context, registry::LookupSpan};
+
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub message: String,
+    pub level: String,
+    pub target: String,
+    /// Their names, sorted, also of those without a value.
+    pub fields: Vec<String>,
+    /// Where it is in the code: `src/gate/service.rs:68`.
+    pub place: String,
+}
+
+/// What one thread has logged, and those that a scene starts.
+#[derive(Clone, Debug, Default)]
+pub struct Heard(Arc<Mutex<Vec<Event>>>);
+
+/// Hears all threads that listen.
+#[derive(Debug)]
+pub struct Ear;
+
+thread_local! {
+    static LISTENING: RefCell<Option<Heard>> = const { RefCell::new(None) };
+}
+
+/// Whether this thread listens to this.
+pub fn wants(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("kube_leader_gate::") && LISTENING.with_borrow(Option::is_some)
+}
+
+impl Heard {
+    /// Listens to this thread from here on.
+    pub fn listen() -> Self {
+        listening::begin();
+        let heard = Self::default();
+        heard.on_this_thread();
+        heard
+    }
+
+    /// What this thread listens to, so that those that it starts do.
+    pub fn of_this_thread() -> Self {
+        LISTENING.with_borrow(Clone::clone).expect("it listens")
+    }
+
+    pub fn on_this_thread(&self) {
+        LISTENING.set(Some(self.clone()));
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Ear {
+    fn on_event(&self, event: &tracing::Event<'_>, context: Context<'_, S>) {
+        let Some(heard) = LISTENING.with_borrow(Clone::clone).filter(|_| wants(event.metadata())) else {
+            return;
+        };
+        let metadata = event.metadata();
+        let mut message = Message::default();
+        event.record(&mut message);
+        let mut fields: Vec<String> = metadata.fields().iter().map(|field| field.name().to_owned()).collect();
+        fields.retain(|field| field != "message");
+        fields.sort();
+        let of_election = ["election", "events", "leadership"].map(|it| format!("kube_leader_gate::{it}"));
+        if of_election.iter().any(|it| metadata.target().starts_with(it))
+            && !message.0.starts_with("connection closed")
+        {
+            let span = context.event_span(event).map(|span| span.name());
+            assert_eq!(span, Some("election"), "{}", message.0);
+        }
+        heard.0.lock().unwrap().push(Event {
+            message: message.0,
+            level: metadata.level().as_str().to_lowercase(),
+            target: metadata.target().to_owned(),
+            fields,
+            place: format!("{}:{}", metadata.file().unwrap_or_default(), metadata.line().unwrap_or_default()),
+        });
+    }
+}
+
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}

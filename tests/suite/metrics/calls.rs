@@ -1,0 +1,96 @@
+//! Lease calls: how long, how many fail, and which renewals take the slow path.
+
+use crate::{
+    metrics::scrape::{Exporter, measured},
+    support::{LEASE, pass, until},
+};
+use kube_leader_gate::{
+    LeaseTiming,
+    metrics::{LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
+    testing::{ApiServer, Fault, WatchBreak},
+};
+use std::time::Duration;
+
+fn count(exporter: &Exporter, call: &str) -> f64 {
+    exporter.value(&format!("{LEASE_CALL_DURATION_SECONDS}_count"), &[("call", call)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_timed_by_kind() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    let slow = Fault::delay_after(Duration::from_millis(700)).verb("update").resource("leases");
+    let _slow = server.inject(slow);
+    pass(Duration::from_secs(5)).await;
+    assert_eq!(count(&exporter, "acquire"), 1.0);
+    assert!(count(&exporter, "read") >= 1.0);
+    assert_eq!(count(&exporter, "renew"), 2.0);
+    let scrape = exporter.scrape();
+    let sum = scrape.value(&format!("{LEASE_CALL_DURATION_SECONDS}_sum"), &[("call", "renew")]);
+    assert!((1.39..1.5).contains(&sum), "{sum}");
+    let bucket =
+        |le| scrape.value(&format!("{LEASE_CALL_DURATION_SECONDS}_bucket"), &[("call", "renew"), ("le", le)]);
+    assert_eq!((bucket("0.5"), bucket("1")), (0.0, 2.0));
+    a.stop().await;
+    assert_eq!(count(&exporter, "release"), 1.0);
+    assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &[]), 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_calls_are_counted_by_kind() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    let calls = [
+        (Fault::forbidden(), "forbidden"),
+        (Fault::hang_before(), "timeout"),
+        (Fault::drop_before(), "unreachable"),
+        (Fault::status(500), "refused"),
+    ];
+    for (fault, error) in calls {
+        let failing = server.inject(fault.verb("update").resource("leases").times(1));
+        until(Duration::from_secs(5), error, || failing.hits() == 1).await;
+        // A call that hangs takes its time to fail.
+        pass(LeaseTiming::fast().call_timeout() + Duration::from_secs(2)).await;
+        let labels = [("call", "renew"), ("error", error)];
+        assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &labels), 1.0);
+    }
+    assert!(a.leader().is_leader());
+}
+
+/// What client-go counts: its leader tries on what it knows first, and reads the lease only when that has failed.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_after_one_that_failed_takes_the_slow_path() {
+    for fault in [Fault::status(409), Fault::hang_after(), Fault::drop_before()] {
+        let exporter = Exporter::install();
+        let server = ApiServer::new();
+        let (a, _) = measured(&server).await;
+        pass(Duration::from_secs(10)).await;
+        assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 0.0, "nothing has failed");
+        let failing = server.inject(fault.verb("update").resource("leases").times(1));
+        until(Duration::from_secs(3), "it fails", || failing.hits() == 1).await;
+        pass(Duration::from_secs(10)).await;
+        assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 1.0);
+        assert!(a.leader().is_leader());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_or_somebody_elses_edit_makes_no_slow_path() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    let reads = count(&exporter, "read");
+    assert_eq!(server.break_watches(|_| true, WatchBreak::End), 1);
+    until(Duration::from_secs(5), "the watch stands again, and it has read the lease", || {
+        count(&exporter, "read") > reads
+    })
+    .await;
+    server
+        .edit("outsider", LEASE, |lease| lease["metadata"]["labels"] = serde_json::json!({ "a": "b" }))
+        .unwrap();
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 0.0);
+    assert!(a.leader().is_leader());
+}

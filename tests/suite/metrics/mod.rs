@@ -1,0 +1,10 @@
+//! What an exporter shows of an election, over the in-process API server, and the documents that build on it.
+#![expect(clippy::float_cmp, reason = "counts are whole numbers, which a float holds as they are")]
+
+mod allocations;
+mod calls;
+mod documents;
+mod promql;
+mod scrape;
+mod state;
+mod writes;

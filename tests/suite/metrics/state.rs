@@ -1,0 +1,201 @@
+//! Who leads, since when, and how it was lost.
+
+use crate::{
+    bent::{Bend, bent_from},
+    metrics::scrape::{Exporter, PUBLISHED, measured},
+    support::{FIRST, LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within},
+};
+use kube_leader_gate::{
+    metrics::{
+        LEADERLESS_GAP_SECONDS, LEADERLESS_SECONDS, LOSSES_TOTAL, MASTER_STATUS, TIME_TO_DEADLINE_SECONDS,
+        TRANSITIONS_TOTAL,
+    },
+    testing::{ApiServer, Fault},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+fn losses(exporter: &Exporter) -> [f64; 5] {
+    ["released", "expired", "taken", "deleted", "abandoned"]
+        .map(|loss| exporter.value(LOSSES_TOTAL, &[("loss", loss)]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_says_so_until_it_releases() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    let lease = [("name", "operator"), ("lease_namespace", "default")];
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &lease) == 1.0).await;
+    for _ in 0..30 {
+        pass(Duration::from_secs(1)).await;
+        let left = exporter.value(TIME_TO_DEADLINE_SECONDS, &lease);
+        assert!((6.9..=10.0).contains(&left), "renewed every 2 s, published every second: {left}");
+    }
+    assert_eq!(exporter.value(MASTER_STATUS, &lease), 1.0);
+    assert_eq!(losses(&exporter), [0.0; 5]);
+    a.stop().await;
+    assert_eq!(exporter.value(MASTER_STATUS, &lease), 0.0);
+    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &lease), 0.0);
+    assert_eq!(losses(&exporter), [1.0, 0.0, 0.0, 0.0, 0.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_theft_is_a_loss_and_a_transition() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (_a, _) = measured(&server).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "nobody has had it before");
+    steal(&server);
+    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    assert_eq!(losses(&exporter), [0.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_a_loss_and_no_transition() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    server.delete("outsider", LEASE).expect("deleted");
+    until(SOON, "it is lost", || losses(&exporter)[3] == 1.0).await;
+    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    let hang = server.inject(Fault::hang_before());
+    until(Duration::from_secs(11), "the deadline passes", || !a.leader().is_leader()).await;
+    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    assert_eq!(losses(&exporter), [0.0, 1.0, 0.0, 0.0, 0.0]);
+
+    // Nobody leads: it counts, until somebody does.
+    pass(Duration::from_secs(20)).await;
+    let leaderless = exporter.value(LEADERLESS_SECONDS, &[]);
+    assert!(
+        (15.0..=20.5).contains(&leaderless),
+        "less than the call that hung at the deadline: {leaderless}"
+    );
+    drop(hang);
+    within(Duration::from_secs(10), "it leads again", a.leader().elected()).await;
+    pass(PUBLISHED).await;
+    assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
+    let scrape = exporter.scrape();
+    let gaps = scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_sum"), &[]);
+    assert!((leaderless..=30.0).contains(&gaps), "{gaps}");
+    assert_eq!(
+        scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]),
+        2.0,
+        "the first one before it led"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_sees_the_handover() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (b, _) = leading(&server, "b").await;
+    let a = build(&server, "a", builder("a").metrics()).unwrap().start();
+    until(SOON, "it knows b", || a.leader().holder().is_some()).await;
+    assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
+    assert!(!exporter.scrape().has(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]));
+    b.stop().await;
+    within(FIRST, "a leads", a.leader().elected()).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+    let scrape = exporter.scrape();
+    assert_eq!(scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]), 1.0);
+    assert!(scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_sum"), &[]) < 0.1);
+    assert_eq!(losses(&exporter), [0.0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_that_is_dropped_does_not_lead_any_more() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, _) = measured(&server).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    drop(a);
+    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_that_dies_does_not_lead_any_more() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let breaks = Arc::new(AtomicBool::new(false));
+    let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
+    within(FIRST, "it leads", a.leader().elected()).await;
+    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    breaks.store(true, Ordering::SeqCst);
+    within(Duration::from_secs(3), "the election ends", a.ended()).await;
+    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
+}
+
+/// The runtime ends, and with it every task, in no order that could be relied on.
+#[test]
+fn a_runtime_that_ends_takes_the_gauge_down() {
+    for _ in 0..16 {
+        let exporter = Exporter::install();
+        let server = ApiServer::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let runtime = runtime.unwrap();
+        let a = runtime.block_on(async {
+            let (a, _) = measured(&server).await;
+            until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+            a
+        });
+        drop(runtime);
+        assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
+        assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+        drop(a);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_that_comes_late_hears_of_what_comes_later() {
+    let server = ApiServer::new();
+    let (_a, _) = measured(&server).await;
+    pass(PUBLISHED).await;
+    let exporter = Exporter::install();
+    pass(PUBLISHED).await;
+    assert_eq!(exporter.value(MASTER_STATUS, &[]), 1.0);
+    steal(&server);
+    until(SOON, "it is counted", || exporter.scrape().has(LOSSES_TOTAL, &[("loss", "taken")])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn switched_on_twice_it_counts_once_and_switched_off_not_at_all() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let silent = candidate(&server, "b").start();
+    within(FIRST, "it leads", silent.leader().elected()).await;
+    pass(PUBLISHED).await;
+    assert!(exporter.scrape().samples.is_empty());
+    let a = build(&server, "a", builder("a").metrics().metrics()).unwrap().start();
+    until(SOON, "it knows b", || a.leader().holder().is_some()).await;
+    silent.stop().await;
+    within(FIRST, "a leads", a.leader().elected()).await;
+    pass(PUBLISHED).await;
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+}

@@ -1,0 +1,152 @@
+//! What becomes of writes, in a bounded number of series.
+
+use crate::{
+    metrics::scrape::{Exporter, PUBLISHED, measured},
+    support::{SOON, build, builder, is_cut_off, is_not_leader, leading, pass, steal, until, within, write},
+};
+use futures_util::{FutureExt, future::join};
+use http::{Method, Request};
+use kube_client::{Client, client::Body};
+use kube_leader_gate::{
+    Policy, WriteGateLayer,
+    metrics::{MOST_RESOURCES, WRITES_CUT_OFF_TOTAL, WRITES_TOTAL, WRITES_UNDER_WAY},
+    policy::Preset,
+    testing::{ApiServer, Fault},
+};
+use std::{collections::BTreeSet, convert::Infallible};
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+async fn send(client: &Client, method: Method, path: &str) {
+    let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+    let _ = client.send(request).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_are_counted_by_verb_and_resource() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, client) = measured(&server).await;
+    write(&client).await.unwrap();
+    send(&client, Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/b/scale").await;
+    send(&client, Method::GET, "/api/v1/namespaces/a/pods/b/exec?command=ls").await;
+    send(&client, Method::POST, "/apis/events.k8s.io/v1/namespaces/a/events").await;
+    send(&client, Method::GET, "/api/v1/namespaces/a/pods").await;
+    send(&client, Method::POST, "/metrics").await;
+    send(&client, Method::POST, "/api/v1/namespaces/%61/pods").await;
+    pass(PUBLISHED).await;
+    let counted = |decision, verb, resource| {
+        exporter.value(WRITES_TOTAL, &[("decision", decision), ("verb", verb), ("resource", resource)])
+    };
+    assert_eq!(counted("admitted", "create", "tokenreviews.authentication.k8s.io"), 1.0);
+    assert_eq!(counted("admitted", "patch", "deployments.apps/scale"), 1.0);
+    assert_eq!(counted("admitted", "connect", "pods/exec"), 1.0);
+    assert_eq!(counted("exempted", "create", "events.events.k8s.io"), 1.0);
+    assert_eq!(counted("admitted", "post", "none"), 1.0);
+    assert_eq!(counted("admitted", "unknown", "none"), 1.0, "a path that may mean anything");
+    assert_eq!(exporter.value(WRITES_TOTAL, &[]), 6.0, "the read is not counted");
+
+    steal(&server);
+    until(SOON, "it is lost", || !a.leader().can_write()).await;
+    for _ in 0..3 {
+        assert!(is_not_leader(&write(&client).await));
+    }
+    pass(PUBLISHED).await;
+    assert_eq!(counted("rejected", "create", "tokenreviews.authentication.k8s.io"), 3.0);
+    assert_eq!(exporter.value(WRITES_TOTAL, &[]), 9.0);
+}
+
+/// Also those of a gate with another policy, and of one that was told of after the election had begun.
+#[tokio::test(start_paused = true)]
+async fn each_gate_of_the_election_counts() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (_b, _) = leading(&server, "b").await;
+    let election = build(&server, "a", builder("a").metrics()).unwrap();
+    let wrapped = election.wrap(Client::new(server.service(), "default"));
+    let direct = election.layer();
+    let a = election.start();
+    let other = a.leader().layer(Policy::strict().allow(Preset::Events));
+    assert!(is_not_leader(&write(&wrapped).await));
+    for layer in [direct, other] {
+        let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
+        let service = ServiceBuilder::new().layer(layer).service(service);
+        let _ = service
+            .oneshot(Request::post("/apis/events.k8s.io/v1/namespaces/a/events").body(()).unwrap())
+            .await;
+    }
+    a.stop().await;
+    let counted = |decision| exporter.value(WRITES_TOTAL, &[("decision", decision)]);
+    assert_eq!((counted("rejected"), counted("exempted")), (2.0, 1.0), "the stop carries over what is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_under_way_and_cut_off_ones_are_seen() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (a, client) = measured(&server).await;
+    let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let (mut hanging, mut too) = (Box::pin(write(&client)), Box::pin(write(&client)));
+    assert!((&mut hanging).now_or_never().is_none() && (&mut too).now_or_never().is_none());
+    until(SOON, "they are under way", || a.leader().writes_under_way() == 2).await;
+    pass(PUBLISHED).await;
+    assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 2.0);
+    assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 0.0);
+    steal(&server);
+    let (first, second) = within(SOON, "they are cut off", join(hanging, too)).await;
+    assert!(is_cut_off(&first) && is_cut_off(&second));
+    pass(PUBLISHED).await;
+    assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 0.0);
+    assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[("verb", "create")]), 2.0);
+    assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 2.0);
+}
+
+/// Sends a rejected create to each path, through one gate that is told of by the exporter.
+async fn reject(server: &ApiServer, paths: impl IntoIterator<Item = String>) {
+    let election = build(server, "a", builder("a").metrics()).unwrap();
+    let layer: WriteGateLayer = election.layer();
+    let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
+    let service = ServiceBuilder::new().layer(layer).service(service);
+    // Before it begins, nothing is admitted.
+    for path in paths {
+        let request = Request::post(path).body(()).unwrap();
+        service.clone().oneshot(request).await.expect_err("rejected");
+    }
+    election.start().stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_resources_make_a_bounded_number_of_series() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (_b, _) = leading(&server, "b").await;
+    reject(&server, (0..10_000).map(|n| format!("/apis/group{n}.example/v1/namespaces/a/kinds"))).await;
+    let scrape = exporter.scrape();
+    let series = || scrape.samples.iter().filter(|sample| sample.name == WRITES_TOTAL);
+    assert_eq!(series().count(), MOST_RESOURCES + 1);
+    let sum: f64 = series().map(|sample| sample.value).sum();
+    assert_eq!(sum, 10_000.0, "none is lost");
+    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "kinds.group0.example")]), 1.0);
+    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "other")]), 10_000.0 - 64.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_resource_can_be_called_is_no_label() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let (_b, _) = leading(&server, "b").await;
+    let long = "x".repeat(64);
+    let paths = [
+        format!("/apis/example.com/v1/{long}"),
+        format!("/apis/example.com/v1/namespaces/a/kinds/b/{long}"),
+        format!("/apis/{}/v1/kinds", ["label"; 50].join(".")),
+        "/apis/example.com/v1/kinds%22%7D".to_owned(),
+        "/apis/example.com/v1/Kinds".to_owned(),
+        "/anything/at/all".to_owned(),
+    ];
+    reject(&server, paths).await;
+    let scrape = exporter.scrape();
+    let series = scrape.samples.iter().filter(|sample| sample.name == WRITES_TOTAL);
+    let resources: BTreeSet<_> = series.map(|sample| sample.labels["resource"].as_str()).collect();
+    assert_eq!(resources, BTreeSet::from(["none", "other"]));
+    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "other")]), 3.0);
+}

@@ -1,0 +1,123 @@
+//! When `Leader::gains` fires, and when it ends.
+
+use crate::{
+    bent::{Bend, bent},
+    runtime::things::depose,
+    support::{FIRST, SOON, candidate, leading, pass, steal, until, within},
+};
+use futures_util::{FutureExt, StreamExt};
+use kube_leader_gate::testing::{ApiServer, Fault};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+#[tokio::test(start_paused = true)]
+async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), Some(Some(())), "it leads already");
+    for _ in 0..3 {
+        assert_eq!(gains.next().now_or_never(), None, "no second item for one term");
+        depose(&server);
+        until(SOON, "it is deposed", || !a.leader().can_write()).await;
+        assert_eq!(gains.next().now_or_never(), None, "a loss is no gain");
+        within(Duration::from_secs(3), "it gains again", gains.next()).await.expect("goes on");
+        assert!(a.leader().can_write(), "the gate is open when it fires");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_and_a_new_holder_are_no_gains() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    let (mut of_a, mut of_b) = (a.leader().gains(), b.leader().gains());
+    assert_eq!(of_a.next().now_or_never(), Some(Some(())));
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(of_a.next().now_or_never(), None, "renewed many times");
+    assert_eq!(of_b.next().now_or_never(), None);
+    steal(&server);
+    until(SOON, "both know", || b.leader().holder().as_deref() == Some("outsider")).await;
+    assert_eq!(of_a.next().now_or_never(), None);
+    assert_eq!(of_b.next().now_or_never(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_gets_one_item_for_several_gains() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), Some(Some(())));
+    for _ in 0..4 {
+        depose(&server);
+        until(SOON, "it is deposed", || !a.leader().can_write()).await;
+        within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    }
+    assert_eq!(gains.next().now_or_never(), Some(Some(())));
+    assert_eq!(gains.next().now_or_never(), None);
+}
+
+/// The deadline passes without anybody's noticing: the elector's own call hangs.
+#[tokio::test(start_paused = true)]
+async fn s1_nothing_is_given_that_was_lost_again() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let mut gains = a.leader().gains();
+    let hang = server.inject(Fault::hang_before());
+    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    assert_eq!(gains.next().now_or_never(), None, "it leads no more");
+    drop(hang);
+    within(Duration::from_secs(10), "it gains again", gains.next()).await.expect("goes on");
+    assert!(a.leader().can_write());
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_the_election() {
+    for (stop, lead) in [(true, true), (true, false), (false, true), (false, false)] {
+        let server = ApiServer::new();
+        let (a, _) = leading(&server, "a").await;
+        let b = candidate(&server, "b").start();
+        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        let election = if lead { a } else { b };
+        let mut gains = election.leader().gains();
+        assert_eq!(gains.next().now_or_never(), lead.then_some(Some(())));
+        let waiting = tokio::spawn(async move { (gains.next().await, gains.next().await) });
+        tokio::task::yield_now().await;
+        if stop {
+            election.stop().await;
+        } else {
+            drop(election);
+        }
+        let ended = within(SOON, "it ends", waiting).await.expect("no panic");
+        assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
+    }
+    let election = candidate(&ApiServer::new(), "a");
+    let mut gains = election.leader().gains();
+    drop(election);
+    assert_eq!(within(SOON, "it never began", gains.next()).await, None);
+}
+
+/// Of an election that never began, and of one whose task has panicked while its owner has not looked.
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_an_election_that_nobody_stopped() {
+    let server = ApiServer::new();
+    let a = candidate(&server, "a");
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), None);
+    drop(a);
+    assert_eq!(gains.next().now_or_never(), Some(None), "it never began");
+
+    let panics = Arc::new(AtomicBool::new(false));
+    let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
+    within(FIRST, "it leads", a.leader().elected()).await;
+    let mut gains = a.leader().gains();
+    assert_eq!(gains.next().now_or_never(), Some(Some(())));
+    panics.store(true, Ordering::SeqCst);
+    a.ended().await;
+    assert_eq!(within(SOON, "it ends", gains.next()).await, None);
+}

@@ -1,0 +1,12 @@
+//! kube-runtime controllers and watchers around an election, over the in-process API server, in paused time.
+
+mod chance;
+mod gains;
+mod gated;
+pub mod logs;
+mod per_term;
+mod races;
+mod replay;
+mod things;
+mod threads;
+mod viewer;
