@@ -102,7 +102,7 @@ pub use crate::{
     lease::{Identity, LeaseTiming},
 };
 pub use crate::{
-    gate::{ErrLeadershipLost, ErrNotLeader, GateError, WriteGate, WriteGateLayer},
+    gate::{ErrLeadershipLost, ErrNotLeader, WriteGate, WriteGateLayer},
     leadership::Leadership,
     policy::Policy,
 };

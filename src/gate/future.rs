@@ -1,6 +1,6 @@
 //! The response of a request that went to the gate.
 
-use super::{ErrLeadershipLost, ErrNotLeader, GateError, WriteObserver};
+use super::{ErrLeadershipLost, ErrNotLeader, WriteObserver};
 use crate::{leadership::Admission, request::Verb};
 use pin_project_lite::pin_project;
 use std::{
@@ -83,7 +83,7 @@ where
                     if let Some(observer) = observer {
                         observer.cut_off(&error);
                     }
-                    break Err(GateError::from(error).into());
+                    break Err(error.into());
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
                     // An error is no answer: what it stands for may have left before it (rule S4).
@@ -97,7 +97,7 @@ where
                 ended.set(admission.ended());
             },
             StateProj::Rejected { error } => match error.take() {
-                Some(error) => Err(GateError::from(error).into()),
+                Some(error) => Err(error.into()),
                 None => return Poll::Pending,
             },
             StateProj::Done => return Poll::Pending,

@@ -28,7 +28,7 @@
 //!
 //! ```
 //! use http::{Request, Response};
-//! use kube_leader_gate::gate::{GateError, WriteGateLayer};
+//! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
 //! use kube_leader_gate::leadership::{Leadership, Term};
 //! use std::{convert::Infallible, time::Duration};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
@@ -45,7 +45,7 @@
 //!
 //! assert!(service.clone().oneshot(read()?).await.is_ok());
 //! let error = service.clone().oneshot(write()?).await.unwrap_err();
-//! assert!(matches!(GateError::find(&*error), Some(GateError::NotLeader(_))));
+//! assert!(error.is::<ErrNotLeader>());
 //!
 //! let deadline = leadership.now().saturating_add(Duration::from_secs(107));
 //! let _grant = leadership.grant(Term::new("lease-uid", 1), deadline)?;
@@ -55,13 +55,14 @@
 //! ```
 
 mod error;
+mod find;
 mod future;
 mod layer;
 mod observer;
 mod service;
 
 pub use self::{
-    error::{ErrLeadershipLost, ErrNotLeader, GateError},
+    error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
     layer::WriteGateLayer,
     observer::WriteObserver,
