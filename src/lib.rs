@@ -75,7 +75,7 @@
 
 #[cfg(feature = "election")]
 pub mod election;
-#[cfg(feature = "events")]
+#[cfg(feature = "election")]
 pub mod events;
 pub mod gate;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]

@@ -7,7 +7,6 @@ mod apiserver;
 mod candidate;
 mod conformance;
 mod differential;
-#[cfg(feature = "events")]
 mod events;
 mod fixture;
 mod guides;

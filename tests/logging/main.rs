@@ -1,7 +1,7 @@
 //! `docs/LOGGING.md` is what the code logs: each message that it names occurs as it says, and no other does.
 //!
 //! One test, since it listens to the whole process.
-#![cfg(all(feature = "events", feature = "runtime", feature = "test-util"))]
+#![cfg(all(feature = "runtime", feature = "test-util"))]
 #![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
 
 #[path = "../suite/bent.rs"]

@@ -10,7 +10,6 @@ mod bent;
 mod connections;
 mod dead;
 mod election;
-#[cfg(feature = "events")]
 mod events;
 mod flapping;
 mod health;
