@@ -60,6 +60,7 @@ mod future;
 mod layer;
 mod observer;
 mod service;
+mod settings;
 
 pub use self::{
     error::{ErrLeadershipLost, ErrNotLeader},
