@@ -74,6 +74,8 @@
 )]
 
 #[cfg(feature = "election")]
+mod api;
+#[cfg(feature = "election")]
 pub mod election;
 #[cfg(feature = "election")]
 pub mod events;

@@ -8,7 +8,6 @@ mod attendants;
 mod build_error;
 mod builder;
 mod candidacy;
-pub(crate) mod complaint;
 mod connections;
 mod elector;
 mod ended;
@@ -32,5 +31,3 @@ pub use self::{
     preemption::{InvalidPriority, Priority},
     running::Running,
 };
-
-pub(crate) use self::observer::backoff;

@@ -1,6 +1,9 @@
 //! Follows the lease by watch, for ever: connects, yields what it sees, reconnects.
 
-use crate::lease::{LeaseEvent, LeaseTiming, Lock, LockError};
+use crate::{
+    api::backoff,
+    lease::{LeaseEvent, LeaseTiming, Lock, LockError},
+};
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream},
@@ -81,10 +84,4 @@ impl<L: Lock> State<L> {
             Err(_) => Observed::Down(Some(LockError::timeout(patience))),
         }
     }
-}
-
-/// The pause after `failures + 1` failures in a row: doubled each time up to `longest`, half of it by chance.
-pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
-    let full = first.saturating_mul(1 << failures.min(16)).min(longest);
-    full.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

@@ -1,5 +1,6 @@
 //! What a lease call can fail with.
 
+use crate::api::{CallError, Failure};
 use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
@@ -43,13 +44,26 @@ impl LockError {
     }
 
     pub(crate) fn timeout(after: Duration) -> Self {
-        Self::new(LockErrorKind::Timeout, format!("no answer within {after:?}"))
+        CallError::timeout(after).into()
     }
 
     /// In what way the call failed.
     #[must_use]
     pub const fn kind(&self) -> LockErrorKind {
         self.kind
+    }
+}
+
+impl From<CallError> for LockError {
+    fn from(error: CallError) -> Self {
+        let kind = match error.failure {
+            Failure::Status(status) => LockErrorKind::of(status),
+            Failure::Timeout => LockErrorKind::Timeout,
+            Failure::Unreachable => LockErrorKind::Unreachable,
+            Failure::Garbage => LockErrorKind::Garbage,
+            Failure::Unsendable => LockErrorKind::Refused,
+        };
+        Self::new(kind, error.message)
     }
 }
 

@@ -35,7 +35,7 @@ fn line(kind: &str, object: &Value) -> Vec<u8> {
 }
 
 fn spaces() -> Vec<u8> {
-    vec![b' '; lines::LONGEST + 1]
+    vec![b' '; api::LONGEST + 1]
 }
 
 async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, LockErrorKind>> {

@@ -1,7 +1,7 @@
 //! How the calls to the API server go: when the next one may be made, what is doubted, and what the watch has told.
 
 use crate::{
-    election::observer::backoff,
+    api::backoff,
     leadership::Moment,
     lease::{JITTER, LeaseRecord, LeaseTiming, LockErrorKind},
 };

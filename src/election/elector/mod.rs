@@ -10,7 +10,6 @@ mod steps;
 
 use super::{
     candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
-    complaint::Complaint,
     ended::Stopped,
     hooks::LeaseObserver,
     observer::{Observer, observe},
@@ -18,6 +17,7 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
+    api::Complaint,
     leadership::{Grant, Leadership, Loss},
     lease::{Identity, LeaseTiming, Lock, ReleaseLock},
 };

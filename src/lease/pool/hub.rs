@@ -1,7 +1,10 @@
 //! One watch of all leases in a namespace, from its request to its end. It lasts as long as somebody follows it.
 
-use super::slot::Slot;
-use crate::lease::{LeaseEvent, LockError, LockErrorKind, clients::Caller, lines, watching};
+use super::{clients::Caller, slot::Slot};
+use crate::{
+    api,
+    lease::{LeaseEvent, LockError, LockErrorKind, watch_line},
+};
 use futures_util::{Stream, StreamExt, stream};
 use std::{
     collections::HashMap,
@@ -62,7 +65,7 @@ impl Hub {
         let (phase, _) = watch::channel(Phase::Connecting);
         let board = Arc::new(Board { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
         let ending = Ending(board.clone());
-        let path = watching::of_all(namespace);
+        let path = watch_line::of_all(namespace);
         let task = tokio::spawn(async move {
             let Ending(board) = &ending;
             board.end(board.watch(&caller, &path).await.err().as_ref());
@@ -118,7 +121,7 @@ impl Drop for Hub {
 impl Board {
     async fn watch(&self, caller: &Caller, path: &str) -> Result<(), LockError> {
         let asked = timeout(PATIENCE, caller.watch(path)).await;
-        let mut lines = lines::lines(asked.map_err(|_| LockError::timeout(PATIENCE))??);
+        let mut lines = api::lines(asked.map_err(|_| LockError::timeout(PATIENCE))??);
         {
             let _slots = self.slots();
             self.phase.send_replace(Phase::Standing);
@@ -130,7 +133,7 @@ impl Board {
     }
 
     fn tell(&self, line: &[u8]) -> Result<(), LockError> {
-        let Some(news) = watching::news(line)? else { return Ok(()) };
+        let Some(news) = watch_line::news(line)? else { return Ok(()) };
         if let Some(slots) = self.slots().get(&news.name) {
             for slot in slots {
                 match &news.event {
@@ -225,7 +228,7 @@ impl Drop for Following {
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::{lease::clients::Clients, testing::ApiServer};
+    use crate::{lease::pool::clients::Clients, testing::ApiServer};
     use kube_client::Client;
 
     #[tokio::test]
