@@ -18,6 +18,8 @@ pub enum BuildError {
     Policy(InvalidRule),
     /// No client can be made from the configuration.
     Client(kube_client::Error),
+    /// The lock that [`build_with`](super::ElectionBuilder::build_with) was given cannot be made: that lock's own error.
+    Lock(Box<dyn Error + Send + Sync>),
 }
 
 // === impl BuildError ===
@@ -31,6 +33,7 @@ impl fmt::Display for BuildError {
             Self::Client(error) => {
                 write!(f, "no client for the election can be made from the configuration: {error}")
             }
+            Self::Lock(error) => write!(f, "the lock of the election cannot be made: {error}"),
         }
     }
 }
@@ -38,8 +41,8 @@ impl fmt::Display for BuildError {
 impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // The message has said the error itself.
-            Self::Client(error) => error.source(),
+            Self::Client(error) => Some(error),
+            Self::Lock(error) => Some(&**error),
             Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
         }
     }

@@ -17,7 +17,7 @@ use crate::{
     policy::Policy,
 };
 use kube_client::{Client, Config, client::ClientBuilder};
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 
@@ -248,7 +248,7 @@ impl ElectionBuilder {
     /// Outside of a tokio runtime, as every kube client does. With two crypto backends of rustls in one program and none
     /// installed, rustls panics here.
     pub fn build(self, config: &Config) -> Result<Election, BuildError> {
-        self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
+        self.build_over(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
     }
 
     /// Builds the election over what the elections of this process share.
@@ -257,14 +257,25 @@ impl ElectionBuilder {
     /// [`BuildError`] says what was given and what is allowed.
     pub fn build_in(self, pool: &LeasePool) -> Result<Election, BuildError> {
         let timing = self.timing;
-        self.build_with(|lease| Ok(pool.lock(lease, &timing)))
+        self.build_over(|lease| Ok(pool.lock(lease, &timing)))
     }
 
-    /// Builds the election over a lock of your own.
+    /// Builds the election over a lock of your own; see [`Lock`].
     ///
     /// # Errors
-    /// [`BuildError`] says what was given and what is allowed; what `lock` fails with is passed on.
-    pub fn build_with<L: Lock>(
+    /// [`BuildError`] says what was given and what is allowed. An error of `lock` becomes [`BuildError::Lock`].
+    pub fn build_with<L, E>(
+        self,
+        lock: impl FnOnce(LeaseName) -> Result<L, E>,
+    ) -> Result<Election<L>, BuildError>
+    where
+        L: Lock,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.build_over(|lease| lock(lease).map_err(|error| BuildError::Lock(error.into())))
+    }
+
+    fn build_over<L: Lock>(
         self,
         lock: impl FnOnce(LeaseName) -> Result<L, BuildError>,
     ) -> Result<Election<L>, BuildError> {

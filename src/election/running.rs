@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     leadership::{Leadership, Loss},
-    lease::Lock,
+    lease::{Lock, VettedLock},
 };
 use std::{
     future::{self, Future},
@@ -70,7 +70,7 @@ impl<L: Lock> Election<L> {
         tracing::info!(parent: &span, %timing, "contending");
         let alive = self.alive;
         let elector = Elector::new(
-            self.lock,
+            VettedLock::new(self.lock, self.candidate.lease.clone()),
             self.leadership.clone(),
             (self.candidate.identity.clone(), timing, self.priority),
             self.candidate.pulse.clone(),

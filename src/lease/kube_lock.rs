@@ -92,10 +92,6 @@ impl KubeLock {
 impl Lock for KubeLock {
     type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
 
-    fn name(&self) -> &LeaseName {
-        &self.lease
-    }
-
     async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
         match self.call(Method::GET, &self.object(), None).await {
             Ok(record) => Ok(Some(record)),
@@ -105,12 +101,12 @@ impl Lock for KubeLock {
     }
 
     async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        let lease = claim.new_lease(self.lease.namespace(), self.lease.name());
+        let lease = claim.new_lease(&self.lease);
         self.call(Method::POST, &self.path, Some(&lease)).await
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        let lease = Value::Object(seen.with(claim).into_object());
+        let lease = seen.with(claim).into_json();
         self.call(Method::PUT, &self.object(), Some(&lease)).await
     }
 

@@ -14,6 +14,7 @@ mod pool;
 mod record;
 mod release;
 mod timing;
+mod vetted;
 mod watch_line;
 
 pub use self::{
@@ -30,4 +31,5 @@ pub use self::{
 pub(crate) use self::{
     handover::{HANDOVER, HOLDER_KEY, Handover},
     timing::JITTER,
+    vetted::VettedLock,
 };

@@ -1,6 +1,6 @@
 //! The lock that lowers the flag before the lease is given up.
 
-use super::{Claim, LeaseName, LeaseRecord, Lock, LockError};
+use super::{Claim, LeaseRecord, Lock, LockError};
 use crate::leadership::{Leadership, Loss};
 
 /// Wraps a [`Lock`]: an update that empties the holder closes the gate *before* it is sent, and whatever becomes of it
@@ -20,10 +20,6 @@ impl<L> ReleaseLock<L> {
 
 impl<L: Lock> Lock for ReleaseLock<L> {
     type Events = L::Events;
-
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
 
     async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
         self.inner.get().await
@@ -65,17 +61,12 @@ mod tests {
     /// A lock that notes whether writes were admitted at the moment of each update, and then fails or never answers.
     struct Witness {
         leadership: Leadership,
-        name: LeaseName,
         could_write: Mutex<Vec<bool>>,
         answers: bool,
     }
 
     impl Lock for Witness {
         type Events = Empty<Result<LeaseEvent, LockError>>;
-
-        fn name(&self) -> &LeaseName {
-            &self.name
-        }
 
         async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
             Ok(None)
@@ -102,12 +93,7 @@ mod tests {
         let leadership = Leadership::new();
         let deadline = leadership.now().saturating_add(Duration::from_secs(10));
         let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
-        let witness = Witness {
-            leadership: leadership.clone(),
-            name: LeaseName::new("default", "operator").unwrap(),
-            could_write: Mutex::default(),
-            answers,
-        };
+        let witness = Witness { leadership: leadership.clone(), could_write: Mutex::default(), answers };
         (ReleaseLock::new(witness, leadership.clone()), leadership, grant)
     }
 

@@ -8,7 +8,7 @@ use kube_client::{
 };
 use kube_leader_gate::{
     Election, ErrLeadershipLost, ErrNotLeader, Identity, LeaseTiming,
-    election::{BuildError, Running},
+    election::Running,
     lease::KubeLock,
     testing::{ApiServer, ApiService, TokioClock, WriteRecord},
 };
@@ -74,7 +74,6 @@ impl Scene {
             .build_with(|lease| {
                 let service = service.clone();
                 KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default")))
-                    .map_err(BuildError::Client)
             })
             .unwrap();
         let client = stack(ClientBuilder::new(service, "default"), &election);

@@ -10,7 +10,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
@@ -121,7 +121,7 @@ async fn a_watch_that_is_never_answered_is_tried_again() {
 fn bad_configuration_is_refused_when_it_is_built() {
     let refused = |namespace: &str, name: &str| {
         let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
-        match builder.build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() }) {
+        match builder.build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() }) {
             Err(error @ BuildError::LeaseName(_)) => error.to_string(),
             other => panic!("{namespace}/{name}: {other:?}"),
         }
@@ -133,9 +133,8 @@ fn bad_configuration_is_refused_when_it_is_built() {
     }
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let policy = Policy::strict().allow_status("example.com", "Widget");
-    let refused_policy = builder
-        .policy(policy)
-        .build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() });
+    let refused_policy =
+        builder.policy(policy).build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() });
     assert!(matches!(refused_policy, Err(BuildError::Policy(_))));
     for namespace in ["", "a.b", "A", &long[..64]] {
         let error = refused(namespace, "operator");
@@ -144,6 +143,15 @@ fn bad_configuration_is_refused_when_it_is_built() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_foreign_locks_own_error_is_kept() {
+    let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
+    assert!(matches!(&error, BuildError::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
+    assert!(std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::fmt::Error>()));
+    assert!(error.to_string().starts_with("the lock of the election cannot be made: "), "{error}");
 }
 
 #[test]

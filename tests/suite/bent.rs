@@ -5,8 +5,8 @@ use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{BuildError, ElectionBuilder},
-    lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
+    election::ElectionBuilder,
+    lease::{Claim, KubeLock, LeaseEvent, LeaseRecord, Lock, LockError, LockErrorKind},
     testing::ApiServer,
 };
 use std::{
@@ -49,8 +49,7 @@ pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend:
     let service = server.service().user(user);
     let election = builder.build_with(|lease| {
         let connect = move || Ok(Client::new(service.clone(), "default"));
-        let inner = Arc::new(KubeLock::over(lease, connect).map_err(BuildError::Client)?);
-        Ok(Bent { inner, bend })
+        KubeLock::over(lease, connect).map(|inner| Bent { inner: Arc::new(inner), bend })
     });
     election.expect("a valid election")
 }
@@ -80,10 +79,6 @@ impl Bent {
 
 impl Lock for Bent {
     type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
-
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
 
     async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
         self.inner.get().await

@@ -45,9 +45,7 @@ pub fn candidate(server: &ApiServer, identity: &str) -> Election {
 
 pub fn build(server: &ApiServer, user: &str, builder: ElectionBuilder) -> Result<Election, BuildError> {
     let service = server.service().user(user);
-    builder.build_with(|lease| {
-        KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))).map_err(BuildError::Client)
-    })
+    builder.build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
 }
 
 /// A workload's client straight to the server, behind the election's gate.

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::lease::{LeaseRecord, LockErrorKind};
 use proptest::prelude::*;
-use serde_json::Value;
 use std::time::Duration;
 
 fn follower(task: Task, now: u64) -> Inputs {
@@ -76,7 +75,7 @@ fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
     let claim = candidacy.acquisition(at(1), "now".into());
     candidacy.claim_is_settled();
     let own = before.with(&claim);
-    let mut own = Value::Object(own.into_object());
+    let mut own = own.into_json();
     own["metadata"]["resourceVersion"] = "2".into();
     let own = LeaseRecord::from_json(own).unwrap();
     candidacy.observe(own.clone(), at(1));

@@ -4,7 +4,7 @@ use super::{Call, Candidacy, Inputs, Next, Task, tests::at};
 use crate::{
     election::preemption::{OwnTerm, Priority},
     leadership::{Moment, Term},
-    lease::{HANDOVER, Identity, LeaseRecord, LeaseTiming, LockErrorKind},
+    lease::{HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming, LockErrorKind},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(super) const NEVER: Moment = Moment::from_nanos(0);
 
 /// `record` as it is when another candidate has preempted it.
 pub(super) fn preempted(record: &LeaseRecord, version: u64) -> LeaseRecord {
-    let mut object = Value::Object(record.as_object().clone());
+    let mut object = record.clone().into_json();
     let from = record.transitions();
     object["metadata"]["resourceVersion"] = version.to_string().into();
     object["metadata"]["annotations"] = json!({ HANDOVER: format!("from {from} to {}", from + 1) });
@@ -143,10 +143,10 @@ impl World {
             return false;
         }
         let object = if let Some(seen) = seen {
-            Value::Object(seen.with(claim).into_object())
+            seen.with(claim).into_json()
         } else {
             self.uid += 1;
-            let mut object = claim.new_lease("default", "operator");
+            let mut object = claim.new_lease(&LeaseName::new("default", "operator").unwrap());
             object["metadata"]["uid"] = self.uid.to_string().into();
             object
         };
@@ -274,7 +274,7 @@ impl World {
             8 if self.leads() => self.settles_at = self.now.saturating_add(Duration::from_secs(5)),
             9 => {
                 if let Some(lease) = self.lease.clone().filter(|lease| lease.holder() == Some("me")) {
-                    self.put(Value::Object(preempted(&lease, 0).into_object()));
+                    self.put(preempted(&lease, 0).into_json());
                 }
             }
             10 => {
