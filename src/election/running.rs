@@ -67,7 +67,7 @@ impl<L: Lock> Election<L> {
             lease = %self.candidate.lease,
             identity = %self.candidate.identity,
         );
-        tracing::info!(parent: &span, %timing, "contending");
+        tracing::info!(parent: &span, timing = %timing.summary(), "contending");
         let alive = self.alive;
         let elector = Elector::new(
             VettedLock::new(self.lock, self.candidate.lease.clone()),

@@ -1,9 +1,10 @@
-//! Who contends.
+//! The name of a candidate.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, str::FromStr, sync::Arc};
 
 /// The longest identity, in bytes: that of an object's name, which a pod's name is.
 const LONGEST: usize = 253;
+const ALLOWED: &str = "1 to 253 bytes without control characters or space at an end";
 
 /// The name under which a candidate stands in the lease. No two live processes may share one.
 ///
@@ -82,6 +83,15 @@ impl Identity {
     }
 }
 
+impl FromStr for Identity {
+    type Err = InvalidIdentity;
+
+    /// As [`new`](Self::new).
+    fn from_str(text: &str) -> Result<Self, InvalidIdentity> {
+        Self::new(text)
+    }
+}
+
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -90,16 +100,25 @@ impl fmt::Display for Identity {
 
 // === impl InvalidIdentity ===
 
+impl InvalidIdentity {
+    /// The identity as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The identities that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        ALLOWED
+    }
+}
+
 impl fmt::Display for InvalidIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An over-long one is not repeated whole.
         let shown: String = self.given.chars().take(64).collect();
-        write!(
-            f,
-            "invalid identity: {shown:?} ({} bytes), allowed: 1 to {LONGEST} bytes without control characters or space \
-             at an end",
-            self.given.len()
-        )
+        write!(f, "invalid identity: {shown:?} ({} bytes), allowed: {ALLOWED}", self.given.len())
     }
 }
 

@@ -14,6 +14,7 @@ mod pool;
 mod record;
 mod release;
 mod timing;
+mod timing_text;
 mod vetted;
 mod watch_line;
 

@@ -1,8 +1,17 @@
 //! Which lease: namespace and name, as Kubernetes allows them.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, str::FromStr};
 
-/// The namespace and name of a Lease, valid by construction.
+/// The namespace and name of a Lease, valid by construction. As text it is `namespace/name`.
+///
+/// ```
+/// use kube_leader_gate::lease::LeaseName;
+///
+/// let lease: LeaseName = "my-namespace/my-controller".parse()?;
+/// assert_eq!((lease.namespace(), lease.name()), ("my-namespace", "my-controller"));
+/// assert_eq!(lease.to_string(), "my-namespace/my-controller");
+/// # Ok::<(), kube_leader_gate::lease::InvalidLeaseName>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseName {
     namespace: String,
@@ -29,12 +38,12 @@ impl LeaseName {
         let (namespace, name) = (namespace.into(), name.into());
         if namespace.len() > 63 || !is_label(&namespace) {
             let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
-            return Err(InvalidLeaseName { what: "namespace", given: namespace, allowed });
+            return Err(InvalidLeaseName { what: "lease namespace", given: namespace, allowed });
         }
         if name.len() > 253 || !name.split('.').all(is_label) {
             let allowed =
                 "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
-            return Err(InvalidLeaseName { what: "name", given: name, allowed });
+            return Err(InvalidLeaseName { what: "lease name", given: name, allowed });
         }
         Ok(Self { namespace, name })
     }
@@ -57,6 +66,20 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }
 
+impl FromStr for LeaseName {
+    type Err = InvalidLeaseName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidLeaseName> {
+        match text.split_once('/') {
+            Some((namespace, name)) => Self::new(namespace, name),
+            None => {
+                let allowed = "a namespace and a name, as default/my-app";
+                Err(InvalidLeaseName { what: "lease", given: text.to_owned(), allowed })
+            }
+        }
+    }
+}
+
 impl fmt::Display for LeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
@@ -65,9 +88,29 @@ impl fmt::Display for LeaseName {
 
 // === impl InvalidLeaseName ===
 
+impl InvalidLeaseName {
+    /// Which part was refused: `lease namespace`, `lease name`, or `lease` for a text that is not made of the two.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The part as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+}
+
 impl fmt::Display for InvalidLeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid lease {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
+        write!(f, "invalid {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 

@@ -1,5 +1,6 @@
-//! A rule that cannot mean what it says.
+//! What a policy refuses.
 
+use super::Preset;
 use std::{error::Error, fmt};
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
@@ -9,6 +10,40 @@ pub struct InvalidRule {
     pub(super) given: String,
     pub(super) allowed: &'static str,
     pub(super) rule: String,
+}
+
+/// A text that names no [`Preset`].
+#[derive(Clone, Debug)]
+pub struct InvalidPreset {
+    pub(super) given: String,
+}
+
+// === impl InvalidRule ===
+
+impl InvalidRule {
+    /// Which part of the rule was refused: `namespace`, for example.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The part as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+
+    /// The whole rule, in words.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
 }
 
 impl fmt::Display for InvalidRule {
@@ -22,3 +57,27 @@ impl fmt::Display for InvalidRule {
 }
 
 impl Error for InvalidRule {}
+
+// === impl InvalidPreset ===
+
+impl InvalidPreset {
+    /// The text as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The names of all presets, separated by commas.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        Preset::ALL.iter().map(|preset| preset.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for InvalidPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid preset: {:?}, allowed: {}", self.given, self.allowed())
+    }
+}
+
+impl Error for InvalidPreset {}

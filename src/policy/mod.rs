@@ -44,7 +44,7 @@ mod validate;
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::invalid::InvalidRule;
+pub use self::invalid::{InvalidPreset, InvalidRule};
 pub use self::preset::Preset;
 pub use self::rule::Rule;
 use crate::request::{RequestInfo, Verb};

@@ -152,6 +152,20 @@ pub(super) fn is_key(text: &str) -> bool {
 
 // === impl InvalidPriority ===
 
+impl InvalidPriority {
+    /// The key as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The keys that are allowed, in words.
+    #[must_use]
+    pub fn allowed(&self) -> &str {
+        &self.allowed
+    }
+}
+
 impl fmt::Display for InvalidPriority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An over-long one is not repeated whole.
