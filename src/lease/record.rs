@@ -33,7 +33,7 @@ pub struct Claim {
 }
 
 /// An answer that is no lease: no object, or one without uid and resource version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct NotALease(());
 
 // === impl LeaseRecord ===

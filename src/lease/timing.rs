@@ -49,7 +49,7 @@ pub struct LeaseTiming {
 }
 
 /// A timing that cannot work: what was given, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct InvalidTiming {
     what: &'static str,
     given: String,

@@ -23,7 +23,7 @@
 //!
 //! # fn main() -> Result<(), metrics_exporter_prometheus::BuildError> {
 //! let mut exporter = PrometheusBuilder::new();
-//! for (name, buckets) in BUCKETS {
+//! for &(name, buckets) in BUCKETS {
 //!     exporter = exporter.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
 //! }
 //! let recorder = exporter.build_recorder(); // or .install()

@@ -41,7 +41,7 @@ pub const WRITES_CUT_OFF_TOTAL: &str = "leader_gate_writes_cut_off_total";
 pub const WRITES_UNDER_WAY: &str = "leader_gate_writes_under_way";
 
 /// The buckets of the histograms, in seconds.
-pub const BUCKETS: [(&str, &[f64]); 2] = [
+pub const BUCKETS: &[(&str, &[f64])] = &[
     (
         LEASE_CALL_DURATION_SECONDS,
         &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],

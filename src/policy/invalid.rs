@@ -4,7 +4,7 @@ use super::Preset;
 use std::{error::Error, fmt};
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct InvalidRule {
     pub(super) what: &'static str,
     pub(super) given: String,
