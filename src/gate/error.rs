@@ -148,8 +148,8 @@ impl fmt::Display for ErrLeadershipLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "write cut off as client lost leadership: {}; its outcome is unknown: whoever leads next must look at \
-             what is there before writing it again",
+            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must look at what \
+             is there before writing it again",
             self.loss
         )
     }

@@ -15,7 +15,7 @@ pub struct LockError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LockErrorKind {
-    /// Somebody else was faster: the resource version is not the newest, or the lease exists by now.
+    /// Another client was faster: the resource version is not the newest, or the lease exists by now.
     Conflict,
     /// Not there: the lease on an update, the namespace on a create.
     NotFound,

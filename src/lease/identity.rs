@@ -30,7 +30,7 @@ impl Identity {
     /// An identity of your own.
     ///
     /// # Errors
-    /// [`InvalidIdentity`] when it is empty (an empty holder means that nobody holds the lease), longer than 253 bytes,
+    /// [`InvalidIdentity`] when it is empty (an empty holder means that the lease is free), longer than 253 bytes,
     /// has control characters, or space at an end.
     pub fn new(identity: impl Into<String>) -> Result<Self, InvalidIdentity> {
         let given = identity.into();

@@ -3,8 +3,8 @@
 use super::{Claim, LeaseRecord, Lock, LockError};
 use crate::leadership::{Leadership, Loss};
 
-/// Wraps a [`Lock`]: an update that empties the holder closes the gate *before* it is sent, and whatever becomes of it
-/// (rule S3). Everything else passes as it is.
+/// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
+/// (rule S3). All other calls pass as they are.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,
@@ -47,7 +47,7 @@ impl<L: Lock> Lock for ReleaseLock<L> {
 
 #[cfg(test)]
 mod tests {
-    //! Pinniped's own cases: by the time the lease is given up, the flag is down, whatever becomes of the call.
+    //! Pinniped's own cases: when the lease is given up, the gate is closed, even if the call then fails.
 
     use super::*;
     use crate::{

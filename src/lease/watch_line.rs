@@ -33,8 +33,8 @@ pub(super) fn of_all(namespace: &str) -> String {
     format!("{}?watch=true&timeoutSeconds={seconds}", collection(namespace))
 }
 
-/// Reads a line; none for a bookmark. An error ends the watch: it is one of the API server, or nobody knows whose news it
-/// would be.
+/// Reads a line; none for a bookmark. An error ends the watch: the API server reports one, or the line does not say which
+/// lease it is about.
 pub(super) fn news(line: &[u8]) -> Result<Option<News>, LockError> {
     let garbage = |message| LockError::new(LockErrorKind::Garbage, message);
     let mut event: Value = serde_json::from_slice(line)

@@ -1,4 +1,4 @@
-//! Lease calls, and the time in which nobody leads.
+//! Lease calls, and the time in which the lease has no holder.
 
 use super::{
     labels::Labels,
@@ -42,12 +42,12 @@ impl Calls {
         }
     }
 
-    /// For how long the lease has been nobody's.
+    /// How long the lease has had no holder.
     pub(super) fn leaderless(&self, now: Moment) -> Duration {
         self.state().vacant_since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// The elector has ended: nobody looks any more.
+    /// The elector has ended, and looks no more.
     pub(super) fn end(&self) {
         self.state().vacant_since = None;
     }

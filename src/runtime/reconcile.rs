@@ -27,7 +27,7 @@ pin_project! {
 /// 1. Fails `reconcile` with an error that has [`ErrNotLeader`](crate::ErrNotLeader) in its source chain (see
 ///    [`ErrNotLeader::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
 /// 2. The same for [`ErrLeadershipLost`](crate::ErrLeadershipLost), at level `info`. The outcome of that write is unknown.
-///    Whoever leads next reconciles all objects and so finds what became of it; this process does so at its own next gain.
+///    The next leader reconciles all objects and so sees whether it was carried out.
 /// 3. Anything else is passed on as it is, to the error policy.
 ///
 /// It needs `reconcile_all_on(leader.gains())` on the same controller: without that, nothing brings back what a follower

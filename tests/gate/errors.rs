@@ -95,8 +95,8 @@ fn a_lost_write_says_that_its_outcome_is_unknown() {
     assert_eq!((lost.verb(), lost.loss()), (Verb::Create, Loss::Taken));
     assert_eq!(
         lost.to_string(),
-        "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: whoever \
-         leads next must look at what is there before writing it again"
+        "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: the \
+         next leader must look at what is there before writing it again"
     );
     assert!(lost.source().is_none());
 }

@@ -47,7 +47,7 @@ struct Made {
 /// One lock's way to the API server. It stays with its client until a call goes unanswered; the others stay with theirs.
 pub(in crate::lease) struct Caller {
     clients: Arc<Clients>,
-    /// How long a call waits for room before it goes out all the same: what hangs may hold up nobody else.
+    /// How long a call waits for room. Then it goes out all the same, so that calls which hang do not hold up others.
     patience: Duration,
     held: Mutex<Held>,
 }

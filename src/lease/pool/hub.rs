@@ -1,4 +1,4 @@
-//! One watch of all leases in a namespace, from its request to its end. It lasts as long as somebody follows it.
+//! One watch of all leases in a namespace, from its request to its end. It lasts as long as a lock follows it.
 
 use super::{clients::Caller, slot::Slot};
 use crate::{
@@ -31,7 +31,7 @@ pub(super) struct Hub {
 #[derive(Debug)]
 struct Board {
     slots: Mutex<HashMap<String, Vec<Arc<Slot>>>>,
-    /// Changed under the lock of the slots, so that nobody comes in between.
+    /// Changed under the lock of the slots, so that no lock subscribes in between.
     phase: watch::Sender<Phase>,
     /// The newest version of any lease that was told.
     told: AtomicU64,
@@ -54,7 +54,7 @@ pub(super) struct Following {
     pub(super) late: bool,
 }
 
-/// Tells everybody that it is over, in whatever way the task ends.
+/// Tells all followers that the watch is over, however the task ends.
 struct Ending(Arc<Board>);
 
 // === impl Hub ===
@@ -87,7 +87,7 @@ impl Hub {
         self.board.told.load(Ordering::Acquire) >= version
     }
 
-    /// Ends it for everybody.
+    /// Ends it for all followers.
     pub(super) fn give_up(&self, error: &LockError) {
         self.board.end(Some(error));
         self.task.abort();

@@ -32,8 +32,8 @@ const PART_FOR_WAITING: u32 = 8;
 ///
 /// The elections stay apart in failure. A call that goes unanswered moves its own election to a fresh client (rule S9); the
 /// others stay where they are until their own calls go unanswered, and then move to the same one. Sixteen calls are under way
-/// at once; one that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
-/// which hang hold up nobody.
+/// at once. One that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
+/// which hang do not hold up the others.
 ///
 /// A client has tasks of its own, in the runtime in which the pool was made, and a watch in that of the election which began
 /// it; they end with the last lock that uses them, or with that runtime. A watch is begun anew then, clients are not: let the

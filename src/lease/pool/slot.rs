@@ -7,8 +7,8 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Never full, and never more than two records: of several states the newest is told, and a deletion always. A lock that is
-/// slow to look holds nobody up.
+/// It is never full, and holds two records at most: of several states it keeps the newest, and it always keeps a deletion. A
+/// slow lock does not hold up the others.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     untold: Mutex<Untold>,

@@ -1,7 +1,7 @@
 //! Watches that the locks of a pool share, one per namespace.
 //!
 //! A [`Hub`] is one watch and its task, a [`Slot`](super::slot::Slot) what one lock has not yet taken of it. When a watch
-//! ends all who follow it are told, and the first to ask again begins the next one.
+//! ends, all locks that follow it learn that, and the first one to ask again begins the next watch.
 
 use super::{
     clients::Clients,
