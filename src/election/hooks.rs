@@ -9,11 +9,11 @@ pub(crate) struct Hooks {
     /// Of writes, by every gate of the election.
     pub(crate) writes: Option<Arc<dyn WriteObserver>>,
     /// Of the lease, by the elector.
-    pub(crate) lease: Option<Arc<dyn LeaseObserver>>,
+    pub(crate) lease: Option<Arc<dyn LeaseHook>>,
 }
 
 /// Is told what an elector does. It is called from the elector's own task: it must not block.
-pub(crate) trait LeaseObserver: fmt::Debug + Send + Sync {
+pub(crate) trait LeaseHook: fmt::Debug + Send + Sync {
     /// A lease call has ended after this time, answered or not.
     fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>);
 

@@ -2,7 +2,7 @@
 //!
 //! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
 //! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
-//! `observer` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
+//! `lease_watch` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
 mod attendants;
 mod build_error;
@@ -13,7 +13,7 @@ mod elector;
 mod ended;
 mod hooks;
 mod leader;
-mod observer;
+mod lease_watch;
 mod preemption;
 mod pulse;
 mod running;
@@ -21,7 +21,7 @@ mod wall_clock;
 mod wrapped;
 
 #[cfg(feature = "metrics")]
-pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
+pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
     build_error::BuildError,
     builder::{Election, ElectionBuilder},

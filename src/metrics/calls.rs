@@ -5,7 +5,7 @@ use super::{
     names::{LEADERLESS_GAP_SECONDS, LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
 };
 use crate::{
-    election::{LeaseCall, LeaseObserver},
+    election::{LeaseCall, LeaseHook},
     leadership::Moment,
     lease::LockErrorKind,
 };
@@ -66,7 +66,7 @@ impl Calls {
     }
 }
 
-impl LeaseObserver for Calls {
+impl LeaseHook for Calls {
     fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>) {
         let label = Label::from_static_parts("call", call.as_str());
         self.labels.histogram(LEASE_CALL_DURATION_SECONDS, [label]).record(took);

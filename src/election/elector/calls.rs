@@ -58,7 +58,7 @@ impl<L: Lock> Elector<L> {
                 // A flood of events must not starve the call.
                 biased;
                 output = &mut future => return output,
-                Some(observed) = self.observer.next() => self.on_observed(observed),
+                Some(news) = self.lease_watch.next() => self.on_watch_news(news),
             }
         }
     }
