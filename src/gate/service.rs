@@ -22,7 +22,6 @@ use tower_service::Service;
 /// let gate = WriteGate::new(inner, Leadership::new()).with_policy(Policy::strict().allow(Preset::Events));
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a service does nothing until it is called"]
 pub struct WriteGate<S> {
     inner: S,
     settings: Settings,
@@ -31,6 +30,7 @@ pub struct WriteGate<S> {
 impl<S> WriteGate<S> {
     /// Puts a gate in front of `inner` that lets only the leader write, with the strict policy, as
     /// [`WriteGateLayer::new`](super::WriteGateLayer::new) does.
+    #[must_use]
     pub fn new(inner: S, leadership: Leadership) -> Self {
         Self::with(inner, Settings::new(leadership))
     }
@@ -40,11 +40,13 @@ impl<S> WriteGate<S> {
     }
 
     /// Exempts what `policy` permits, in place of any earlier policy. An invalid rule permits nothing, and the gate logs it.
+    #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
         Self { settings: self.settings.with_policy(policy), ..self }
     }
 
     /// Tells `observer` the outcome of each write, in place of any earlier observer.
+    #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer), ..self }
     }

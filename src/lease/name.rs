@@ -70,13 +70,11 @@ impl FromStr for LeaseName {
     type Err = InvalidLeaseName;
 
     fn from_str(text: &str) -> Result<Self, InvalidLeaseName> {
-        match text.split_once('/') {
-            Some((namespace, name)) => Self::new(namespace, name),
-            None => {
-                let allowed = "a namespace and a name, as default/my-app";
-                Err(InvalidLeaseName { what: "lease", given: text.to_owned(), allowed })
-            }
-        }
+        let Some((namespace, name)) = text.split_once('/') else {
+            let allowed = "a namespace and a name, as default/my-app";
+            return Err(InvalidLeaseName { what: "lease", given: text.to_owned(), allowed });
+        };
+        Self::new(namespace, name)
     }
 }
 

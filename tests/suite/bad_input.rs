@@ -150,7 +150,8 @@ fn a_foreign_locks_own_error_is_kept() {
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
     assert!(matches!(&error, BuildError::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
-    assert!(std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::fmt::Error>()));
+    let cause = std::error::Error::source(&error).expect("a cause");
+    assert!(cause.is::<std::fmt::Error>(), "{cause:?}");
     assert!(error.to_string().starts_with("the lock of the election cannot be made: "), "{error}");
 }
 

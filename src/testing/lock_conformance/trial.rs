@@ -79,7 +79,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         late.shows_deletion(SHOWS_DELETION, &last).await?;
         let claim = self.claim();
         let gone = self.call(self.lock.update(&last, &claim)).await?;
-        refused(UPDATES_NOTHING, gone, &[LockErrorKind::Conflict, LockErrorKind::NotFound])?;
+        refused(UPDATES_NOTHING, &gone, &[LockErrorKind::Conflict, LockErrorKind::NotFound])?;
         ensure(UPDATES_NOTHING, self.get().await?.is_none(), &"a lease was created")?;
 
         let again = self.create().await?;
@@ -103,7 +103,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         self.is_written(&record).await?;
         let claim = self.claim();
         let third = self.call(self.lock.create(&claim)).await?;
-        refused(CREATE_CONFLICTS, third, &[LockErrorKind::Conflict])?;
+        refused(CREATE_CONFLICTS, &third, &[LockErrorKind::Conflict])?;
         self.is_stored(CREATE_CONFLICTS, &record).await?;
         Ok(record)
     }
@@ -132,7 +132,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
     async fn conflicts(&mut self, stale: &LeaseRecord, stored: &LeaseRecord) -> Outcome {
         let claim = self.claim();
         let updated = self.call(self.lock.update(stale, &claim)).await?;
-        refused(UPDATE_CONFLICTS, updated, &[LockErrorKind::Conflict])?;
+        refused(UPDATE_CONFLICTS, &updated, &[LockErrorKind::Conflict])?;
         self.is_stored(UPDATE_CONFLICTS, stored).await
     }
 
@@ -227,9 +227,9 @@ fn ensure(rule: &'static str, holds: bool, found: &dyn fmt::Debug) -> Outcome {
     if holds { Ok(()) } else { Err(ErrLockConformance::new(rule, format!("{found:?}"))) }
 }
 
-fn refused(rule: &'static str, outcome: Result<LeaseRecord, LockError>, kinds: &[LockErrorKind]) -> Outcome {
+fn refused(rule: &'static str, outcome: &Result<LeaseRecord, LockError>, kinds: &[LockErrorKind]) -> Outcome {
     let is_refused = outcome.as_ref().is_err_and(|error| kinds.contains(&error.kind()));
-    ensure(rule, is_refused, &outcome)
+    ensure(rule, is_refused, outcome)
 }
 
 /// The one that succeeded of two, if the other one conflicts.
