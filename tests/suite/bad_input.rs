@@ -7,6 +7,7 @@ use crate::support::{
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
     election::BuildError,
+    lease::KubeLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::{Value, json};
