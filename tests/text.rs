@@ -3,8 +3,8 @@
 
 use kube_leader_gate::{
     Identity, LeaseTiming,
-    lease::{InvalidIdentity, InvalidLeaseName, InvalidTiming, LeaseName},
-    policy::{InvalidPreset, Preset},
+    lease::{ErrInvalidIdentity, ErrInvalidLeaseName, ErrInvalidTiming, LeaseName},
+    policy::{ErrInvalidPreset, Preset},
 };
 use proptest::{
     prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest},
@@ -106,7 +106,7 @@ fn a_refusal_says_what_was_given_and_what_is_allowed() {
         "15/10./2",
         "15/.5/2",
     ] {
-        let error: InvalidTiming = timing(text);
+        let error: ErrInvalidTiming = timing(text);
         assert!(error.allowed().contains("default, fast, or three numbers"), "{error}");
         assert!(text.is_empty() || text.contains(error.given().trim_matches('"')), "{error}");
     }
@@ -114,7 +114,7 @@ fn a_refusal_says_what_was_given_and_what_is_allowed() {
     assert_eq!((error.what(), error.given()), ("renew deadline", "10s"));
     assert_eq!(error.allowed(), "less than the lease duration, 10s");
 
-    let error: InvalidLeaseName = "operator".parse::<LeaseName>().unwrap_err();
+    let error: ErrInvalidLeaseName = "operator".parse::<LeaseName>().unwrap_err();
     assert_eq!((error.what(), error.given()), ("lease", "operator"));
     assert_eq!(
         error.to_string(),
@@ -124,13 +124,13 @@ fn a_refusal_says_what_was_given_and_what_is_allowed() {
     assert_eq!((error.what(), error.given()), ("lease name", "a/b"));
     assert!(error.allowed().starts_with("1 to 253 of a-z"), "{error}");
 
-    let error: InvalidIdentity = "".parse::<Identity>().unwrap_err();
+    let error: ErrInvalidIdentity = "".parse::<Identity>().unwrap_err();
     assert_eq!(
         (error.given(), error.allowed()),
         ("", "1 to 253 bytes without control characters or space at an end")
     );
 
-    let error: InvalidPreset = "dryRun".parse::<Preset>().unwrap_err();
+    let error: ErrInvalidPreset = "dryRun".parse::<Preset>().unwrap_err();
     assert_eq!(error.given(), "dryRun");
     assert_eq!(
         error.to_string(),

@@ -2,7 +2,7 @@
 
 use crate::{
     api::backoff,
-    lease::{LeaseEvent, LeaseTiming, Lock, LockError},
+    lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
     StreamExt,
@@ -23,7 +23,7 @@ pub(super) enum WatchNews {
     Up,
     Event(LeaseEvent),
     /// The watch has ended, with an error or by itself. It will be tried again.
-    Down(Option<LockError>),
+    Down(Option<ErrLock>),
 }
 
 /// An endless stream; dropping it ends the watch. `next` is cancel-safe.
@@ -81,7 +81,7 @@ impl<L: Lock> State<L> {
                 WatchNews::Up
             }
             Ok(Err(error)) => WatchNews::Down(Some(error)),
-            Err(_) => WatchNews::Down(Some(LockError::timeout(patience))),
+            Err(_) => WatchNews::Down(Some(ErrLock::timeout(patience))),
         }
     }
 }

@@ -23,11 +23,11 @@ mod wrapped;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
-    build_error::BuildError,
+    build_error::ErrBuild,
     builder::{Election, ElectionBuilder},
     connections::Connections,
-    ended::{ElectionEnded, Stopped},
-    leader::{Leader, Unhealthy},
-    preemption::{InvalidPriority, Priority},
+    ended::{ErrElectionEnded, Stopped},
+    leader::{ErrUnhealthy, Leader},
+    preemption::{ErrInvalidPriority, Priority},
     running::Running,
 };

@@ -4,7 +4,7 @@ use super::{
     Election, Leader,
     attendants::Attending,
     elector::{Elector, Orders},
-    ended::{ElectionEnded, Stopped},
+    ended::{ErrElectionEnded, Stopped},
     pulse::Pulse,
 };
 use crate::{
@@ -109,10 +109,10 @@ impl Running {
     }
 
     /// Waits for an end that nobody asked for. Cancel-safe.
-    pub async fn ended(&self) -> ElectionEnded {
+    pub async fn ended(&self) -> ErrElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
-        ElectionEnded(())
+        ErrElectionEnded(())
     }
 
     /// Stops in the order of rule S4: closes the gate, lets the admitted writes finish while the lease is still renewed,

@@ -13,14 +13,14 @@ const ALLOWED: &str = "1 to 253 bytes without control characters or space at an 
 ///
 /// assert_eq!(Identity::new("my-controller-7d4b9c-x2x7q")?.as_str(), "my-controller-7d4b9c-x2x7q");
 /// assert!(Identity::new("").unwrap_err().to_string().contains("allowed: 1 to 253"));
-/// # Ok::<(), kube_leader_gate::lease::InvalidIdentity>(())
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidIdentity>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Arc<str>);
 
 /// An identity that cannot stand in a lease: what was given, and what is allowed.
 #[derive(Clone, Debug)]
-pub struct InvalidIdentity {
+pub struct ErrInvalidIdentity {
     given: String,
 }
 
@@ -30,15 +30,15 @@ impl Identity {
     /// An identity of your own.
     ///
     /// # Errors
-    /// [`InvalidIdentity`] when it is empty (an empty holder means that the lease is free), longer than 253 bytes,
+    /// [`ErrInvalidIdentity`] when it is empty (an empty holder means that the lease is free), longer than 253 bytes,
     /// has control characters, or space at an end.
-    pub fn new(identity: impl Into<String>) -> Result<Self, InvalidIdentity> {
+    pub fn new(identity: impl Into<String>) -> Result<Self, ErrInvalidIdentity> {
         let given = identity.into();
         let fits = !given.is_empty() && given.len() <= LONGEST;
         if fits && given.trim() == given && !given.chars().any(char::is_control) {
             Ok(Self(given.into()))
         } else {
-            Err(InvalidIdentity { given })
+            Err(ErrInvalidIdentity { given })
         }
     }
 
@@ -55,8 +55,8 @@ impl Identity {
     /// its next renewal. Where forced deletions happen, give an identity with the pod's uid in it.
     ///
     /// # Errors
-    /// [`InvalidIdentity`] when the name found is no identity.
-    pub fn infer() -> Result<Self, InvalidIdentity> {
+    /// [`ErrInvalidIdentity`] when the name found is no identity.
+    pub fn infer() -> Result<Self, ErrInvalidIdentity> {
         let pod_name = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         let host = gethostname::gethostname().to_string_lossy().into_owned();
@@ -68,7 +68,7 @@ impl Identity {
         in_cluster: bool,
         host: String,
         random: u64,
-    ) -> Result<Self, InvalidIdentity> {
+    ) -> Result<Self, ErrInvalidIdentity> {
         match pod_name {
             Some(name) => Self::new(name),
             None if in_cluster => Self::new(host),
@@ -84,10 +84,10 @@ impl Identity {
 }
 
 impl FromStr for Identity {
-    type Err = InvalidIdentity;
+    type Err = ErrInvalidIdentity;
 
     /// As [`new`](Self::new).
-    fn from_str(text: &str) -> Result<Self, InvalidIdentity> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalidIdentity> {
         Self::new(text)
     }
 }
@@ -98,9 +98,9 @@ impl fmt::Display for Identity {
     }
 }
 
-// === impl InvalidIdentity ===
+// === impl ErrInvalidIdentity ===
 
-impl InvalidIdentity {
+impl ErrInvalidIdentity {
     /// The identity as it was given.
     #[must_use]
     pub fn given(&self) -> &str {
@@ -114,7 +114,7 @@ impl InvalidIdentity {
     }
 }
 
-impl fmt::Display for InvalidIdentity {
+impl fmt::Display for ErrInvalidIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An over-long one is not repeated whole.
         let shown: String = self.given.chars().take(64).collect();
@@ -122,7 +122,7 @@ impl fmt::Display for InvalidIdentity {
     }
 }
 
-impl Error for InvalidIdentity {}
+impl Error for ErrInvalidIdentity {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The lock over kube-client.
 
 use super::{
-    Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind,
+    Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock,
     pool::{
         clients::{Caller, Clients},
         watches::Member,
@@ -76,10 +76,10 @@ impl KubeLock {
         Self { lease, path, caller, member, known: AtomicU64::new(0) }
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, LockError> {
+    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, ErrLock> {
         let answer = self.caller.call(method, path, body).await?;
         let record = LeaseRecord::from_json(answer)
-            .map_err(|error| LockError::new(LockErrorKind::Garbage, error.to_string()))?;
+            .map_err(|error| ErrLock::new(ErrLockKind::Garbage, error.to_string()))?;
         self.known.fetch_max(record.version().unwrap_or(0), Ordering::Relaxed);
         Ok(record)
     }
@@ -90,27 +90,27 @@ impl KubeLock {
 }
 
 impl Lock for KubeLock {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         match self.call(Method::GET, &self.object(), None).await {
             Ok(record) => Ok(Some(record)),
-            Err(error) if error.kind() == LockErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrLockKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let lease = claim.new_lease(&self.lease);
         self.call(Method::POST, &self.path, Some(&lease)).await
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let lease = seen.with(claim).into_json();
         self.call(Method::PUT, &self.object(), Some(&lease)).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         if let Some(member) = &self.member
             && let Some(joined) = member.join(&self.lease, self.known.load(Ordering::Relaxed)).await?
         {
@@ -136,9 +136,9 @@ impl fmt::Debug for KubeLock {
 
 /// What the lines of a watch say of the lease `name`. A server that ignores the selector must not make another lease this
 /// one.
-fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
     api::lines(body).filter_map(move |line| {
-        let news = line.map_err(LockError::from).and_then(|line| watch_line::news(&line)).transpose();
+        let news = line.map_err(ErrLock::from).and_then(|line| watch_line::news(&line)).transpose();
         future::ready(match news {
             Some(Ok(news)) => (news.name == name).then_some(news.event),
             Some(Err(error)) => Some(Err(error)),

@@ -1,6 +1,6 @@
 //! How an election reads and writes its lease.
 
-use super::{Claim, LeaseRecord, LockError};
+use super::{Claim, ErrLock, LeaseRecord};
 use futures_util::Stream;
 use std::future::Future;
 
@@ -36,34 +36,34 @@ use std::future::Future;
 /// ```
 pub trait Lock: Send + Sync + 'static {
     /// The events of a watch.
-    type Events: Stream<Item = Result<LeaseEvent, LockError>> + Send + Unpin;
+    type Events: Stream<Item = Result<LeaseEvent, ErrLock>> + Send + Unpin;
 
     /// Reads the lease. Returns none if there is none.
-    fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, LockError>> + Send;
+    fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, ErrLock>> + Send;
 
     /// Creates the lease with `claim` in it, as [`Claim::new_lease`] makes it. The new object has a uid that no lease had
     /// before.
     ///
     /// # Errors
-    /// [`Conflict`](super::LockErrorKind::Conflict) if the lease exists. It is then left as it is.
-    fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. It is then left as it is.
+    fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
     /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All other
     /// fields stay as they are in `seen` (rule S12).
     ///
     /// # Errors
-    /// [`Conflict`](super::LockErrorKind::Conflict) if the lease no longer has the uid and the resource version of `seen`;
-    /// [`NotFound`](super::LockErrorKind::NotFound) if there is no lease. Nothing is written then.
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease no longer has the uid and the resource version of `seen`;
+    /// [`NotFound`](super::ErrLockKind::NotFound) if there is no lease. Nothing is written then.
     fn update(
         &self,
         seen: &LeaseRecord,
         claim: &Claim,
-    ) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
+    ) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
     /// Follows the lease: the stream begins with the lease as it is, if there is one, and then yields each change. A slow
     /// reader may miss states, but neither the newest one nor a deletion. The stream may end at any time; the election then
     /// begins another one.
-    fn watch(&self) -> impl Future<Output = Result<Self::Events, LockError>> + Send;
+    fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
     /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time (rule S9).
     ///

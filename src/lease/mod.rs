@@ -19,15 +19,15 @@ mod vetted;
 mod watch_line;
 
 pub use self::{
-    error::{LockError, LockErrorKind},
-    identity::{Identity, InvalidIdentity},
+    error::{ErrLock, ErrLockKind},
+    identity::{ErrInvalidIdentity, Identity},
     kube_lock::KubeLock,
     lock::{LeaseEvent, Lock},
-    name::{InvalidLeaseName, LeaseName},
+    name::{ErrInvalidLeaseName, LeaseName},
     pool::LeasePool,
-    record::{Claim, LeaseRecord, NotALease},
+    record::{Claim, ErrNotALease, LeaseRecord},
     release::ReleaseLock,
-    timing::{InvalidTiming, LeaseTiming},
+    timing::{ErrInvalidTiming, LeaseTiming},
 };
 pub(crate) use self::{
     handover::{HANDOVER, HOLDER_KEY, Handover},

@@ -10,7 +10,7 @@ use std::{error::Error, fmt, str::FromStr};
 /// let lease: LeaseName = "my-namespace/my-controller".parse()?;
 /// assert_eq!((lease.namespace(), lease.name()), ("my-namespace", "my-controller"));
 /// assert_eq!(lease.to_string(), "my-namespace/my-controller");
-/// # Ok::<(), kube_leader_gate::lease::InvalidLeaseName>(())
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidLeaseName>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseName {
@@ -20,7 +20,7 @@ pub struct LeaseName {
 
 /// A namespace or a name that Kubernetes refuses: what was given, and what is allowed.
 #[derive(Clone, Debug)]
-pub struct InvalidLeaseName {
+pub struct ErrInvalidLeaseName {
     what: &'static str,
     given: String,
     allowed: &'static str,
@@ -32,18 +32,18 @@ impl LeaseName {
     /// A lease by namespace and name.
     ///
     /// # Errors
-    /// [`InvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
+    /// [`ErrInvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
     /// "Object Names and IDs").
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, InvalidLeaseName> {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, ErrInvalidLeaseName> {
         let (namespace, name) = (namespace.into(), name.into());
         if namespace.len() > 63 || !is_label(&namespace) {
             let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
-            return Err(InvalidLeaseName { what: "lease namespace", given: namespace, allowed });
+            return Err(ErrInvalidLeaseName { what: "lease namespace", given: namespace, allowed });
         }
         if name.len() > 253 || !name.split('.').all(is_label) {
             let allowed =
                 "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
-            return Err(InvalidLeaseName { what: "lease name", given: name, allowed });
+            return Err(ErrInvalidLeaseName { what: "lease name", given: name, allowed });
         }
         Ok(Self { namespace, name })
     }
@@ -67,12 +67,12 @@ fn is_label(text: &str) -> bool {
 }
 
 impl FromStr for LeaseName {
-    type Err = InvalidLeaseName;
+    type Err = ErrInvalidLeaseName;
 
-    fn from_str(text: &str) -> Result<Self, InvalidLeaseName> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalidLeaseName> {
         let Some((namespace, name)) = text.split_once('/') else {
             let allowed = "a namespace and a name, as default/my-app";
-            return Err(InvalidLeaseName { what: "lease", given: text.to_owned(), allowed });
+            return Err(ErrInvalidLeaseName { what: "lease", given: text.to_owned(), allowed });
         };
         Self::new(namespace, name)
     }
@@ -84,9 +84,9 @@ impl fmt::Display for LeaseName {
     }
 }
 
-// === impl InvalidLeaseName ===
+// === impl ErrInvalidLeaseName ===
 
-impl InvalidLeaseName {
+impl ErrInvalidLeaseName {
     /// Which part was refused: `lease namespace`, `lease name`, or `lease` for a text that is not made of the two.
     #[must_use]
     pub const fn what(&self) -> &'static str {
@@ -106,10 +106,10 @@ impl InvalidLeaseName {
     }
 }
 
-impl fmt::Display for InvalidLeaseName {
+impl fmt::Display for ErrInvalidLeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "invalid {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 
-impl Error for InvalidLeaseName {}
+impl Error for ErrInvalidLeaseName {}

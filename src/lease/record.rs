@@ -34,7 +34,7 @@ pub struct Claim {
 
 /// An answer that is no lease: no object, or one without uid and resource version.
 #[derive(Clone, Debug)]
-pub struct NotALease(());
+pub struct ErrNotALease(());
 
 // === impl LeaseRecord ===
 
@@ -42,14 +42,14 @@ impl LeaseRecord {
     /// Reads what an API server sent.
     ///
     /// # Errors
-    /// [`NotALease`] when it is no object with a uid and a resource version.
-    pub fn from_json(value: Value) -> Result<Self, NotALease> {
+    /// [`ErrNotALease`] when it is no object with a uid and a resource version.
+    pub fn from_json(value: Value) -> Result<Self, ErrNotALease> {
         let Value::Object(object) = value else {
-            return Err(NotALease(()));
+            return Err(ErrNotALease(()));
         };
         let record = Self { object };
         if record.uid().is_empty() || record.resource_version().is_empty() {
-            return Err(NotALease(()));
+            return Err(ErrNotALease(()));
         }
         Ok(record)
     }
@@ -245,12 +245,12 @@ impl Claim {
     }
 }
 
-// === impl NotALease ===
+// === impl ErrNotALease ===
 
-impl fmt::Display for NotALease {
+impl fmt::Display for ErrNotALease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the answer is no Lease with a uid and a resource version")
     }
 }
 
-impl Error for NotALease {}
+impl Error for ErrNotALease {}

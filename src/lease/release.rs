@@ -1,6 +1,6 @@
 //! The lock that lowers the flag before the lease is given up.
 
-use super::{Claim, LeaseRecord, Lock, LockError};
+use super::{Claim, ErrLock, LeaseRecord, Lock};
 use crate::leadership::{Leadership, Loss};
 
 /// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
@@ -21,22 +21,22 @@ impl<L> ReleaseLock<L> {
 impl<L: Lock> Lock for ReleaseLock<L> {
     type Events = L::Events;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.inner.get().await
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         self.inner.create(claim).await
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if claim.holder.is_empty() {
             self.leadership.revoke(Loss::Released);
         }
         self.inner.update(seen, claim).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         self.inner.watch().await
     }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::{
         leadership::{Grant, Term},
-        lease::{LeaseEvent, LockErrorKind},
+        lease::{ErrLockKind, LeaseEvent},
     };
     use futures_util::stream::Empty;
     use serde_json::json;
@@ -66,26 +66,26 @@ mod tests {
     }
 
     impl Lock for Witness {
-        type Events = Empty<Result<LeaseEvent, LockError>>;
+        type Events = Empty<Result<LeaseEvent, ErrLock>>;
 
-        async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+        async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
             Ok(None)
         }
 
-        async fn create(&self, _: &Claim) -> Result<LeaseRecord, LockError> {
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+        async fn create(&self, _: &Claim) -> Result<LeaseRecord, ErrLock> {
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
 
-        async fn update(&self, _: &LeaseRecord, _: &Claim) -> Result<LeaseRecord, LockError> {
+        async fn update(&self, _: &LeaseRecord, _: &Claim) -> Result<LeaseRecord, ErrLock> {
             self.could_write.lock().unwrap().push(self.leadership.can_write());
             if !self.answers {
                 future::pending::<()>().await;
             }
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
 
-        async fn watch(&self) -> Result<Self::Events, LockError> {
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+        async fn watch(&self) -> Result<Self::Events, ErrLock> {
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
     }
 

@@ -38,7 +38,7 @@ const ATTEMPTS: u32 = 3;
 /// assert_eq!(timing, LeaseTiming::fast());
 /// assert_eq!("default".parse::<LeaseTiming>()?.to_string(), "137/107/26");
 /// assert!("15/10".parse::<LeaseTiming>().unwrap_err().to_string().contains("15/10/2"));
-/// # Ok::<(), kube_leader_gate::lease::InvalidTiming>(())
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidTiming>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTiming {
@@ -50,7 +50,7 @@ pub struct LeaseTiming {
 
 /// A timing that cannot work: what was given, and what is allowed.
 #[derive(Clone, Debug)]
-pub struct InvalidTiming {
+pub struct ErrInvalidTiming {
     what: &'static str,
     given: String,
     allowed: String,
@@ -85,7 +85,7 @@ impl LeaseTiming {
     /// A timing of your own; the call timeout follows from it.
     ///
     /// # Errors
-    /// [`InvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
+    /// [`ErrInvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
     /// (`lease duration > renew deadline > retry period x 1.2`, all positive), whole seconds for the lease (the API has
     /// no fractions), and three attempts between a failed renewal and the deadline (rule S9).
     ///
@@ -95,9 +95,9 @@ impl LeaseTiming {
         lease_duration: Duration,
         renew_deadline: Duration,
         retry_period: Duration,
-    ) -> Result<Self, InvalidTiming> {
+    ) -> Result<Self, ErrInvalidTiming> {
         let refuse =
-            |what, given: Duration, allowed| Err(InvalidTiming::new(what, format!("{given:?}"), allowed));
+            |what, given: Duration, allowed| Err(ErrInvalidTiming::new(what, format!("{given:?}"), allowed));
         let longest = Duration::from_secs(i32::MAX as u64);
         if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > longest {
             return refuse("lease duration", lease_duration, format!("whole seconds from 1s to {longest:?}"));
@@ -130,15 +130,15 @@ impl LeaseTiming {
     /// Gives each lease call this much time.
     ///
     /// # Errors
-    /// [`InvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
-    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, InvalidTiming> {
+    /// [`ErrInvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
+    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, ErrInvalidTiming> {
         let longest = self.longest_call();
         if !(SHORTEST_CALL..=longest).contains(&call_timeout) {
             let allowed = format!(
                 "{SHORTEST_CALL:?} to {longest:?}, so that a failed renewal and {ATTEMPTS} more attempts fit before \
                  the renew deadline"
             );
-            return Err(InvalidTiming::new("call timeout", format!("{call_timeout:?}"), allowed));
+            return Err(ErrInvalidTiming::new("call timeout", format!("{call_timeout:?}"), allowed));
         }
         Ok(Self { call_timeout, ..self })
     }
@@ -221,9 +221,9 @@ impl LeaseTiming {
     }
 }
 
-// === impl InvalidTiming ===
+// === impl ErrInvalidTiming ===
 
-impl InvalidTiming {
+impl ErrInvalidTiming {
     pub(super) fn new(what: &'static str, given: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self { what, given: given.into(), allowed: allowed.into() }
     }
@@ -247,10 +247,10 @@ impl InvalidTiming {
     }
 }
 
-impl fmt::Display for InvalidTiming {
+impl fmt::Display for ErrInvalidTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "invalid lease timing: the {} is {}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 
-impl Error for InvalidTiming {}
+impl Error for ErrInvalidTiming {}

@@ -1,6 +1,6 @@
 //! A timing as text: as it stands in options, and in words.
 
-use super::{InvalidTiming, LeaseTiming};
+use super::{ErrInvalidTiming, LeaseTiming};
 use std::{fmt, str::FromStr, time::Duration};
 
 const ALLOWED: &str = "default, fast, or three numbers of seconds, as 15/10/2: lease duration, renew deadline, retry \
@@ -46,9 +46,9 @@ impl fmt::Display for LeaseTiming {
 }
 
 impl FromStr for LeaseTiming {
-    type Err = InvalidTiming;
+    type Err = ErrInvalidTiming;
 
-    fn from_str(text: &str) -> Result<Self, InvalidTiming> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalidTiming> {
         match text {
             "default" => return Ok(Self::default()),
             "fast" => return Ok(Self::fast()),
@@ -57,11 +57,11 @@ impl FromStr for LeaseTiming {
         let times: Vec<Duration> = text
             .split('/')
             .map(|time| Ok(time.parse::<Seconds>()?.0))
-            .collect::<Result<_, InvalidTiming>>()?;
+            .collect::<Result<_, ErrInvalidTiming>>()?;
         match times[..] {
             [lease, renew, retry] => Self::new(lease, renew, retry),
             [lease, renew, retry, call] => Self::new(lease, renew, retry)?.with_call_timeout(call),
-            _ => Err(InvalidTiming::new("text", format!("{text:?}"), ALLOWED)),
+            _ => Err(ErrInvalidTiming::new("text", format!("{text:?}"), ALLOWED)),
         }
     }
 }
@@ -80,17 +80,17 @@ impl fmt::Display for Seconds {
 }
 
 impl FromStr for Seconds {
-    type Err = InvalidTiming;
+    type Err = ErrInvalidTiming;
 
     /// Decimal digits alone, so that nothing is rounded.
-    fn from_str(text: &str) -> Result<Self, InvalidTiming> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalidTiming> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let nanos = (digits(fraction) && fraction.len() <= 9).then(|| format!("{fraction:0<9}"));
         let time = digits(whole)
             .then_some(whole)
             .and_then(|whole| Some(Duration::new(whole.parse().ok()?, nanos?.parse().ok()?)));
-        time.map(Self).ok_or_else(|| InvalidTiming::new("number of seconds", format!("{text:?}"), ALLOWED))
+        time.map(Self).ok_or_else(|| ErrInvalidTiming::new("number of seconds", format!("{text:?}"), ALLOWED))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lock that believes only what is said of its own lease.
 
-use super::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind};
+use super::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock};
 use futures_util::{StreamExt, stream::BoxStream};
 
 /// Wraps the lock of an election, and turns an answer about another lease into an error.
@@ -20,21 +20,21 @@ impl<L> VettedLock<L> {
 }
 
 impl<L: Lock> Lock for VettedLock<L> {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.inner.get().await?.map(|record| own(&self.lease, record)).transpose()
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         own(&self.lease, self.inner.create(claim).await?)
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         own(&self.lease, self.inner.update(seen, claim).await?)
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         let lease = self.lease.clone();
         let events = self.inner.watch().await?.map(move |event| match event? {
             LeaseEvent::Seen(record) => own(&lease, record).map(LeaseEvent::Seen),
@@ -48,11 +48,11 @@ impl<L: Lock> Lock for VettedLock<L> {
     }
 }
 
-fn own(lease: &LeaseName, record: LeaseRecord) -> Result<LeaseRecord, LockError> {
+fn own(lease: &LeaseName, record: LeaseRecord) -> Result<LeaseRecord, ErrLock> {
     let (namespace, name) = (record.namespace(), record.name());
     if namespace == lease.namespace() && name == lease.name() {
         return Ok(record);
     }
     let message = format!("the lock of the lease {lease} answered with the lease {namespace}/{name}");
-    Err(LockError::new(LockErrorKind::Garbage, message))
+    Err(ErrLock::new(ErrLockKind::Garbage, message))
 }

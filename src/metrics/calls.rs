@@ -7,7 +7,7 @@ use super::{
 use crate::{
     election::{LeaseCall, LeaseHook},
     leadership::Moment,
-    lease::LockErrorKind,
+    lease::ErrLockKind,
 };
 use metrics::Label;
 use std::{
@@ -37,7 +37,7 @@ impl Calls {
     /// Gives the recorder zeros to begin with.
     pub(super) fn begin(&self) {
         self.labels.counter(SLOWPATH_TOTAL, []).increment(0);
-        for error in [LockErrorKind::Conflict, LockErrorKind::Timeout, LockErrorKind::Unreachable] {
+        for error in [ErrLockKind::Conflict, ErrLockKind::Timeout, ErrLockKind::Unreachable] {
             self.failures(LeaseCall::Renew, error).increment(0);
         }
     }
@@ -52,7 +52,7 @@ impl Calls {
         self.state().vacant_since = None;
     }
 
-    fn failures(&self, call: LeaseCall, error: LockErrorKind) -> metrics::Counter {
+    fn failures(&self, call: LeaseCall, error: ErrLockKind) -> metrics::Counter {
         let labels = [
             Label::from_static_parts("call", call.as_str()),
             Label::from_static_parts("error", error.as_str()),
@@ -67,7 +67,7 @@ impl Calls {
 }
 
 impl LeaseHook for Calls {
-    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>) {
+    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>) {
         let label = Label::from_static_parts("call", call.as_str());
         self.labels.histogram(LEASE_CALL_DURATION_SECONDS, [label]).record(took);
         if let Err(error) = outcome {

@@ -57,7 +57,7 @@ impl ElectionBuilder {
     /// ```no_run
     /// use kube_leader_gate::Election;
     ///
-    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::BuildError> {
+    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::ErrBuild> {
     /// let election = Election::builder("my-namespace", "my-controller").metrics().build(config)?;
     /// # Ok(())
     /// # }

@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
 #[derive(Clone, Debug)]
-pub struct InvalidRule {
+pub struct ErrInvalidRule {
     pub(super) what: &'static str,
     pub(super) given: String,
     pub(super) allowed: &'static str,
@@ -14,13 +14,13 @@ pub struct InvalidRule {
 
 /// A text that names no [`Preset`].
 #[derive(Clone, Debug)]
-pub struct InvalidPreset {
+pub struct ErrInvalidPreset {
     pub(super) given: String,
 }
 
-// === impl InvalidRule ===
+// === impl ErrInvalidRule ===
 
-impl InvalidRule {
+impl ErrInvalidRule {
     /// Which part of the rule was refused: `namespace`, for example.
     #[must_use]
     pub const fn what(&self) -> &'static str {
@@ -46,7 +46,7 @@ impl InvalidRule {
     }
 }
 
-impl fmt::Display for InvalidRule {
+impl fmt::Display for ErrInvalidRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, given, allowed, rule } = self;
         write!(
@@ -56,11 +56,11 @@ impl fmt::Display for InvalidRule {
     }
 }
 
-impl Error for InvalidRule {}
+impl Error for ErrInvalidRule {}
 
-// === impl InvalidPreset ===
+// === impl ErrInvalidPreset ===
 
-impl InvalidPreset {
+impl ErrInvalidPreset {
     /// The text as it was given.
     #[must_use]
     pub fn given(&self) -> &str {
@@ -74,10 +74,10 @@ impl InvalidPreset {
     }
 }
 
-impl fmt::Display for InvalidPreset {
+impl fmt::Display for ErrInvalidPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "invalid preset: {:?}, allowed: {}", self.given, self.allowed())
     }
 }
 
-impl Error for InvalidPreset {}
+impl Error for ErrInvalidPreset {}

@@ -1,6 +1,6 @@
 //! Exemptions that many followers need.
 
-use super::InvalidPreset;
+use super::ErrInvalidPreset;
 use crate::request::{ResourceRequest, Verb};
 use std::{fmt, str::FromStr};
 
@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr};
 ///
 /// assert_eq!("dry-run".parse::<Preset>()?, Preset::DryRun);
 /// assert_eq!(Preset::AccessReviews.to_string(), "access-reviews");
-/// # Ok::<(), kube_leader_gate::policy::InvalidPreset>(())
+/// # Ok::<(), kube_leader_gate::policy::ErrInvalidPreset>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -120,10 +120,10 @@ impl fmt::Display for Preset {
 }
 
 impl FromStr for Preset {
-    type Err = InvalidPreset;
+    type Err = ErrInvalidPreset;
 
-    fn from_str(text: &str) -> Result<Self, InvalidPreset> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalidPreset> {
         let named = Self::ALL.iter().find(|preset| preset.as_str() == text);
-        named.copied().ok_or_else(|| InvalidPreset { given: text.to_owned() })
+        named.copied().ok_or_else(|| ErrInvalidPreset { given: text.to_owned() })
     }
 }

@@ -1,5 +1,5 @@
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use kube_leader_gate::lease::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind};
+use kube_leader_gate::lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -69,16 +69,16 @@ pub struct MapLock {
 }
 
 impl Lock for MapLock {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         Ok(self.leases.0.lock().unwrap().leases.get(&self.lease).cloned())
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let mut store = self.leases.0.lock().unwrap();
         if store.leases.contains_key(&self.lease) {
-            return Err(LockError::new(LockErrorKind::Conflict, "the lease exists"));
+            return Err(ErrLock::new(ErrLockKind::Conflict, "the lease exists"));
         }
         let mut object = claim.new_lease(&self.lease);
         // No later lease gets this version, so none gets this uid.
@@ -86,19 +86,19 @@ impl Lock for MapLock {
         Ok(store.put(&self.lease, object))
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let mut store = self.leases.0.lock().unwrap();
         match store.leases.get(&self.lease) {
-            None => Err(LockError::new(LockErrorKind::NotFound, "there is no lease")),
+            None => Err(ErrLock::new(ErrLockKind::NotFound, "there is no lease")),
             // Versions are never used twice, so this one names the object too.
             Some(stored) if stored.resource_version() != seen.resource_version() => {
-                Err(LockError::new(LockErrorKind::Conflict, "the lease has changed"))
+                Err(ErrLock::new(ErrLockKind::Conflict, "the lease has changed"))
             }
             Some(_) => Ok(store.put(&self.lease, seen.with(claim).into_json())),
         }
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         // Under one lock, so that no change falls between the first event and the others.
         let store = self.leases.0.lock().unwrap();
         let first = store.leases.get(&self.lease).cloned().map(LeaseEvent::Seen);

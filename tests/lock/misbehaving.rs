@@ -5,8 +5,8 @@ use crate::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
-    election::{Running, Unhealthy},
-    lease::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
+    election::{ErrUnhealthy, Running},
+    lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock},
     testing::TokioClock,
 };
 use serde_json::Value;
@@ -41,7 +41,7 @@ enum Call {
 enum Misbehaviour {
     Panics(Call),
     Hangs(Call),
-    Fails(Call, LockErrorKind),
+    Fails(Call, ErrLockKind),
     /// Answers writes with another candidate's lease, without writing.
     AnswersAnotherHolder,
     /// Answers writes with the claim in another lease.
@@ -73,14 +73,14 @@ impl Misbehaving {
         self.begun.load(Ordering::SeqCst) && self.how == how
     }
 
-    async fn called(&self, call: Call) -> Result<(), LockError> {
+    async fn called(&self, call: Call) -> Result<(), ErrLock> {
         // A connection is given up after a call that hangs.
         if self.is(Hangs(call)) || self.is(Panics(Call::Reconnect)) && call == Call::Update {
             pending::<()>().await;
         }
         assert!(!self.is(Panics(call)), "{call:?}");
         match self.how {
-            Fails(failing, kind) if failing == call && self.is(self.how) => Err(LockError::new(kind, "no")),
+            Fails(failing, kind) if failing == call && self.is(self.how) => Err(ErrLock::new(kind, "no")),
             _ => Ok(()),
         }
     }
@@ -118,9 +118,9 @@ fn of_another_lease(record: &LeaseRecord) -> LeaseRecord {
 }
 
 impl Lock for Misbehaving {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.called(Call::Get).await?;
         let record = self.inner.get().await?;
         Ok(if self.is(ReadsAnotherLease) {
@@ -130,13 +130,13 @@ impl Lock for Misbehaving {
         })
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         self.called(Call::Create).await?;
         let made = self.inner.create(claim).await?;
         Ok(self.answer(&made, None).unwrap_or(made))
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         self.called(Call::Update).await?;
         match self.answer(&seen.with(claim), Some(seen)) {
             Some(answer) => Ok(answer),
@@ -144,7 +144,7 @@ impl Lock for Misbehaving {
         }
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         self.called(Call::Watch).await?;
         let events = self.inner.watch().await?;
         if self.is(WatchesAnotherLease) {
@@ -158,7 +158,7 @@ impl Lock for Misbehaving {
             Panics(Call::Event) if self.is(self.how) => stream::poll_fn(|_| panic!("an event")).boxed(),
             Hangs(Call::Event) if self.is(self.how) => stream::pending().boxed(),
             Fails(Call::Event, kind) if self.is(self.how) => {
-                stream::repeat_with(move || Err(LockError::new(kind, "no"))).boxed()
+                stream::repeat_with(move || Err(ErrLock::new(kind, "no"))).boxed()
             }
             _ => events.boxed(),
         })
@@ -206,8 +206,8 @@ async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
         AnswersAnotherHolder,
         AnswersAnotherLease,
         ReadsAnotherLease,
-        Fails(Call::Create, LockErrorKind::Conflict),
-        Fails(Call::Get, LockErrorKind::NotFound),
+        Fails(Call::Create, ErrLockKind::Conflict),
+        Fails(Call::Get, ErrLockKind::NotFound),
         Hangs(Call::Get),
         Hangs(Call::Create),
     ];
@@ -241,8 +241,8 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
         AnswersTheSameVersion,
         AnswersAnOldState,
         Hangs(Call::Update),
-        Fails(Call::Update, LockErrorKind::Conflict),
-        Fails(Call::Update, LockErrorKind::NotFound),
+        Fails(Call::Update, ErrLockKind::Conflict),
+        Fails(Call::Update, ErrLockKind::NotFound),
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
@@ -265,8 +265,8 @@ async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
         Hangs(Call::Watch),
         Hangs(Call::Event),
         Hangs(Call::Get),
-        Fails(Call::Watch, LockErrorKind::Garbage),
-        Fails(Call::Event, LockErrorKind::Garbage),
+        Fails(Call::Watch, ErrLockKind::Garbage),
+        Fails(Call::Event, ErrLockKind::Garbage),
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
@@ -310,7 +310,7 @@ async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
 async fn ends(running: &Running, call: Call) {
     let leader = running.leader();
     until("it ends", || leader.check(LONG).is_err()).await;
-    assert_eq!(leader.check(LONG), Err(Unhealthy::Ended), "{call:?}");
+    assert_eq!(leader.check(LONG), Err(ErrUnhealthy::Ended), "{call:?}");
     assert!(!leader.can_write(), "{call:?}");
     leader.ended().await.unwrap_err();
 }

@@ -3,7 +3,7 @@
 use crate::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, future::ready, stream, stream::BoxStream};
 use kube_leader_gate::{
-    lease::{Claim, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
+    lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock},
     testing::lock_conformance,
 };
 use serde_json::Value;
@@ -79,10 +79,10 @@ struct Mutated {
 }
 
 impl Mutated {
-    fn error(&self, error: LockError) -> LockError {
+    fn error(&self, error: ErrLock) -> ErrLock {
         match self.mutation {
-            CallsConflictsRefused => LockError::new(LockErrorKind::Refused, error.to_string()),
-            CallsConflictsNotFound => LockError::new(LockErrorKind::NotFound, error.to_string()),
+            CallsConflictsRefused => ErrLock::new(ErrLockKind::Refused, error.to_string()),
+            CallsConflictsNotFound => ErrLock::new(ErrLockKind::NotFound, error.to_string()),
             _ => error,
         }
     }
@@ -108,9 +108,9 @@ fn edit(record: LeaseRecord, edit: impl FnOnce(&mut Value)) -> LeaseRecord {
 }
 
 impl Lock for Mutated {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         let record = self.inner.get().await?.map(|record| edited(self.mutation, record));
         Ok(match self.mutation {
             HidesTheLease => None,
@@ -120,7 +120,7 @@ impl Lock for Mutated {
         })
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if self.mutation == CreatesOverAnother
             && let Some(seen) = self.inner.get().await?
         {
@@ -133,7 +133,7 @@ impl Lock for Mutated {
             .map_err(|error| self.error(error))
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let Some(stored) = self.inner.get().await? else {
             if self.mutation == CreatesOnUpdate {
                 return self.inner.create(claim).await;
@@ -176,10 +176,10 @@ impl Lock for Mutated {
         written.map(|record| edited(self.mutation, record)).map_err(|error| self.error(error))
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         let (mutation, there) = (self.mutation, self.inner.get().await?.is_some());
         if mutation == WatchFailsWithoutALease && !there {
-            return Err(LockError::new(LockErrorKind::NotFound, "no lease"));
+            return Err(ErrLock::new(ErrLockKind::NotFound, "no lease"));
         }
         let skipped = usize::from(mutation == WatchSkipsTheFirstState && there);
         let mut changes = 0;

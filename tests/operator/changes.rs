@@ -7,7 +7,7 @@ use crate::{
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, Leader, LeaseTiming,
-    election::ElectionEnded,
+    election::ErrElectionEnded,
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Replica {
     leader: Leader,
     shutdown: CancellationToken,
-    task: JoinSet<Result<(), ElectionEnded>>,
+    task: JoinSet<Result<(), ErrElectionEnded>>,
 }
 
 /// A server that has the kind.

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
-    election::BuildError,
+    election::ErrBuild,
     lease::KubeLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -123,7 +123,7 @@ fn bad_configuration_is_refused_when_it_is_built() {
     let refused = |namespace: &str, name: &str| {
         let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
         match builder.build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() }) {
-            Err(error @ BuildError::LeaseName(_)) => error.to_string(),
+            Err(error @ ErrBuild::LeaseName(_)) => error.to_string(),
             other => panic!("{namespace}/{name}: {other:?}"),
         }
     };
@@ -136,7 +136,7 @@ fn bad_configuration_is_refused_when_it_is_built() {
     let policy = Policy::strict().allow_status("example.com", "Widget");
     let refused_policy =
         builder.policy(policy).build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() });
-    assert!(matches!(refused_policy, Err(BuildError::Policy(_))));
+    assert!(matches!(refused_policy, Err(ErrBuild::Policy(_))));
     for namespace in ["", "a.b", "A", &long[..64]] {
         let error = refused(namespace, "operator");
         assert!(
@@ -150,7 +150,7 @@ fn bad_configuration_is_refused_when_it_is_built() {
 fn a_foreign_locks_own_error_is_kept() {
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
-    assert!(matches!(&error, BuildError::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
+    assert!(matches!(&error, ErrBuild::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
     let cause = std::error::Error::source(&error).expect("a cause");
     assert!(cause.is::<std::fmt::Error>(), "{cause:?}");
     assert!(error.to_string().starts_with("the lock of the election cannot be made: "), "{error}");
@@ -189,7 +189,7 @@ async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
     let mut config = kube_client::Config::new("http://127.0.0.1:1".parse().unwrap());
     config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
     let error = builder("a").build(&config).unwrap_err();
-    assert!(matches!(error, BuildError::Client(_)));
+    assert!(matches!(error, ErrBuild::Client(_)));
     assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
     // And one that can be made, and reaches nobody, is no error: the election goes on trying.
     let server = ApiServer::new();

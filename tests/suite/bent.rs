@@ -6,7 +6,7 @@ use kube_client::Client;
 use kube_leader_gate::{
     Election,
     election::ElectionBuilder,
-    lease::{Claim, KubeLock, LeaseEvent, LeaseRecord, Lock, LockError, LockErrorKind},
+    lease::{Claim, ErrLock, ErrLockKind, KubeLock, LeaseEvent, LeaseRecord, Lock},
     testing::ApiServer,
 };
 use std::{
@@ -68,8 +68,8 @@ impl Bent {
 
     async fn sent(
         &self,
-        call: impl Future<Output = Result<LeaseRecord, LockError>> + Send + 'static,
-    ) -> Result<LeaseRecord, LockError> {
+        call: impl Future<Output = Result<LeaseRecord, ErrLock>> + Send + 'static,
+    ) -> Result<LeaseRecord, ErrLock> {
         if !matches!(self.bend, Bend::Outlives) {
             return call.await;
         }
@@ -78,31 +78,31 @@ impl Bent {
 }
 
 impl Lock for Bent {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.inner.get().await
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let (inner, claim) = (self.inner.clone(), self.stored(claim));
         let created = self.sent(async move { inner.create(&claim).await }).await;
-        let denied = LockError::new(LockErrorKind::Refused, "500: an internal error");
+        let denied = ErrLock::new(ErrLockKind::Refused, "500: an internal error");
         if matches!(self.bend, Bend::Denies) { Err(denied) } else { created }
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if let Bend::Panics(now) = &self.bend {
             assert!(!now.load(Ordering::SeqCst), "the lock breaks");
         }
         if matches!(self.bend, Bend::OwnNameOnly(own) if claim.holder != own) {
-            return Err(LockError::new(LockErrorKind::Forbidden, "403: not in another's name"));
+            return Err(ErrLock::new(ErrLockKind::Forbidden, "403: not in another's name"));
         }
         let (inner, seen, claim) = (self.inner.clone(), seen.clone(), self.stored(claim));
         self.sent(async move { inner.update(&seen, &claim).await }).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         match &self.bend {
             Bend::Mute(watches) => {
                 watches.fetch_add(1, Ordering::SeqCst);

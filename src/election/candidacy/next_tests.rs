@@ -5,7 +5,7 @@ use super::{
     next_world::{NEVER, World, preempted},
     tests::{at, candidacy, held, written},
 };
-use crate::lease::{LeaseRecord, LockErrorKind};
+use crate::lease::{ErrLockKind, LeaseRecord};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ fn s5_after_a_conflict_it_reads_before_it_renews() {
     candidacy.opened(own.term());
     let inputs = Inputs { leads: true, renewed: at(0), ..follower(Task::Contend, 3) };
     assert_eq!(candidacy.next(&inputs), Next::Call(Call::Renew));
-    candidacy.contact.fail(LockErrorKind::Conflict, true, at(3));
+    candidacy.contact.fail(ErrLockKind::Conflict, true, at(3));
     assert_eq!(candidacy.next(&inputs), Next::Call(Call::Read));
 }
 

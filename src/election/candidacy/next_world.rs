@@ -4,7 +4,7 @@ use super::{Call, Candidacy, Inputs, Next, Task, tests::at};
 use crate::{
     election::preemption::{OwnTerm, Priority},
     leadership::{Moment, Term},
-    lease::{HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming, LockErrorKind},
+    lease::{ErrLockKind, HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -124,7 +124,7 @@ impl World {
         self.act();
     }
 
-    pub(super) fn fail(&mut self, kind: LockErrorKind) {
+    pub(super) fn fail(&mut self, kind: ErrLockKind) {
         let leads = self.leads();
         self.candidacy.contact.fail(kind, leads, self.now);
         if let Task::GiveUp { failed } = &mut self.task {
@@ -139,7 +139,7 @@ impl World {
         if seen.as_ref().map(LeaseRecord::resource_version)
             != self.lease.as_ref().map(LeaseRecord::resource_version)
         {
-            self.fail(LockErrorKind::Conflict);
+            self.fail(ErrLockKind::Conflict);
             return false;
         }
         let object = if let Some(seen) = seen {
@@ -159,7 +159,7 @@ impl World {
         if fate == 0 {
             // Nothing arrives.
             self.candidacy.contact.begin(now);
-            return self.fail(LockErrorKind::Unreachable);
+            return self.fail(ErrLockKind::Unreachable);
         }
         let lost = fate == 1;
         match call {
@@ -176,7 +176,7 @@ impl World {
                     return;
                 }
                 if lost {
-                    return self.fail(LockErrorKind::Unreachable);
+                    return self.fail(ErrLockKind::Unreachable);
                 }
                 self.candidacy.claim_is_settled();
                 self.answered(now, self.candidacy.holds_back_until(now).is_some());
@@ -189,7 +189,7 @@ impl World {
                     return;
                 }
                 if lost {
-                    return self.fail(LockErrorKind::Unreachable);
+                    return self.fail(ErrLockKind::Unreachable);
                 }
                 self.answered(now, held_back);
             }

@@ -3,7 +3,7 @@
 use super::{clients::Caller, slot::Slot};
 use crate::{
     api,
-    lease::{LeaseEvent, LockError, LockErrorKind, watch_line},
+    lease::{ErrLock, ErrLockKind, LeaseEvent, watch_line},
 };
 use futures_util::{Stream, StreamExt, stream};
 use std::{
@@ -41,7 +41,7 @@ struct Board {
 enum Phase {
     Connecting,
     Standing,
-    Over(Option<LockError>),
+    Over(Option<ErrLock>),
 }
 
 /// One lock's part of the watch.
@@ -88,7 +88,7 @@ impl Hub {
     }
 
     /// Ends it for all followers.
-    pub(super) fn give_up(&self, error: &LockError) {
+    pub(super) fn give_up(&self, error: &ErrLock) {
         self.board.end(Some(error));
         self.task.abort();
     }
@@ -119,9 +119,9 @@ impl Drop for Hub {
 // === impl Board ===
 
 impl Board {
-    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), LockError> {
+    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), ErrLock> {
         let asked = timeout(PATIENCE, caller.watch(path)).await;
-        let mut lines = api::lines(asked.map_err(|_| LockError::timeout(PATIENCE))??);
+        let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(PATIENCE))??);
         {
             let _slots = self.slots();
             self.phase.send_replace(Phase::Standing);
@@ -132,7 +132,7 @@ impl Board {
         Ok(())
     }
 
-    fn tell(&self, line: &[u8]) -> Result<(), LockError> {
+    fn tell(&self, line: &[u8]) -> Result<(), ErrLock> {
         let Some(news) = watch_line::news(line)? else { return Ok(()) };
         if let Some(slots) = self.slots().get(&news.name) {
             for slot in slots {
@@ -148,7 +148,7 @@ impl Board {
     }
 
     /// The first word counts.
-    fn end(&self, error: Option<&LockError>) {
+    fn end(&self, error: Option<&ErrLock>) {
         let slots = self.slots();
         let first = self.phase.send_if_modified(|phase| {
             let first = !matches!(phase, Phase::Over(_));
@@ -182,14 +182,14 @@ impl Following {
     }
 
     /// Waits until the watch stands. Cancel-safe.
-    pub(super) async fn stands(&self) -> Result<(), LockError> {
+    pub(super) async fn stands(&self) -> Result<(), ErrLock> {
         let mut phase = self.hub.board.phase.subscribe();
         // The sender is on the board, which this keeps.
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
             Ok(Phase::Over(None)) | Err(_) => {
-                Err(LockError::new(LockErrorKind::Unreachable, "the shared watch ended at once"))
+                Err(ErrLock::new(ErrLockKind::Unreachable, "the shared watch ended at once"))
             }
             Ok(Phase::Connecting | Phase::Standing) => Ok(()),
         }
@@ -199,7 +199,7 @@ impl Following {
     pub(super) fn events(
         self,
         ended: impl FnOnce() + Send,
-    ) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+    ) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
         stream::unfold(Some((self, ended)), |state| async move {
             let (following, ended) = state?;
             match following.slot.next().await {

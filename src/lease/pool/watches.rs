@@ -7,7 +7,7 @@ use super::{
     clients::Clients,
     hub::{Following, Hub},
 };
-use crate::lease::{LeaseEvent, LeaseName, LockError, LockErrorKind};
+use crate::lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseName};
 use futures_util::Stream;
 use std::{
     collections::HashMap,
@@ -77,7 +77,7 @@ impl SharedWatches {
         Some(hub)
     }
 
-    fn refused(&self, namespace: &str, error: &LockError) {
+    fn refused(&self, namespace: &str, error: &ErrLock) {
         let refused = Namespace::Refused(Instant::now());
         let before = self.namespaces().insert(namespace.to_owned(), refused);
         if !matches!(before, Some(Namespace::Refused(_))) {
@@ -107,7 +107,7 @@ impl Member {
         &self,
         lease: &LeaseName,
         known: u64,
-    ) -> Result<Option<Joined>, LockError> {
+    ) -> Result<Option<Joined>, ErrLock> {
         let namespace = lease.namespace();
         let follows = self.follows.swap(0, Ordering::AcqRel);
         let Some(mut hub) = self.watches.hub(namespace) else { return Ok(None) };
@@ -115,7 +115,7 @@ impl Member {
             if hub.has_told(known) {
                 return Ok(None);
             }
-            hub.give_up(&LockError::new(LockErrorKind::Timeout, "the shared watch is silent"));
+            hub.give_up(&ErrLock::new(ErrLockKind::Timeout, "the shared watch is silent"));
             match self.watches.hub(namespace) {
                 Some(next) => hub = next,
                 None => return Ok(None),
@@ -124,7 +124,7 @@ impl Member {
         let following = hub.follow(lease.name());
         match following.stands().await {
             Ok(()) => {}
-            Err(error) if error.kind() == LockErrorKind::Forbidden => {
+            Err(error) if error.kind() == ErrLockKind::Forbidden => {
                 self.watches.refused(namespace, &error);
                 return Ok(None);
             }
@@ -142,7 +142,7 @@ impl Joined {
         self.following.late
     }
 
-    pub(in crate::lease) fn events(self) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+    pub(in crate::lease) fn events(self) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
         let follows = self.follows;
         follows.store(self.following.watch(), Ordering::Release);
         self.following.events(move || follows.store(0, Ordering::Release))

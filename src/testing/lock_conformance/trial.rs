@@ -4,7 +4,7 @@ use super::{
     ErrLockConformance,
     view::{PATIENCE, View},
 };
-use crate::lease::{Claim, LeaseRecord, Lock, LockError, LockErrorKind};
+use crate::lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt, future::Future};
 use tokio::time::timeout;
@@ -79,7 +79,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         late.shows_deletion(SHOWS_DELETION, &last).await?;
         let claim = self.claim();
         let gone = self.call(self.lock.update(&last, &claim)).await?;
-        refused(UPDATES_NOTHING, &gone, &[LockErrorKind::Conflict, LockErrorKind::NotFound])?;
+        refused(UPDATES_NOTHING, &gone, &[ErrLockKind::Conflict, ErrLockKind::NotFound])?;
         ensure(UPDATES_NOTHING, self.get().await?.is_none(), &"a lease was created")?;
 
         let again = self.create().await?;
@@ -103,7 +103,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         self.is_written(&record).await?;
         let claim = self.claim();
         let third = self.call(self.lock.create(&claim)).await?;
-        refused(CREATE_CONFLICTS, &third, &[LockErrorKind::Conflict])?;
+        refused(CREATE_CONFLICTS, &third, &[ErrLockKind::Conflict])?;
         self.is_stored(CREATE_CONFLICTS, &record).await?;
         Ok(record)
     }
@@ -132,7 +132,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
     async fn conflicts(&mut self, stale: &LeaseRecord, stored: &LeaseRecord) -> Outcome {
         let claim = self.claim();
         let updated = self.call(self.lock.update(stale, &claim)).await?;
-        refused(UPDATE_CONFLICTS, &updated, &[LockErrorKind::Conflict])?;
+        refused(UPDATE_CONFLICTS, &updated, &[ErrLockKind::Conflict])?;
         self.is_stored(UPDATE_CONFLICTS, stored).await
     }
 
@@ -227,7 +227,7 @@ fn ensure(rule: &'static str, holds: bool, found: &dyn fmt::Debug) -> Outcome {
     if holds { Ok(()) } else { Err(ErrLockConformance::new(rule, format!("{found:?}"))) }
 }
 
-fn refused(rule: &'static str, outcome: &Result<LeaseRecord, LockError>, kinds: &[LockErrorKind]) -> Outcome {
+fn refused(rule: &'static str, outcome: &Result<LeaseRecord, ErrLock>, kinds: &[ErrLockKind]) -> Outcome {
     let is_refused = outcome.as_ref().is_err_and(|error| kinds.contains(&error.kind()));
     ensure(rule, is_refused, outcome)
 }
@@ -235,12 +235,12 @@ fn refused(rule: &'static str, outcome: &Result<LeaseRecord, LockError>, kinds: 
 /// The one that succeeded of two, if the other one conflicts.
 fn one_of(
     rule: &'static str,
-    (a, claim_a): (Result<LeaseRecord, LockError>, Claim),
-    (b, claim_b): (Result<LeaseRecord, LockError>, Claim),
+    (a, claim_a): (Result<LeaseRecord, ErrLock>, Claim),
+    (b, claim_b): (Result<LeaseRecord, ErrLock>, Claim),
 ) -> Outcome<(LeaseRecord, Claim)> {
     match (a, b) {
-        (Ok(record), Err(error)) if error.kind() == LockErrorKind::Conflict => Ok((record, claim_a)),
-        (Err(error), Ok(record)) if error.kind() == LockErrorKind::Conflict => Ok((record, claim_b)),
+        (Ok(record), Err(error)) if error.kind() == ErrLockKind::Conflict => Ok((record, claim_a)),
+        (Err(error), Ok(record)) if error.kind() == ErrLockKind::Conflict => Ok((record, claim_b)),
         both => Err(ErrLockConformance::new(rule, format!("{both:?}"))),
     }
 }

@@ -1,7 +1,7 @@
 //! What one watch has shown.
 
 use super::ErrLockConformance;
-use crate::lease::{LeaseEvent, LeaseRecord, LockError};
+use crate::lease::{ErrLock, LeaseEvent, LeaseRecord};
 use futures_util::{Stream, StreamExt};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -11,7 +11,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct View<S>(pub(super) S);
 
-impl<S: Stream<Item = Result<LeaseEvent, LockError>> + Unpin> View<S> {
+impl<S: Stream<Item = Result<LeaseEvent, ErrLock>> + Unpin> View<S> {
     /// Waits until the watch shows `record`. It may show earlier states again before that.
     pub(super) async fn shows(
         &mut self,
