@@ -7,7 +7,7 @@ use kube_client::{
     Api, Client, Config,
     api::{Patch, PatchParams},
 };
-use kube_leader_gate::{Election, GateError, Leader};
+use kube_leader_gate::{Election, ErrNotLeader, Leader};
 use serde_json::json;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn reconcile(client: Client, leader: Leader) -> Result<(), Box<dyn std::er
         match maps.patch("gated-example", &apply, &Patch::Apply(&wanted)).await {
             Ok(_) => tokio::time::sleep(Duration::from_secs(10)).await,
             // A follower waits until it leads: no retries, no error in the log.
-            Err(error) if matches!(GateError::find(&error), Some(GateError::NotLeader(_))) => {
+            Err(error) if ErrNotLeader::find(&error).is_some() => {
                 leader.elected().await;
             }
             Err(error) => return Err(error.into()),

@@ -34,8 +34,8 @@
 //!  "trouble":null,"writes_under_way":0}
 //! ```
 //!
-//! It answers anybody who can reach the server, without a secret in it: names of replicas, and what the API server said to
-//! refused lease calls.
+//! It answers every client that can reach the server. The answers hold no secret: names of replicas, and what the API
+//! server said when it refused lease calls.
 
 use crate::election::Leader;
 use http::{

@@ -37,7 +37,7 @@
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | a liveness probe for any HTTP server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
-//! | [`events`] | `events` | Kubernetes Events about gains and losses |
+//! | [`events`] | `election` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
 //! | [`testing`] | `test-util` | the package `fake-kube-apiserver`: an in-process API server with faults and a judge of its write log; and clocks that tests drive |
 //!
@@ -69,13 +69,15 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The modules of features that are off have no page to link to.
 #![cfg_attr(
-    not(all(feature = "events", feature = "metrics", feature = "runtime", feature = "test-util")),
+    not(all(feature = "metrics", feature = "runtime", feature = "test-util")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 
 #[cfg(feature = "election")]
+mod api;
+#[cfg(feature = "election")]
 pub mod election;
-#[cfg(feature = "events")]
+#[cfg(feature = "election")]
 pub mod events;
 pub mod gate;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]
@@ -102,7 +104,7 @@ pub use crate::{
     lease::{Identity, LeaseTiming},
 };
 pub use crate::{
-    gate::{ErrLeadershipLost, ErrNotLeader, GateError, WriteGate, WriteGateLayer},
+    gate::{ErrLeadershipLost, ErrNotLeader, WriteGate, WriteGateLayer},
     leadership::Leadership,
     policy::Policy,
 };

@@ -5,7 +5,7 @@ use kube_client::{
     Api, Error,
     api::{Patch, PatchParams},
 };
-use kube_leader_gate::GateError;
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader};
 use serde_json::json;
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -125,10 +125,12 @@ pub async fn work(
 impl Counters {
     fn outcome(&self, outcome: Result<(), Error>) -> &AtomicU64 {
         let Err(error) = outcome else { return &self.written };
-        match GateError::find(&error) {
-            Some(GateError::NotLeader(_)) => &self.rejected,
-            Some(GateError::LeadershipLost(_)) => &self.cut_off,
-            _ => &self.failed,
+        if ErrNotLeader::find(&error).is_some() {
+            &self.rejected
+        } else if ErrLeadershipLost::find(&error).is_some() {
+            &self.cut_off
+        } else {
+            &self.failed
         }
     }
 }

@@ -24,7 +24,7 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Election, Leader, election::ElectionEnded, runtime};
+use kube_leader_gate::{CancellationToken, Election, Leader, election::ErrElectionEnded, runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -63,7 +63,7 @@ pub async fn run(
     client: Client,
     mode: Mode,
     shutdown: CancellationToken,
-) -> Result<(), ElectionEnded> {
+) -> Result<(), ErrElectionEnded> {
     match mode {
         Mode::Gated => {
             let leader = election.leader();

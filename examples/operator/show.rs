@@ -8,7 +8,7 @@ use crate::{
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, LeaseTiming,
-    election::ElectionEnded,
+    election::ErrElectionEnded,
     testing::{ApiServer, Endpoint},
 };
 use serde_json::json;
@@ -35,7 +35,7 @@ struct Replicas {
 struct Replica {
     name: String,
     shutdown: CancellationToken,
-    task: JoinSet<Result<(), ElectionEnded>>,
+    task: JoinSet<Result<(), ErrElectionEnded>>,
 }
 
 /// Plays, tells, and judges: an error when an object was missed, or when two replicas wrote at once.

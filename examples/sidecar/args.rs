@@ -1,9 +1,12 @@
 //! The command line.
 
 use crate::hosts;
-use clap::{Parser, ValueEnum};
+use clap::{
+    Parser,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use kube_leader_gate::{Identity, LeaseTiming, Policy, lease::LeaseName, policy::Preset};
-use std::{error::Error, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{error::Error, net::SocketAddr, path::PathBuf};
 
 /// An HTTP proxy to the Kubernetes API beside an application, like `kubectl proxy` with a gate: reads pass, writes pass
 /// while this process leads.
@@ -19,15 +22,15 @@ pub struct Args {
     pub listen: SocketAddr,
 
     /// The Lease to contend for
-    #[arg(long, value_name = "NS/NAME", value_parser = lease)]
+    #[arg(long, value_name = "NS/NAME")]
     pub lease: LeaseName,
 
     /// The name in the Lease, of this process alone [default: the pod's name; elsewhere the host's and a random part]
-    #[arg(long, value_name = "ID", value_parser = |given: &str| Identity::new(given))]
+    #[arg(long, value_name = "ID")]
     pub identity: Option<Identity>,
 
     /// The election's times: default (137/107/26), fast (15/10/2), or LEASE/RENEW/RETRY in seconds
-    #[arg(long, value_name = "TIMING", default_value = "default", value_parser = timing)]
+    #[arg(long, value_name = "TIMING", default_value = "default")]
     pub timing: LeaseTiming,
 
     /// Where the API server is, and who this is there [default: as kubectl finds it, else the pod's service account]
@@ -35,8 +38,8 @@ pub struct Args {
     pub kubeconfig: Option<PathBuf>,
 
     /// What may be written without leading; may be repeated
-    #[arg(long, value_name = "PRESET", value_enum)]
-    allow: Vec<Allowed>,
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    allow: Vec<Preset>,
 
     /// Where to serve /healthz, /readyz and /leader
     #[arg(long, value_name = "IP:PORT", value_parser = loopback)]
@@ -48,41 +51,23 @@ pub struct Args {
     pub accept_host: Vec<String>,
 }
 
-/// The presets of the crate's policy, by name.
-#[derive(Clone, Copy, ValueEnum)]
-enum Allowed {
-    AccessReviews,
-    TokenReviews,
-    TokenRequests,
-    Events,
-    DryRun,
-    Exec,
-}
-
 // === impl Args ===
 
 impl Args {
     pub fn policy(&self) -> Policy {
-        self.allow.iter().fold(Policy::strict(), |policy, allowed| policy.allow(Preset::from(*allowed)))
+        self.allow.iter().fold(Policy::strict(), |policy, allowed| policy.allow(*allowed))
     }
 }
 
-impl From<Allowed> for Preset {
-    fn from(allowed: Allowed) -> Self {
-        match allowed {
-            Allowed::AccessReviews => Self::AccessReviews,
-            Allowed::TokenReviews => Self::TokenReviews,
-            Allowed::TokenRequests => Self::TokenRequests,
-            Allowed::Events => Self::Events,
-            Allowed::DryRun => Self::DryRun,
-            Allowed::Exec => Self::Exec,
-        }
-    }
+/// The presets of the crate's policy, by name.
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    let names = Preset::ALL.iter().map(|preset| preset.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Preset>())
 }
 
 type Invalid = Box<dyn Error + Send + Sync>;
 
-/// Whoever reaches the port has this process' rights: nobody outside of the machine (or the pod) may.
+/// A client of this port has the rights of this process, so only clients on this machine (or in the pod) may reach it.
 fn loopback(given: &str) -> Result<SocketAddr, Invalid> {
     let allowed = "allowed: an address of this machine alone and a port, as 127.0.0.1:8001 or [::1]:8001";
     match given.parse::<SocketAddr>() {
@@ -94,27 +79,4 @@ fn loopback(given: &str) -> Result<SocketAddr, Invalid> {
         }
         Err(error) => Err(format!("{error}; {allowed}").into()),
     }
-}
-
-fn lease(given: &str) -> Result<LeaseName, Invalid> {
-    let (namespace, name) =
-        given.split_once('/').ok_or("allowed: a namespace and a name, as default/my-app")?;
-    Ok(LeaseName::new(namespace, name)?)
-}
-
-fn timing(given: &str) -> Result<LeaseTiming, Invalid> {
-    let allowed = "allowed: default, fast, or three numbers of seconds, as 15/10/2";
-    match given {
-        "default" => return Ok(LeaseTiming::default()),
-        "fast" => return Ok(LeaseTiming::fast()),
-        _ => {}
-    }
-    let seconds = |text: &str| {
-        let seconds: f64 =
-            text.parse().map_err(|_| format!("{text:?} is no number of seconds; {allowed}"))?;
-        Duration::try_from_secs_f64(seconds).map_err(|error| format!("{text:?}: {error}; {allowed}"))
-    };
-    let times = given.split('/').map(seconds).collect::<Result<Vec<_>, _>>()?;
-    let [lease, renew, retry] = times[..] else { return Err(allowed.into()) };
-    Ok(LeaseTiming::new(lease, renew, retry)?)
 }

@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{GateError, Leader, Policy, request::RequestInfo};
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, Leader, Policy, request::RequestInfo};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -102,9 +102,13 @@ impl Proxy {
 }
 
 fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
-    if let Some(gate) = GateError::find(&**error) {
-        tracing::debug!("{gate}");
-        return reply::refused(gate, asked);
+    if let Some(refused) = ErrNotLeader::find(&**error) {
+        tracing::debug!("{refused}");
+        return reply::not_leader(refused, asked);
+    }
+    if let Some(lost) = ErrLeadershipLost::find(&**error) {
+        tracing::debug!("{lost}");
+        return reply::leadership_lost(lost, asked);
     }
     if let Some(message) = upstream::broken_body(error) {
         tracing::debug!("{message}");

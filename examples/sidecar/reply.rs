@@ -5,25 +5,28 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use kube_leader_gate::{GateError, request::RequestInfo};
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, request::RequestInfo};
 use serde_json::{Value, json};
 
 /// The API server's body, as it comes, or the sidecar's own.
 pub type Answer = Either<Incoming, Full<Bytes>>;
 
-/// Rejected by the gate, or cut off.
-pub fn refused(error: &GateError, asked: &RequestInfo<'_>) -> Response<Answer> {
-    let details = json!({
+/// Rejected by the gate.
+pub fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
+    status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &error.to_string(), &details(asked))
+}
+
+/// Cut off by the gate.
+pub fn leadership_lost(error: &ErrLeadershipLost, asked: &RequestInfo<'_>) -> Response<Answer> {
+    status(StatusCode::GATEWAY_TIMEOUT, "LeadershipLost", &error.to_string(), &details(asked))
+}
+
+fn details(asked: &RequestInfo<'_>) -> Value {
+    json!({
         "group": asked.group(),
         "kind": asked.resource(),
         "name": asked.name().unwrap_or_default(),
-    });
-    let (code, reason) = if error.outcome_is_unknown() {
-        (StatusCode::GATEWAY_TIMEOUT, "LeadershipLost")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "NotLeader")
-    };
-    status(code, reason, &error.to_string(), &details)
+    })
 }
 
 /// Not accepted by the sidecar.

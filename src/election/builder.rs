@@ -2,7 +2,7 @@
 
 use super::{
     attendants::Attendants,
-    build_error::BuildError,
+    build_error::ErrBuild,
     connections::Connections,
     hooks::Hooks,
     leader::{Candidate, Leader},
@@ -17,7 +17,7 @@ use crate::{
     policy::Policy,
 };
 use kube_client::{Client, Config, client::ClientBuilder};
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 
@@ -107,12 +107,12 @@ impl<L> Election<L> {
     /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
-    /// [`BuildError::Client`] when no client can be made from `config`.
+    /// [`ErrBuild::Client`] when no client can be made from `config`.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
-    pub fn client(&self, config: Config) -> Result<Client, BuildError> {
-        let builder = ClientBuilder::try_from((config, self.connections())).map_err(BuildError::Client)?;
+    pub fn client(&self, config: Config) -> Result<Client, ErrBuild> {
+        let builder = ClientBuilder::try_from((config, self.connections())).map_err(ErrBuild::Client)?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 
@@ -215,7 +215,7 @@ impl ElectionBuilder {
     /// use futures_util::StreamExt;
     /// use kube_leader_gate::Election;
     ///
-    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::BuildError> {
+    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::ErrBuild> {
     /// let election = Election::builder("my-namespace", "my-controller")
     ///     .attend(|leader, stopped| async move {
     ///         let mut changes = leader.changes();
@@ -242,37 +242,48 @@ impl ElectionBuilder {
     /// Builds the election over a kube client of its own, made from `config`: ungated, without retries (rule S14).
     ///
     /// # Errors
-    /// [`BuildError`] says what was given and what is allowed.
+    /// [`ErrBuild`] says what was given and what is allowed.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does. With two crypto backends of rustls in one program and none
     /// installed, rustls panics here.
-    pub fn build(self, config: &Config) -> Result<Election, BuildError> {
-        self.build_with(|lease| KubeLock::new(config, lease).map_err(BuildError::Client))
+    pub fn build(self, config: &Config) -> Result<Election, ErrBuild> {
+        self.build_over(|lease| KubeLock::new(config, lease).map_err(ErrBuild::Client))
     }
 
     /// Builds the election over what the elections of this process share.
     ///
     /// # Errors
-    /// [`BuildError`] says what was given and what is allowed.
-    pub fn build_in(self, pool: &LeasePool) -> Result<Election, BuildError> {
+    /// [`ErrBuild`] says what was given and what is allowed.
+    pub fn build_in(self, pool: &LeasePool) -> Result<Election, ErrBuild> {
         let timing = self.timing;
-        self.build_with(|lease| Ok(pool.lock(lease, &timing)))
+        self.build_over(|lease| Ok(pool.lock(lease, &timing)))
     }
 
-    /// Builds the election over a lock of your own.
+    /// Builds the election over a lock of your own; see [`Lock`].
     ///
     /// # Errors
-    /// [`BuildError`] says what was given and what is allowed; what `lock` fails with is passed on.
-    pub fn build_with<L: Lock>(
+    /// [`ErrBuild`] says what was given and what is allowed. An error of `lock` becomes [`ErrBuild::Lock`].
+    pub fn build_with<L, E>(
         self,
-        lock: impl FnOnce(LeaseName) -> Result<L, BuildError>,
-    ) -> Result<Election<L>, BuildError> {
-        let lease = LeaseName::new(self.namespace, self.name).map_err(BuildError::LeaseName)?;
-        self.policy.validate().map_err(BuildError::Policy)?;
+        lock: impl FnOnce(LeaseName) -> Result<L, E>,
+    ) -> Result<Election<L>, ErrBuild>
+    where
+        L: Lock,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.build_over(|lease| lock(lease).map_err(|error| ErrBuild::Lock(error.into())))
+    }
+
+    fn build_over<L: Lock>(
+        self,
+        lock: impl FnOnce(LeaseName) -> Result<L, ErrBuild>,
+    ) -> Result<Election<L>, ErrBuild> {
+        let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::LeaseName)?;
+        self.policy.validate().map_err(ErrBuild::Policy)?;
         let identity = match self.identity {
             Some(identity) => identity,
-            None => Identity::infer().map_err(BuildError::Identity)?,
+            None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
         let pulse = Arc::new(Pulse::default());
         let leadership = Leadership::with_clock(self.clock);

@@ -16,11 +16,11 @@ pub enum Stopped {
 
 /// The election's task has ended without being told to: a bug, or a runtime that shuts down. The gate is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ElectionEnded(pub(super) ());
+pub struct ErrElectionEnded(pub(super) ());
 
-// === impl ElectionEnded ===
+// === impl ErrElectionEnded ===
 
-impl fmt::Display for ElectionEnded {
+impl fmt::Display for ErrElectionEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "the leader election has ended unasked; writes are rejected until the process is restarted",
@@ -28,4 +28,4 @@ impl fmt::Display for ElectionEnded {
     }
 }
 
-impl Error for ElectionEnded {}
+impl Error for ErrElectionEnded {}

@@ -1,6 +1,6 @@
 //! What an election tells while it runs. Observers of its state need none of this: they attend.
 
-use crate::{gate::WriteObserver, leadership::Moment, lease::LockErrorKind};
+use crate::{gate::WriteObserver, leadership::Moment, lease::ErrLockKind};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// Who is told; nobody, unless somebody asks.
@@ -9,13 +9,13 @@ pub(crate) struct Hooks {
     /// Of writes, by every gate of the election.
     pub(crate) writes: Option<Arc<dyn WriteObserver>>,
     /// Of the lease, by the elector.
-    pub(crate) lease: Option<Arc<dyn LeaseObserver>>,
+    pub(crate) lease: Option<Arc<dyn LeaseHook>>,
 }
 
 /// Is told what an elector does. It is called from the elector's own task: it must not block.
-pub(crate) trait LeaseObserver: fmt::Debug + Send + Sync {
+pub(crate) trait LeaseHook: fmt::Debug + Send + Sync {
     /// A lease call has ended after this time, answered or not.
-    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>);
+    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>);
 
     /// Whether, as far as this candidate knows, the lease is nobody's at this moment: free, or run out.
     fn vacant(&self, vacant: bool, now: Moment);

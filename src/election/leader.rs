@@ -1,7 +1,7 @@
 //! The handle to ask who leads.
 
 use super::{
-    ended::{ElectionEnded, Stopped},
+    ended::{ErrElectionEnded, Stopped},
     hooks::Hooks,
     pulse::Pulse,
 };
@@ -45,7 +45,7 @@ pub(super) struct Candidate {
 /// Why an election is not healthy; see [`Leader::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unhealthy {
+pub enum ErrUnhealthy {
     /// The election has ended: this process will never lead again.
     Ended,
     /// This process holds the lease, and has not renewed it for longer than is tolerated.
@@ -162,8 +162,8 @@ impl Leader {
     /// say, and what has become of the lease. Answers at once ever after. Cancel-safe.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
-    pub async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+    /// [`ErrElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
+    pub async fn ended(&self) -> Result<Stopped, ErrElectionEnded> {
         self.candidate.pulse.ended().await
     }
 
@@ -202,16 +202,16 @@ impl Leader {
     /// As client-go's check: a follower is healthy, and so is a leader that has lost the lease.
     ///
     /// # Errors
-    /// [`Unhealthy`] says what is wrong. Restarting the process mends both.
-    pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), Unhealthy> {
+    /// [`ErrUnhealthy`] says what is wrong. Restarting the process mends both.
+    pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), ErrUnhealthy> {
         let Candidate { timing, pulse, .. } = &*self.candidate;
         if pulse.has_ended() {
-            return Err(Unhealthy::Ended);
+            return Err(ErrUnhealthy::Ended);
         }
         let tolerated = timing.lease_duration().saturating_add(max_tolerable_expired);
         let since = self.leadership.now().saturating_since(pulse.renewed());
         if pulse.holds() && since > tolerated {
-            return Err(Unhealthy::NotRenewed { since, tolerated });
+            return Err(ErrUnhealthy::NotRenewed { since, tolerated });
         }
         Ok(())
     }
@@ -230,9 +230,9 @@ impl Candidate {
     }
 }
 
-// === impl Unhealthy ===
+// === impl ErrUnhealthy ===
 
-impl fmt::Display for Unhealthy {
+impl fmt::Display for ErrUnhealthy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended => f.write_str("the leader election has ended; restart the process to contend again"),
@@ -244,4 +244,4 @@ impl fmt::Display for Unhealthy {
     }
 }
 
-impl Error for Unhealthy {}
+impl Error for ErrUnhealthy {}

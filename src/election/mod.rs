@@ -2,19 +2,18 @@
 //!
 //! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
 //! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
-//! `observer` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
+//! `lease_watch` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
 mod attendants;
 mod build_error;
 mod builder;
 mod candidacy;
-pub(crate) mod complaint;
 mod connections;
 mod elector;
 mod ended;
 mod hooks;
 mod leader;
-mod observer;
+mod lease_watch;
 mod preemption;
 mod pulse;
 mod running;
@@ -22,15 +21,13 @@ mod wall_clock;
 mod wrapped;
 
 #[cfg(feature = "metrics")]
-pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
+pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
-    build_error::BuildError,
+    build_error::ErrBuild,
     builder::{Election, ElectionBuilder},
     connections::Connections,
-    ended::{ElectionEnded, Stopped},
-    leader::{Leader, Unhealthy},
-    preemption::{InvalidPriority, Priority},
+    ended::{ErrElectionEnded, Stopped},
+    leader::{ErrUnhealthy, Leader},
+    preemption::{ErrInvalidPriority, Priority},
     running::Running,
 };
-
-pub(crate) use self::observer::backoff;

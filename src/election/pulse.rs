@@ -1,8 +1,8 @@
 //! The election's signs of life: what health is judged by.
 
 use super::{
-    Unhealthy,
-    ended::{ElectionEnded, Stopped},
+    ErrUnhealthy,
+    ended::{ErrElectionEnded, Stopped},
 };
 use crate::leadership::{Leadership, Moment};
 use std::sync::{
@@ -16,7 +16,7 @@ pub(super) struct Pulse {
     renewed: AtomicU64,
     holds: AtomicBool,
     /// How the election has ended, once it has.
-    ended: watch::Sender<Option<Result<Stopped, ElectionEnded>>>,
+    ended: watch::Sender<Option<Result<Stopped, ErrElectionEnded>>>,
 }
 
 /// Marks the election as ended when it is dropped, however that comes about (rule S10): unasked, unless an orderly end
@@ -50,7 +50,7 @@ impl Pulse {
     }
 
     /// Notes how the election has ended; the first word counts.
-    pub(super) fn end(&self, how: Result<Stopped, ElectionEnded>) {
+    pub(super) fn end(&self, how: Result<Stopped, ErrElectionEnded>) {
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {
@@ -65,11 +65,11 @@ impl Pulse {
     }
 
     /// Waits until the election has ended. Cancel-safe.
-    pub(super) async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+    pub(super) async fn ended(&self) -> Result<Stopped, ErrElectionEnded> {
         let mut ended = self.ended.subscribe();
         // No error: `self` keeps the sender.
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);
-        how.unwrap_or(Err(ElectionEnded(())))
+        how.unwrap_or(Err(ErrElectionEnded(())))
     }
 }
 
@@ -81,9 +81,9 @@ impl Alive {
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.pulse.end(Err(ElectionEnded(())));
+        self.pulse.end(Err(ErrElectionEnded(())));
         // Nobody grants anything any more, and whoever waits for a gain is told.
         self.leadership.seal();
-        self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
+        self.leadership.note_trouble(Some(ErrUnhealthy::Ended.to_string().into()));
     }
 }

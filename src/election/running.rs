@@ -4,12 +4,12 @@ use super::{
     Election, Leader,
     attendants::Attending,
     elector::{Elector, Orders},
-    ended::{ElectionEnded, Stopped},
+    ended::{ErrElectionEnded, Stopped},
     pulse::Pulse,
 };
 use crate::{
     leadership::{Leadership, Loss},
-    lease::Lock,
+    lease::{Lock, VettedLock},
 };
 use std::{
     future::{self, Future},
@@ -67,10 +67,10 @@ impl<L: Lock> Election<L> {
             lease = %self.candidate.lease,
             identity = %self.candidate.identity,
         );
-        tracing::info!(parent: &span, %timing, "contending");
+        tracing::info!(parent: &span, timing = %timing.summary(), "contending");
         let alive = self.alive;
         let elector = Elector::new(
-            self.lock,
+            VettedLock::new(self.lock, self.candidate.lease.clone()),
             self.leadership.clone(),
             (self.candidate.identity.clone(), timing, self.priority),
             self.candidate.pulse.clone(),
@@ -109,10 +109,10 @@ impl Running {
     }
 
     /// Waits for an end that nobody asked for. Cancel-safe.
-    pub async fn ended(&self) -> ElectionEnded {
+    pub async fn ended(&self) -> ErrElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
-        ElectionEnded(())
+        ErrElectionEnded(())
     }
 
     /// Stops in the order of rule S4: closes the gate, lets the admitted writes finish while the lease is still renewed,

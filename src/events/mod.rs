@@ -72,7 +72,7 @@ async fn follow(leader: &Leader, stopped: CancellationToken, tell: broadcast::Se
     loop {
         let state = stopped.run_until_cancelled(states.next()).await.flatten();
         let stopped = state.is_none();
-        // A token that was cancelled meanwhile wins over a last state that nobody has looked at.
+        // A token that was cancelled meanwhile wins over a last state that this task has not looked at.
         let term = state.unwrap_or_else(|| leader.state()).term;
         if term != led {
             // From one term to the next, where this task was too slow to see what was between them.

@@ -2,10 +2,10 @@
 
 use super::event::Transition;
 use crate::{
-    election::{Leader, complaint::Complaint},
-    lease::{LockError, LockErrorKind, call::call},
+    api::{CallError, Complaint, Failure, call},
+    election::Leader,
 };
-use http::Method;
+use http::{Method, StatusCode};
 use kube_client::Client;
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
@@ -15,7 +15,7 @@ use tokio::{
 /// Attempts at one event that meets an outage.
 const ATTEMPTS: u32 = 5;
 
-/// Writes what is told until nobody tells any more.
+/// Writes each transition that it receives, until the sender has ended.
 pub(super) async fn each(client: &Client, leader: &Leader, mut told: Receiver<Transition>) {
     let mut complaint = Complaint::new("events cannot be written");
     loop {
@@ -40,19 +40,20 @@ async fn write(client: &Client, leader: &Leader, transition: &Transition, compla
         let error = match timeout(timing.call_timeout(), created).await {
             Ok(Ok(_)) => return complaint.settle(),
             Ok(Err(error)) => error,
-            Err(_) => LockError::timeout(timing.call_timeout()),
+            Err(_) => CallError::timeout(timing.call_timeout()),
         };
-        match error.kind() {
-            // An attempt before has made it, though its answer was lost.
-            LockErrorKind::Conflict => return complaint.settle(),
-            LockErrorKind::Forbidden => {
+        let kind = error.failure.as_str();
+        match error.failure {
+            // An earlier attempt has created it, and its answer was lost.
+            Failure::Status(StatusCode::CONFLICT) => return complaint.settle(),
+            Failure::Status(StatusCode::FORBIDDEN) => {
                 let advice = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";
-                return complaint.raise(error.kind().as_str(), &format_args!("{error}; {advice}"));
+                return complaint.raise(kind, &format_args!("{error}; {advice}"));
             }
-            LockErrorKind::Unauthorized | LockErrorKind::NotFound => {
-                return complaint.raise(error.kind().as_str(), &error);
+            Failure::Status(StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND) => {
+                return complaint.raise(kind, &error);
             }
-            _ => complaint.raise(error.kind().as_str(), &error),
+            _ => complaint.raise(kind, &error),
         }
     }
 }

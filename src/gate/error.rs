@@ -1,18 +1,23 @@
 //! What a gate refuses with.
 
+use super::find::find;
 use crate::{
     leadership::{Bystander, Loss},
     request::{RequestInfo, Verb},
 };
 use http::{Method, Uri};
-use std::{error::Error, fmt, io, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was sent.
 ///
-/// Not retryable by itself: wait for leadership first, or leave the work to the leader.
+/// Do not retry it as it is: wait for leadership first, or leave the work to the leader.
+///
+/// The gate boxes this type itself, so a plain `downcast_ref` on the gate's error finds it, and so does a walk of
+/// [`source`](Error::source) from any wrapper that keeps its source, `kube::Error::Service` for one.
+/// [`find`](Self::find) does that walk.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
-    // The request's own parts, moved: what they mean is spelled out only for whoever reads it.
+    // The request's own parts, moved here. They are taken apart only when a reader asks.
     method: Method,
     uri: Uri,
     upgrade: bool,
@@ -21,29 +26,35 @@ pub struct ErrNotLeader {
     over: bool,
 }
 
-/// A write had been admitted, and was cut off when leadership ended. Its outcome is unknown: it may have been carried
+/// A write was admitted, and then cut off when leadership ended. Its outcome is unknown: the API server may have carried it
 /// out.
 ///
-/// Not retryable by itself: whoever leads next must look at what is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Do not retry it as it is: the next leader must look at what is there. It is found as [`ErrNotLeader`] is.
+#[derive(Clone, Debug)]
 pub struct ErrLeadershipLost {
     verb: Verb,
     loss: Loss,
 }
 
-/// What a gate refuses with; [`find`](Self::find) gets it back out of the error of any client or layer above.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum GateError {
-    /// Refused before anything was sent.
-    NotLeader(ErrNotLeader),
-    /// Cut off after it had been admitted.
-    LeadershipLost(ErrLeadershipLost),
-}
-
 // === impl ErrNotLeader ===
 
 impl ErrNotLeader {
+    /// Finds this error in `error` or in its sources.
+    ///
+    /// It finds what a walk of [`source`](Error::source) with `downcast_ref` finds, and looks into three wrappers that such a
+    /// walk skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`]. It looks at 64 errors at most.
+    ///
+    /// ```
+    /// use kube_leader_gate::ErrNotLeader;
+    ///
+    /// let other = std::io::Error::other("the disk is full");
+    /// assert!(ErrNotLeader::find(&other).is_none());
+    /// ```
+    #[must_use]
+    pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        find(error)
+    }
+
     pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, over } = bystander;
         Self { method, uri, upgrade, holder, trouble, over }
@@ -67,7 +78,7 @@ impl ErrNotLeader {
         RequestInfo::from_parts(&self.method, &self.uri, self.upgrade)
     }
 
-    /// Whoever held the lease when the write was refused, as far as was known.
+    /// The last known holder of the lease when the gate refused the write.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
@@ -92,7 +103,7 @@ impl fmt::Display for ErrNotLeader {
         }
         match &self.holder {
             Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
-            None => write!(f, "; nobody is known to hold the lease")?,
+            None => write!(f, "; no holder of the lease is known")?,
         }
         if let Some(trouble) = self.trouble().filter(|_| !self.over) {
             write!(f, "; the election is in trouble: {trouble}")?;
@@ -110,6 +121,12 @@ impl Error for ErrNotLeader {}
 // === impl ErrLeadershipLost ===
 
 impl ErrLeadershipLost {
+    /// Finds this error in `error` or in its sources, as [`ErrNotLeader::find`] does.
+    #[must_use]
+    pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        find(error)
+    }
+
     pub(super) const fn new(verb: Verb, loss: Loss) -> Self {
         Self { verb, loss }
     }
@@ -131,78 +148,11 @@ impl fmt::Display for ErrLeadershipLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "write cut off as client lost leadership: {}; its outcome is unknown: whoever leads next must look at \
-             what is there before writing it again",
+            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must look at what \
+             is there before writing it again",
             self.loss
         )
     }
 }
 
 impl Error for ErrLeadershipLost {}
-
-// === impl GateError ===
-
-impl GateError {
-    /// Finds a gate's refusal in `error` or anything that it was caused by: through `kube::Error::Service`, a buffer,
-    /// an [`io::Error`], boxes and [`Arc`]s.
-    ///
-    /// ```
-    /// use kube_leader_gate::gate::GateError;
-    ///
-    /// let other = std::io::Error::other("the disk is full");
-    /// assert!(GateError::find(&other).is_none());
-    /// ```
-    #[must_use]
-    pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
-        // A source chain that bites its tail must not hold up the caller.
-        const DEEPEST: usize = 64;
-        let mut next = Some(error);
-        for _ in 0..DEEPEST {
-            let error = next?;
-            if let Some(found) = error.downcast_ref::<Self>() {
-                return Some(found);
-            }
-            if let Some(found) = error.downcast_ref::<Box<Self>>() {
-                return Some(found);
-            }
-            if let Some(found) = error.downcast_ref::<Arc<Self>>() {
-                return Some(found);
-            }
-            next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-                // An io::Error names its inner error's source as its own, and skips the inner error itself.
-                Some(inner) => Some(inner),
-                None => error.source(),
-            };
-        }
-        None
-    }
-
-    /// Whether the outcome of the write is unknown (it may have been carried out); otherwise nothing was sent.
-    #[must_use]
-    pub const fn outcome_is_unknown(&self) -> bool {
-        matches!(self, Self::LeadershipLost(_))
-    }
-}
-
-impl fmt::Display for GateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLeader(error) => error.fmt(f),
-            Self::LeadershipLost(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for GateError {}
-
-impl From<ErrNotLeader> for GateError {
-    fn from(error: ErrNotLeader) -> Self {
-        Self::NotLeader(error)
-    }
-}
-
-impl From<ErrLeadershipLost> for GateError {
-    fn from(error: ErrLeadershipLost) -> Self {
-        Self::LeadershipLost(error)
-    }
-}

@@ -1,6 +1,6 @@
 //! The response of a request that went to the gate.
 
-use super::{ErrLeadershipLost, ErrNotLeader, GateError, WriteObserver};
+use super::{ErrLeadershipLost, ErrNotLeader, WriteObserver};
 use crate::{leadership::Admission, request::Verb};
 use pin_project_lite::pin_project;
 use std::{
@@ -12,11 +12,18 @@ use std::{
 };
 use tokio::sync::futures::OwnedNotified;
 
+const POLLED_AFTER: &str = "ResponseFuture polled after completion";
+
 pin_project! {
     /// The future of [`WriteGate`](super::WriteGate).
     ///
-    /// Dropping it drops the request under way, as with any other service; a write's outcome is then unknown.
+    /// Dropping it drops the request under way, as with any other service. The outcome of a write is then unknown.
+    ///
+    /// # Panics
+    /// When it is polled after it has completed, as the futures of tower-http's layers and of `async` blocks do. For a read
+    /// or an exempted request the inner service's future decides.
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F> {
         #[pin]
         state: State<F>,
@@ -40,7 +47,7 @@ pin_project! {
             observer: Option<Arc<dyn WriteObserver>>,
         },
         Rejected { error: Option<ErrNotLeader> },
-        Done,
+        Completed,
     }
 }
 
@@ -83,7 +90,7 @@ where
                     if let Some(observer) = observer {
                         observer.cut_off(&error);
                     }
-                    break Err(GateError::from(error).into());
+                    break Err(error.into());
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
                     // An error is no answer: what it stands for may have left before it (rule S4).
@@ -96,14 +103,11 @@ where
                 ready!(ended.as_mut().poll(cx));
                 ended.set(admission.ended());
             },
-            StateProj::Rejected { error } => match error.take() {
-                Some(error) => Err(GateError::from(error).into()),
-                None => return Poll::Pending,
-            },
-            StateProj::Done => return Poll::Pending,
+            StateProj::Rejected { error } => Err(error.take().expect(POLLED_AFTER).into()),
+            StateProj::Completed => panic!("{POLLED_AFTER}"),
         };
         // Drops the write, and only then counts it out.
-        state.set(State::Done);
+        state.set(State::Completed);
         Poll::Ready(output)
     }
 }

@@ -1,6 +1,6 @@
 //! The layer.
 
-use super::{WriteGate, WriteObserver};
+use super::{WriteGate, WriteObserver, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy};
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -8,31 +8,26 @@ use tower_layer::Layer;
 /// Puts a [`WriteGate`] in front of a service.
 #[derive(Clone, Debug)]
 pub struct WriteGateLayer {
-    leadership: Leadership,
-    policy: Arc<Policy>,
-    observer: Option<Arc<dyn WriteObserver>>,
+    settings: Settings,
 }
 
 impl WriteGateLayer {
-    /// A gate that only leaders write through, with the strict policy.
+    /// Makes a layer whose gates let only the leader write, with the strict policy.
     #[must_use]
     pub fn new(leadership: Leadership) -> Self {
-        Self { leadership, policy: Arc::default(), observer: None }
+        Self { settings: Settings::new(leadership) }
     }
 
-    /// Exempts what `policy` allows, in place of any earlier policy. An invalid rule permits nothing, and is logged.
+    /// Exempts what `policy` permits, in place of any earlier policy. An invalid rule permits nothing, and the gate logs it.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
-        if let Err(invalid) = policy.validate() {
-            tracing::error!("{invalid}");
-        }
-        Self { policy: Arc::new(policy), ..self }
+        Self { settings: self.settings.with_policy(policy) }
     }
 
-    /// Tells `observer` what becomes of writes, in place of any earlier observer.
+    /// Tells `observer` the outcome of each write, in place of any earlier observer.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
-        Self { observer: Some(observer), ..self }
+        Self { settings: self.settings.with_observer(observer) }
     }
 }
 
@@ -40,6 +35,6 @@ impl<S> Layer<S> for WriteGateLayer {
     type Service = WriteGate<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        WriteGate::new(inner, self.leadership.clone(), self.policy.clone(), self.observer.clone())
+        WriteGate::with(inner, self.settings.clone())
     }
 }

@@ -9,26 +9,27 @@
 //!    refresh or a slow connect below the gate start nothing after the loss.
 //! 4. `poll_ready` only delegates: rejections come from `call` (rule S15).
 //!
-//! A layer below the gate that hands requests to a task of its own is told of the loss by the drop of its response
-//! future, and so when the gate's future is polled next. (tower's buffer only *calls* the service below from its task,
-//! and skips what has been dropped: with services that send when they are polled, nothing leaves after the loss.)
+//! A layer below the gate may hand requests to a task of its own. It learns of the loss when the gate drops its response
+//! future, which happens when the gate's future is polled next. (tower's buffer only *calls* the service below from its
+//! task, and skips requests whose future was dropped. With services that send when they are polled, nothing leaves after
+//! the loss.)
 //!
 //! # What the gate cannot do
-//! - What has left the process cannot be called back, and "left" begins where the inner service hands a request to a task
-//!   of its own: hyper's connection task may write out, on waking from a freeze, what it was given before. The connections
-//!   of an `Election`'s client look again before they send. What is left then only the API server can refuse.
+//! - The gate cannot call back a request that has left the process. It has left once the inner service hands it to a task
+//!   of its own: hyper's connection task may send it when the process wakes from a freeze. The connections of an
+//!   `Election`'s client look again before they send. Only the API server can refuse what is on its way after that.
 //! - The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
 //!   was upgraded while leading (exec, port forwarding) stays open after a loss.
-//! - Any response is an answer. A layer below the gate that makes one itself (tower-http's timeout) hides that the API
-//!   server has not answered, and the lease may be released while the write can still land.
-//! - A rejected write leaves reserved what `poll_ready` had reserved of the inner service, until the next call or the drop
-//!   of this clone. Put a limit that several clients share above the gate, not below it.
+//! - Any response counts as an answer. A layer below the gate that makes one itself (tower-http's timeout) hides that the
+//!   API server has not answered. The election may then release the lease while the API server can still carry out the write.
+//! - A rejected write keeps what `poll_ready` reserved of the inner service, until the next call or until this clone is
+//!   dropped. Put a limit that several clients share above the gate, not below it.
 //!
 //! # Example
 //!
 //! ```
 //! use http::{Request, Response};
-//! use kube_leader_gate::gate::{GateError, WriteGateLayer};
+//! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
 //! use kube_leader_gate::leadership::{Leadership, Term};
 //! use std::{convert::Infallible, time::Duration};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
@@ -45,7 +46,7 @@
 //!
 //! assert!(service.clone().oneshot(read()?).await.is_ok());
 //! let error = service.clone().oneshot(write()?).await.unwrap_err();
-//! assert!(matches!(GateError::find(&*error), Some(GateError::NotLeader(_))));
+//! assert!(error.is::<ErrNotLeader>());
 //!
 //! let deadline = leadership.now().saturating_add(Duration::from_secs(107));
 //! let _grant = leadership.grant(Term::new("lease-uid", 1), deadline)?;
@@ -55,13 +56,15 @@
 //! ```
 
 mod error;
+mod find;
 mod future;
 mod layer;
 mod observer;
 mod service;
+mod settings;
 
 pub use self::{
-    error::{ErrLeadershipLost, ErrNotLeader, GateError},
+    error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
     layer::WriteGateLayer,
     observer::WriteObserver,

@@ -1,24 +1,24 @@
-//! Whoever counts what becomes of writes.
+//! Observers of writes.
 
 use super::{ErrLeadershipLost, ErrNotLeader};
 use crate::request::RequestInfo;
 use std::fmt;
 
-/// Is told what becomes of each request that is no read; see
-/// [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer). Of reads it hears nothing.
+/// Sees the outcome of each request that is no read; see
+/// [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer). It does not see reads.
 ///
-/// It is called on the write's own path, by whoever sends it: it must not block, and should not allocate. What it does
-/// not implement does nothing.
+/// The gate calls it in the task that sends the write, so it must not block, and should not allocate. Each method does
+/// nothing by default.
 pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
-    /// The policy lets this request pass, whoever leads.
+    /// The policy exempts this request: it passes on leaders and followers.
     fn exempted(&self, _request: &RequestInfo<'_>) {}
 
-    /// This write is let in, and goes to the inner service next.
+    /// The gate admits this write, and calls the inner service next.
     fn admitted(&self, _request: &RequestInfo<'_>) {}
 
-    /// A write was refused. Nothing was sent.
+    /// The gate rejected a write. Nothing was sent.
     fn rejected(&self, _error: &ErrNotLeader) {}
 
-    /// A write that had been let in is cut off. Its outcome is unknown.
+    /// The gate cut off a write that it had admitted. Its outcome is unknown.
     fn cut_off(&self, _error: &ErrLeadershipLost) {}
 }

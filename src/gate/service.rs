@@ -1,6 +1,6 @@
 //! The service.
 
-use super::{ErrNotLeader, ResponseFuture, WriteObserver};
+use super::{ErrNotLeader, ResponseFuture, WriteObserver, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
@@ -10,23 +10,45 @@ use std::{
 };
 use tower_service::Service;
 
-/// A service whose writes pass only while this process leads; see the [module](super).
+/// A service that lets writes pass only while this process leads; see the [module](super).
+///
+/// ```
+/// use http::{Request, Response};
+/// use kube_leader_gate::{Leadership, Policy, WriteGate, policy::Preset};
+/// use std::convert::Infallible;
+/// use tower::service_fn;
+///
+/// let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+/// let gate = WriteGate::new(inner, Leadership::new()).with_policy(Policy::strict().allow(Preset::Events));
+/// ```
 #[derive(Clone, Debug)]
 pub struct WriteGate<S> {
     inner: S,
-    leadership: Leadership,
-    policy: Arc<Policy>,
-    observer: Option<Arc<dyn WriteObserver>>,
+    settings: Settings,
 }
 
 impl<S> WriteGate<S> {
-    pub(super) fn new(
-        inner: S,
-        leadership: Leadership,
-        policy: Arc<Policy>,
-        observer: Option<Arc<dyn WriteObserver>>,
-    ) -> Self {
-        Self { inner, leadership, policy, observer }
+    /// Puts a gate in front of `inner` that lets only the leader write, with the strict policy, as
+    /// [`WriteGateLayer::new`](super::WriteGateLayer::new) does.
+    #[must_use]
+    pub fn new(inner: S, leadership: Leadership) -> Self {
+        Self::with(inner, Settings::new(leadership))
+    }
+
+    pub(super) const fn with(inner: S, settings: Settings) -> Self {
+        Self { inner, settings }
+    }
+
+    /// Exempts what `policy` permits, in place of any earlier policy. An invalid rule permits nothing, and the gate logs it.
+    #[must_use]
+    pub fn with_policy(self, policy: Policy) -> Self {
+        Self { settings: self.settings.with_policy(policy), ..self }
+    }
+
+    /// Tells `observer` the outcome of each write, in place of any earlier observer.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
+        Self { settings: self.settings.with_observer(observer), ..self }
     }
 
     /// The service behind the gate.
@@ -39,7 +61,7 @@ impl<S> WriteGate<S> {
         &mut self.inner
     }
 
-    /// Takes the gate away.
+    /// Takes the gate away, and returns the service behind it.
     pub fn into_inner(self) -> S {
         self.inner
     }
@@ -64,26 +86,27 @@ where
         if asked.is_read() {
             return ResponseFuture::passed(self.inner.call(request));
         }
-        if self.policy.permits(&asked) {
-            if let Some(observer) = &self.observer {
+        let Settings { leadership, policy, observer } = &self.settings;
+        if policy.permits(&asked) {
+            if let Some(observer) = observer {
                 observer.exempted(&asked);
             }
             return ResponseFuture::passed(self.inner.call(request));
         }
-        if let Some(admission) = self.leadership.admit() {
-            if let Some(observer) = &self.observer {
+        if let Some(admission) = leadership.admit() {
+            if let Some(observer) = observer {
                 observer.admitted(&asked);
             }
             let verb = asked.verb();
             let inner = self.inner.call(request);
-            return ResponseFuture::admitted(inner, admission, verb, self.observer.clone());
+            return ResponseFuture::admitted(inner, admission, verb, observer.clone());
         }
         // What `poll_ready` has reserved of the inner service stays reserved for the next call.
         let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
-        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, self.leadership.bystander());
+        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, leadership.bystander());
         tracing::debug!(verb = %error.verb(), resource = %error.resource(), holder = error.holder(), "{error}");
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = observer {
             observer.rejected(&error);
         }
         ResponseFuture::rejected(error)

@@ -17,15 +17,15 @@ pub struct Grant {
 
 /// A grant or an extension that came too late, or for a term that has ended. The gate stays closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLate(());
+pub struct ErrTooLate(());
 
 impl Leadership {
     /// Opens the gate for `term` until `deadline` (rule S1: the instant *before* the acquiring call was sent, plus the
     /// renew deadline). A grant that was there before ends.
     ///
     /// # Errors
-    /// [`TooLate`] when the deadline has passed already, or the election stops or stands down.
-    pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, TooLate> {
+    /// [`ErrTooLate`] when the deadline has passed already, or the election stops or stands down.
+    pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, ErrTooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
             if state.grants != Grants::Allowed || self.now() >= deadline {
@@ -38,7 +38,7 @@ impl Leadership {
             number = Some(opened);
             true
         });
-        let number = number.ok_or(TooLate(()))?;
+        let number = number.ok_or(ErrTooLate(()))?;
         // Writes of an earlier grant end with it.
         self.inner.ended.notify_waiters();
         tracing::info!(%term, "leadership gained");
@@ -93,9 +93,9 @@ impl Grant {
     /// Moves the deadline to `deadline`, never back.
     ///
     /// # Errors
-    /// [`TooLate`] when the term has ended, or its old deadline has passed: a gate that has closed by itself stays
+    /// [`ErrTooLate`] when the term has ended, or its old deadline has passed: a gate that has closed by itself stays
     /// closed until the next [`grant`](Leadership::grant).
-    pub fn extend(&self, deadline: Moment) -> Result<(), TooLate> {
+    pub fn extend(&self, deadline: Moment) -> Result<(), ErrTooLate> {
         let inner = &self.leadership.inner;
         let mut extended = false;
         // The lock only: observers hear nothing of a renewal.
@@ -103,7 +103,7 @@ impl Grant {
             extended = inner.word.extend(self.number, deadline.as_nanos(), || inner.now());
             false
         });
-        if extended { Ok(()) } else { Err(TooLate(())) }
+        if extended { Ok(()) } else { Err(ErrTooLate(())) }
     }
 
     /// The term that this is the right to lead in.
@@ -135,15 +135,15 @@ impl Drop for Grant {
     }
 }
 
-// === impl TooLate ===
+// === impl ErrTooLate ===
 
-impl fmt::Display for TooLate {
+impl fmt::Display for ErrTooLate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the validity deadline has passed or the term has ended; leadership needs a new grant")
     }
 }
 
-impl std::error::Error for TooLate {}
+impl std::error::Error for ErrTooLate {}
 
 #[cfg(test)]
 mod tests {
@@ -193,7 +193,7 @@ mod tests {
             stopping.join().unwrap();
             assert!(!leadership.can_write());
             drop(grant);
-            assert_eq!(leadership.grant(term(), deadline).unwrap_err(), TooLate(()));
+            assert_eq!(leadership.grant(term(), deadline).unwrap_err(), ErrTooLate(()));
         });
     }
 }

@@ -28,7 +28,7 @@
 //! grant.end(Loss::Taken);
 //! assert!(!write.is_valid(), "an admitted write is cut off with its term");
 //! assert!(leadership.admit().is_none());
-//! # Ok::<(), kube_leader_gate::leadership::TooLate>(())
+//! # Ok::<(), kube_leader_gate::leadership::ErrTooLate>(())
 //! ```
 
 #![cfg_attr(
@@ -52,7 +52,7 @@ pub use self::{
     admission::Admission,
     changes::Changes,
     clock::{BootClock, Clock, Moment},
-    grant::{Grant, TooLate},
+    grant::{ErrTooLate, Grant},
     term::{LeadershipState, Loss, Term},
 };
 
@@ -78,7 +78,7 @@ pub struct Leadership {
 /// A drain that ran out of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct StillWriting {
+pub struct ErrStillWriting {
     /// How many admitted writes had not finished.
     pub writes: usize,
 }
@@ -238,8 +238,8 @@ impl Leadership {
     /// [`revoke`](Self::revoke): an open gate may let writes in for ever. Cancel-safe.
     ///
     /// # Errors
-    /// [`StillWriting`] when the time is up first.
-    pub async fn drain(&self, bound: Duration) -> Result<(), StillWriting> {
+    /// [`ErrStillWriting`] when the time is up first.
+    pub async fn drain(&self, bound: Duration) -> Result<(), ErrStillWriting> {
         let idle = async {
             loop {
                 let mut woken = pin!(self.inner.idle.notified());
@@ -250,7 +250,7 @@ impl Leadership {
                 woken.await;
             }
         };
-        timeout(bound, idle).await.map_err(|_| StillWriting { writes: self.writes_under_way() })
+        timeout(bound, idle).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
     }
 
     /// Ends leadership when its deadline has passed, which wakes the writes that wait and tells the observers.
@@ -275,12 +275,12 @@ impl Leadership {
     }
 }
 
-// === impl StillWriting ===
+// === impl ErrStillWriting ===
 
-impl fmt::Display for StillWriting {
+impl fmt::Display for ErrStillWriting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
     }
 }
 
-impl std::error::Error for StillWriting {}
+impl std::error::Error for ErrStillWriting {}

@@ -1,20 +1,21 @@
 //! What a lease call can fail with.
 
+use crate::api::{CallError, Failure};
 use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
 /// A lease call that failed.
 #[derive(Clone, Debug)]
-pub struct LockError {
-    kind: LockErrorKind,
+pub struct ErrLock {
+    kind: ErrLockKind,
     message: String,
 }
 
 /// In what way a lease call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum LockErrorKind {
-    /// Somebody else was faster: the resource version is not the newest, or the lease exists by now.
+pub enum ErrLockKind {
+    /// Another client was faster: the resource version is not the newest, or the lease exists by now.
     Conflict,
     /// Not there: the lease on an update, the namespace on a create.
     NotFound,
@@ -34,26 +35,39 @@ pub enum LockErrorKind {
     Refused,
 }
 
-// === impl LockError ===
+// === impl ErrLock ===
 
-impl LockError {
+impl ErrLock {
     /// An error of this kind; `message` says what happened, for a person.
-    pub fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrLockKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
     pub(crate) fn timeout(after: Duration) -> Self {
-        Self::new(LockErrorKind::Timeout, format!("no answer within {after:?}"))
+        CallError::timeout(after).into()
     }
 
     /// In what way the call failed.
     #[must_use]
-    pub const fn kind(&self) -> LockErrorKind {
+    pub const fn kind(&self) -> ErrLockKind {
         self.kind
     }
 }
 
-impl LockErrorKind {
+impl From<CallError> for ErrLock {
+    fn from(error: CallError) -> Self {
+        let kind = match error.failure {
+            Failure::Status(status) => ErrLockKind::of(status),
+            Failure::Timeout => ErrLockKind::Timeout,
+            Failure::Unreachable => ErrLockKind::Unreachable,
+            Failure::Garbage => ErrLockKind::Garbage,
+            Failure::Unsendable => ErrLockKind::Refused,
+        };
+        Self::new(kind, error.message)
+    }
+}
+
+impl ErrLockKind {
     /// What a status that is no success means.
     pub(super) fn of(status: StatusCode) -> Self {
         match status {
@@ -96,10 +110,10 @@ impl LockErrorKind {
     }
 }
 
-impl fmt::Display for LockError {
+impl fmt::Display for ErrLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.as_str(), self.message)
     }
 }
 
-impl Error for LockError {}
+impl Error for ErrLock {}

@@ -100,6 +100,6 @@ mod tests {
         let before = record(4, &json!("from 3 to 4"));
         let after = before.with(&before.acknowledgement().unwrap());
         assert!(after.says_the_same(&before) && after.handover().unwrap().done);
-        assert_eq!(after.as_object()["metadata"]["annotations"]["team"], "a");
+        assert_eq!(after.into_json()["metadata"]["annotations"]["team"], "a");
     }
 }

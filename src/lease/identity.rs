@@ -1,9 +1,10 @@
-//! Who contends.
+//! The name of a candidate.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, str::FromStr, sync::Arc};
 
 /// The longest identity, in bytes: that of an object's name, which a pod's name is.
 const LONGEST: usize = 253;
+const ALLOWED: &str = "1 to 253 bytes without control characters or space at an end";
 
 /// The name under which a candidate stands in the lease. No two live processes may share one.
 ///
@@ -12,14 +13,14 @@ const LONGEST: usize = 253;
 ///
 /// assert_eq!(Identity::new("my-controller-7d4b9c-x2x7q")?.as_str(), "my-controller-7d4b9c-x2x7q");
 /// assert!(Identity::new("").unwrap_err().to_string().contains("allowed: 1 to 253"));
-/// # Ok::<(), kube_leader_gate::lease::InvalidIdentity>(())
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidIdentity>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Arc<str>);
 
 /// An identity that cannot stand in a lease: what was given, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidIdentity {
+#[derive(Clone, Debug)]
+pub struct ErrInvalidIdentity {
     given: String,
 }
 
@@ -29,15 +30,15 @@ impl Identity {
     /// An identity of your own.
     ///
     /// # Errors
-    /// [`InvalidIdentity`] when it is empty (an empty holder means that nobody holds the lease), longer than 253 bytes,
+    /// [`ErrInvalidIdentity`] when it is empty (an empty holder means that the lease is free), longer than 253 bytes,
     /// has control characters, or space at an end.
-    pub fn new(identity: impl Into<String>) -> Result<Self, InvalidIdentity> {
+    pub fn new(identity: impl Into<String>) -> Result<Self, ErrInvalidIdentity> {
         let given = identity.into();
         let fits = !given.is_empty() && given.len() <= LONGEST;
         if fits && given.trim() == given && !given.chars().any(char::is_control) {
             Ok(Self(given.into()))
         } else {
-            Err(InvalidIdentity { given })
+            Err(ErrInvalidIdentity { given })
         }
     }
 
@@ -54,8 +55,8 @@ impl Identity {
     /// its next renewal. Where forced deletions happen, give an identity with the pod's uid in it.
     ///
     /// # Errors
-    /// [`InvalidIdentity`] when the name found is no identity.
-    pub fn infer() -> Result<Self, InvalidIdentity> {
+    /// [`ErrInvalidIdentity`] when the name found is no identity.
+    pub fn infer() -> Result<Self, ErrInvalidIdentity> {
         let pod_name = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         let host = gethostname::gethostname().to_string_lossy().into_owned();
@@ -67,7 +68,7 @@ impl Identity {
         in_cluster: bool,
         host: String,
         random: u64,
-    ) -> Result<Self, InvalidIdentity> {
+    ) -> Result<Self, ErrInvalidIdentity> {
         match pod_name {
             Some(name) => Self::new(name),
             None if in_cluster => Self::new(host),
@@ -82,28 +83,46 @@ impl Identity {
     }
 }
 
+impl FromStr for Identity {
+    type Err = ErrInvalidIdentity;
+
+    /// As [`new`](Self::new).
+    fn from_str(text: &str) -> Result<Self, ErrInvalidIdentity> {
+        Self::new(text)
+    }
+}
+
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-// === impl InvalidIdentity ===
+// === impl ErrInvalidIdentity ===
 
-impl fmt::Display for InvalidIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An over-long one is not repeated whole.
-        let shown: String = self.given.chars().take(64).collect();
-        write!(
-            f,
-            "invalid identity: {shown:?} ({} bytes), allowed: 1 to {LONGEST} bytes without control characters or space \
-             at an end",
-            self.given.len()
-        )
+impl ErrInvalidIdentity {
+    /// The identity as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The identities that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        ALLOWED
     }
 }
 
-impl Error for InvalidIdentity {}
+impl fmt::Display for ErrInvalidIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An over-long one is not repeated whole.
+        let shown: String = self.given.chars().take(64).collect();
+        write!(f, "invalid identity: {shown:?} ({} bytes), allowed: {ALLOWED}", self.given.len())
+    }
+}
+
+impl Error for ErrInvalidIdentity {}
 
 #[cfg(test)]
 mod tests {

@@ -1,20 +1,29 @@
 //! The lock over kube-client.
 
 use super::{
-    Claim, LeaseEvent, LeaseName, LeasePool, LeaseRecord, Lock, LockError, LockErrorKind, clients::Caller,
-    lines, shared::Member, watching,
+    Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock,
+    pool::{
+        clients::{Caller, Clients},
+        watches::Member,
+    },
+    watch_line,
 };
+use crate::api;
 use futures_util::{Stream, StreamExt, future, stream, stream::BoxStream};
 use http::Method;
 use kube_client::{Client, Config, client::Body};
 use serde_json::Value;
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 /// One Lease over kube clients that are apart from the workload's: no gate, no retries below (rule S14). They are its own, or
-/// those of a [`LeasePool`].
+/// those of a [`LeasePool`](super::LeasePool).
 ///
 /// The object is kept as JSON, so that fields which this crate has never heard of survive (rule S12). Answers are read up
 /// to 3 MiB.
@@ -34,12 +43,12 @@ impl KubeLock {
     /// The lock on `lease`, over a client of its own made from `config`.
     ///
     /// # Errors
-    /// What [`LeasePool::new`] fails with.
+    /// What [`LeasePool::new`](super::LeasePool::new) fails with.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
     pub fn new(config: &Config, lease: LeaseName) -> Result<Self, kube_client::Error> {
-        Ok(LeasePool::new(config)?.into_lock(lease))
+        Ok(Self::alone(lease, &Clients::from_config(config)?))
     }
 
     /// The lock on `lease`, over clients of your own making: one now, and a fresh one after each call that was not
@@ -54,18 +63,23 @@ impl KubeLock {
         lease: LeaseName,
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Self, kube_client::Error> {
-        Ok(LeasePool::over(connect)?.into_lock(lease))
+        Ok(Self::alone(lease, &Clients::new(connect)?))
+    }
+
+    /// It shares its clients with no other lock, and so never waits for room.
+    fn alone(lease: LeaseName, clients: &Arc<Clients>) -> Self {
+        Self::with(lease, clients.caller(Duration::ZERO), None)
     }
 
     pub(super) fn with(lease: LeaseName, caller: Caller, member: Option<Member>) -> Self {
-        let path = watching::collection(lease.namespace());
+        let path = watch_line::collection(lease.namespace());
         Self { lease, path, caller, member, known: AtomicU64::new(0) }
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, LockError> {
+    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, ErrLock> {
         let answer = self.caller.call(method, path, body).await?;
         let record = LeaseRecord::from_json(answer)
-            .map_err(|error| LockError::new(LockErrorKind::Garbage, error.to_string()))?;
+            .map_err(|error| ErrLock::new(ErrLockKind::Garbage, error.to_string()))?;
         self.known.fetch_max(record.version().unwrap_or(0), Ordering::Relaxed);
         Ok(record)
     }
@@ -76,31 +90,27 @@ impl KubeLock {
 }
 
 impl Lock for KubeLock {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    fn name(&self) -> &LeaseName {
-        &self.lease
-    }
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         match self.call(Method::GET, &self.object(), None).await {
             Ok(record) => Ok(Some(record)),
-            Err(error) if error.kind() == LockErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrLockKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        let lease = claim.new_lease(self.lease.namespace(), self.lease.name());
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+        let lease = claim.new_lease(&self.lease);
         self.call(Method::POST, &self.path, Some(&lease)).await
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
-        let lease = Value::Object(seen.with(claim).into_object());
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+        let lease = seen.with(claim).into_json();
         self.call(Method::PUT, &self.object(), Some(&lease)).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         if let Some(member) = &self.member
             && let Some(joined) = member.join(&self.lease, self.known.load(Ordering::Relaxed)).await?
         {
@@ -109,7 +119,7 @@ impl Lock for KubeLock {
             let first = first.map(|record| Ok(LeaseEvent::Seen(record)));
             return Ok(stream::iter(first).chain(joined.events()).boxed());
         }
-        let body = self.caller.watch(&watching::of_one(&self.lease)).await?;
+        let body = self.caller.watch(&watch_line::of_one(&self.lease)).await?;
         Ok(events(body, self.lease.name().to_owned()).boxed())
     }
 
@@ -126,9 +136,9 @@ impl fmt::Debug for KubeLock {
 
 /// What the lines of a watch say of the lease `name`. A server that ignores the selector must not make another lease this
 /// one.
-fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
-    lines::lines(body).filter_map(move |line| {
-        let news = line.and_then(|line| watching::news(&line)).transpose();
+fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
+    api::lines(body).filter_map(move |line| {
+        let news = line.map_err(ErrLock::from).and_then(|line| watch_line::news(&line)).transpose();
         future::ready(match news {
             Some(Ok(news)) => (news.name == name).then_some(news.event),
             Some(Err(error)) => Some(Err(error)),

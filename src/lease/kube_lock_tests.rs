@@ -35,10 +35,10 @@ fn line(kind: &str, object: &Value) -> Vec<u8> {
 }
 
 fn spaces() -> Vec<u8> {
-    vec![b' '; lines::LONGEST + 1]
+    vec![b' '; api::LONGEST + 1]
 }
 
-async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, LockErrorKind>> {
+async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, ErrLockKind>> {
     let events = answering(frames).watch().await.unwrap();
     events.map(|event| event.map_err(|error| error.kind())).collect().await
 }
@@ -54,7 +54,7 @@ async fn an_answer_is_read_up_to_a_bound() {
 async fn a_watch_line_is_read_up_to_a_bound_and_the_watch_ends_there() {
     let event = line("ADDED", &lease("operator"));
     assert!(matches!(watched(vec![event.clone()]).await[..], [Ok(LeaseEvent::Seen(_))]));
-    assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(LockErrorKind::Garbage)]);
+    assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(ErrLockKind::Garbage)]);
 }
 
 #[tokio::test]
@@ -68,11 +68,11 @@ async fn events_of_other_leases_and_bookmarks_are_skipped() {
 #[tokio::test]
 async fn an_error_event_says_what_is_wrong() {
     for (status, kind) in [
-        (json!({ "code": 410 }), LockErrorKind::Gone),
-        (json!({ "code": 403 }), LockErrorKind::Forbidden),
-        (json!({ "code": 70_000 }), LockErrorKind::Refused),
-        (json!({ "code": "410" }), LockErrorKind::Refused),
-        (json!(null), LockErrorKind::Refused),
+        (json!({ "code": 410 }), ErrLockKind::Gone),
+        (json!({ "code": 403 }), ErrLockKind::Forbidden),
+        (json!({ "code": 70_000 }), ErrLockKind::Refused),
+        (json!({ "code": "410" }), ErrLockKind::Refused),
+        (json!(null), ErrLockKind::Refused),
     ] {
         assert_eq!(watched(vec![line("ERROR", &status)]).await, [Err(kind)], "{status}");
     }
@@ -87,17 +87,17 @@ async fn nonsense_is_an_error() {
     {
         let shown = String::from_utf8_lossy(body);
         let error = answering(vec![body.to_vec()]).get().await.unwrap_err();
-        assert_eq!(error.kind(), LockErrorKind::Garbage, "{shown}");
+        assert_eq!(error.kind(), ErrLockKind::Garbage, "{shown}");
         let watched = watched(vec![body.to_vec(), b"\n".to_vec()]).await;
-        assert_eq!(watched, [Err(LockErrorKind::Garbage)], "{shown}");
+        assert_eq!(watched, [Err(ErrLockKind::Garbage)], "{shown}");
     }
     for object in no_leases {
         let events = watched(vec![line("MODIFIED", &serde_json::from_str(object).unwrap())]).await;
-        assert_eq!(events, [Err(LockErrorKind::Garbage)], "{object}");
+        assert_eq!(events, [Err(ErrLockKind::Garbage)], "{object}");
     }
     for kind in [json!(null), json!(1), json!("added")] {
         let event = json!({ "type": kind, "object": lease("operator") }).to_string() + "\n";
-        assert_eq!(watched(vec![event.into_bytes()]).await, [Err(LockErrorKind::Garbage)], "{kind}");
+        assert_eq!(watched(vec![event.into_bytes()]).await, [Err(ErrLockKind::Garbage)], "{kind}");
     }
 }
 

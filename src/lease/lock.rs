@@ -1,49 +1,82 @@
 //! How an election reads and writes its lease.
 
-use super::{Claim, LeaseName, LeaseRecord, LockError};
+use super::{Claim, ErrLock, LeaseRecord};
 use futures_util::Stream;
 use std::future::Future;
 
 /// One Lease object, written by compare-and-swap only (rule S6).
 ///
-/// Implement it to run an election over something else than a kube client. An election bounds each call by its call
-/// timeout and drops the future then: the effect of a dropped call is unknown, and must be allowed to be.
+/// Implement it to run an election over something else than a kube client, and give it to
+/// [`ElectionBuilder::build_with`](crate::election::ElectionBuilder::build_with).
+/// [`testing::lock_conformance`](crate::testing::lock_conformance) (feature `test-util`) checks an implementation.
+///
+/// - The election drops the future of a call that takes longer than the call timeout. Such a call may still be carried out
+///   later, or not.
+/// - The election refuses an answer about another lease, and an update that returns the resource version that was there
+///   before. A lock that panics ends the election: the gate closes, and the election is unhealthy (rule S10).
+///
+/// # Example
+/// Leases in a map, for the tests of a program:
+///
+/// ```
+/// # #![allow(dead_code)]
+#[doc = include_str!("../../examples/map_lock/map_lock.rs")]
+/// # use kube_leader_gate::{Election, Identity};
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let leases = Leases::default();
+/// let running = Election::builder("default", "my-controller")
+///     .identity(Identity::new("replica-a")?)
+///     .build_with(|lease| Ok::<_, std::convert::Infallible>(leases.lock(lease)))?
+///     .start();
+/// running.leader().elected().await;
+/// running.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Lock: Send + Sync + 'static {
-    /// What a watch yields.
-    type Events: Stream<Item = Result<LeaseEvent, LockError>> + Send + Unpin;
+    /// The events of a watch.
+    type Events: Stream<Item = Result<LeaseEvent, ErrLock>> + Send + Unpin;
 
-    /// The lease that this is.
-    fn name(&self) -> &LeaseName;
+    /// Reads the lease. Returns none if there is none.
+    fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, ErrLock>> + Send;
 
-    /// Reads the lease; none when there is none.
-    fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, LockError>> + Send;
+    /// Creates the lease with `claim` in it, as [`Claim::new_lease`] makes it. The new object has a uid that no lease had
+    /// before.
+    ///
+    /// # Errors
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. It is then left as it is.
+    fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
-    /// Creates the lease. [`Conflict`](super::LockErrorKind::Conflict) when there is one.
-    fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
-
-    /// Writes `claim` into the lease if its resource version is still that of `seen`;
-    /// [`Conflict`](super::LockErrorKind::Conflict) otherwise. All other fields stay as they are in `seen` (rule S12);
-    /// [`LeaseRecord::with`] makes the object.
+    /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All other
+    /// fields stay as they are in `seen` (rule S12).
+    ///
+    /// # Errors
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease no longer has the uid and the resource version of `seen`;
+    /// [`NotFound`](super::ErrLockKind::NotFound) if there is no lease. Nothing is written then.
     fn update(
         &self,
         seen: &LeaseRecord,
         claim: &Claim,
-    ) -> impl Future<Output = Result<LeaseRecord, LockError>> + Send;
+    ) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
-    /// Follows the lease: first what is there, then each change. The stream may end at any time.
-    fn watch(&self) -> impl Future<Output = Result<Self::Events, LockError>> + Send;
+    /// Follows the lease: the stream begins with the lease as it is, if there is one, and then yields each change. A slow
+    /// reader may miss states, but neither the newest one nor a deletion. The stream may end at any time; the election then
+    /// begins another one.
+    fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
-    /// Sees to it that later calls use a fresh connection; called after one that was not answered in time (rule S9).
-    /// Must not block: begin it, and let calls go on over the old one meanwhile.
+    /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time (rule S9).
+    ///
+    /// It must not block: let it begin the work, and let calls use the old connection meanwhile. It does nothing by default.
     fn reconnect(&self) {}
 }
 
-/// What a watch tells of the lease.
+/// An event of a watch.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LeaseEvent {
     /// The lease as it is now.
     Seen(LeaseRecord),
-    /// There is no lease any more; this is how it was last, at the version of its deletion.
+    /// There is no lease any more. This is its last state, at the version of its deletion.
     Deleted(LeaseRecord),
 }

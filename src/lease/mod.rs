@@ -4,34 +4,33 @@
 //! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), or over those that many locks
 //! share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and lowers the flag before the lease is given up (rule S3).
 
-pub(crate) mod call;
-mod clients;
 mod error;
 mod handover;
 mod identity;
 mod kube_lock;
-mod lines;
 mod lock;
 mod name;
 mod pool;
 mod record;
 mod release;
-mod shared;
 mod timing;
-mod watching;
+mod timing_text;
+mod vetted;
+mod watch_line;
 
 pub use self::{
-    error::{LockError, LockErrorKind},
-    identity::{Identity, InvalidIdentity},
+    error::{ErrLock, ErrLockKind},
+    identity::{ErrInvalidIdentity, Identity},
     kube_lock::KubeLock,
     lock::{LeaseEvent, Lock},
-    name::{InvalidLeaseName, LeaseName},
+    name::{ErrInvalidLeaseName, LeaseName},
     pool::LeasePool,
-    record::{Claim, LeaseRecord, NotALease},
+    record::{Claim, ErrNotALease, LeaseRecord},
     release::ReleaseLock,
-    timing::{InvalidTiming, LeaseTiming},
+    timing::{ErrInvalidTiming, LeaseTiming},
 };
 pub(crate) use self::{
     handover::{HANDOVER, HOLDER_KEY, Handover},
     timing::JITTER,
+    vetted::VettedLock,
 };

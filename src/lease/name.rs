@@ -1,8 +1,17 @@
 //! Which lease: namespace and name, as Kubernetes allows them.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, str::FromStr};
 
-/// The namespace and name of a Lease, valid by construction.
+/// The namespace and name of a Lease, valid by construction. As text it is `namespace/name`.
+///
+/// ```
+/// use kube_leader_gate::lease::LeaseName;
+///
+/// let lease: LeaseName = "my-namespace/my-controller".parse()?;
+/// assert_eq!((lease.namespace(), lease.name()), ("my-namespace", "my-controller"));
+/// assert_eq!(lease.to_string(), "my-namespace/my-controller");
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidLeaseName>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseName {
     namespace: String,
@@ -10,8 +19,8 @@ pub struct LeaseName {
 }
 
 /// A namespace or a name that Kubernetes refuses: what was given, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidLeaseName {
+#[derive(Clone, Debug)]
+pub struct ErrInvalidLeaseName {
     what: &'static str,
     given: String,
     allowed: &'static str,
@@ -23,18 +32,18 @@ impl LeaseName {
     /// A lease by namespace and name.
     ///
     /// # Errors
-    /// [`InvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
+    /// [`ErrInvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
     /// "Object Names and IDs").
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, InvalidLeaseName> {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, ErrInvalidLeaseName> {
         let (namespace, name) = (namespace.into(), name.into());
         if namespace.len() > 63 || !is_label(&namespace) {
             let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
-            return Err(InvalidLeaseName { what: "namespace", given: namespace, allowed });
+            return Err(ErrInvalidLeaseName { what: "lease namespace", given: namespace, allowed });
         }
         if name.len() > 253 || !name.split('.').all(is_label) {
             let allowed =
                 "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
-            return Err(InvalidLeaseName { what: "name", given: name, allowed });
+            return Err(ErrInvalidLeaseName { what: "lease name", given: name, allowed });
         }
         Ok(Self { namespace, name })
     }
@@ -57,18 +66,50 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }
 
+impl FromStr for LeaseName {
+    type Err = ErrInvalidLeaseName;
+
+    fn from_str(text: &str) -> Result<Self, ErrInvalidLeaseName> {
+        let Some((namespace, name)) = text.split_once('/') else {
+            let allowed = "a namespace and a name, as default/my-app";
+            return Err(ErrInvalidLeaseName { what: "lease", given: text.to_owned(), allowed });
+        };
+        Self::new(namespace, name)
+    }
+}
+
 impl fmt::Display for LeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
 }
 
-// === impl InvalidLeaseName ===
+// === impl ErrInvalidLeaseName ===
 
-impl fmt::Display for InvalidLeaseName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid lease {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
+impl ErrInvalidLeaseName {
+    /// Which part was refused: `lease namespace`, `lease name`, or `lease` for a text that is not made of the two.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The part as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
     }
 }
 
-impl Error for InvalidLeaseName {}
+impl fmt::Display for ErrInvalidLeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid {}: {:?}, allowed: {}", self.what, self.given, self.allowed)
+    }
+}
+
+impl Error for ErrInvalidLeaseName {}

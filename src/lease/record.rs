@@ -1,6 +1,6 @@
 //! The lease object: kept whole, read with suspicion.
 
-use super::handover::HOLDER_KEY;
+use super::{LeaseName, handover::HOLDER_KEY};
 use crate::leadership::Term;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
@@ -8,8 +8,7 @@ use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 /// A Lease as the API server gave it. Everything in it that an election does not own comes back from every update as it
 /// was (rule S12).
 ///
-/// Fields that make no sense (a duration that is missing, negative or no number, a count below zero) are read as absent:
-/// see [`oddity`](Self::oddity).
+/// Fields that make no sense are read as absent: a duration that is missing, negative or no number, or a count below zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeaseRecord {
     object: Map<String, Value>,
@@ -34,8 +33,8 @@ pub struct Claim {
 }
 
 /// An answer that is no lease: no object, or one without uid and resource version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotALease(());
+#[derive(Clone, Debug)]
+pub struct ErrNotALease(());
 
 // === impl LeaseRecord ===
 
@@ -43,31 +42,31 @@ impl LeaseRecord {
     /// Reads what an API server sent.
     ///
     /// # Errors
-    /// [`NotALease`] when it is no object with a uid and a resource version.
-    pub fn from_json(value: Value) -> Result<Self, NotALease> {
+    /// [`ErrNotALease`] when it is no object with a uid and a resource version.
+    pub fn from_json(value: Value) -> Result<Self, ErrNotALease> {
         let Value::Object(object) = value else {
-            return Err(NotALease(()));
+            return Err(ErrNotALease(()));
         };
         let record = Self { object };
         if record.uid().is_empty() || record.resource_version().is_empty() {
-            return Err(NotALease(()));
+            return Err(ErrNotALease(()));
         }
         Ok(record)
     }
 
     /// The object, as it goes to the API server.
     #[must_use]
-    pub fn as_object(&self) -> &Map<String, Value> {
-        &self.object
+    pub fn into_json(self) -> Value {
+        Value::Object(self.object)
     }
 
-    pub(crate) fn into_object(self) -> Map<String, Value> {
-        self.object
+    /// The namespace of the object.
+    pub(crate) fn namespace(&self) -> &str {
+        self.metadata("namespace")
     }
 
     /// The name of the object.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.metadata("name")
     }
 
@@ -89,15 +88,14 @@ impl LeaseRecord {
         self.resource_version().parse().ok()
     }
 
-    /// Whoever holds the lease; none when it was given up.
+    /// The holder; none when the lease was given up.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.text("holderIdentity").filter(|holder| !holder.is_empty())
     }
 
     /// For how long the holder holds it from each renewal; none when the field makes no sense.
-    #[must_use]
-    pub fn duration(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = self.field("leaseDurationSeconds")?.as_u64()?;
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
@@ -109,8 +107,7 @@ impl LeaseRecord {
     }
 
     /// When the holder says that it acquired the lease.
-    #[must_use]
-    pub fn acquire_time(&self) -> Option<&str> {
+    pub(crate) fn acquire_time(&self) -> Option<&str> {
         self.text("acquireTime")
     }
 
@@ -120,8 +117,7 @@ impl LeaseRecord {
     }
 
     /// The key that the holder has for a [prioritised election](crate::election::Priority), if it has one and it is text.
-    #[must_use]
-    pub fn holder_key(&self) -> Option<&str> {
+    pub(crate) fn holder_key(&self) -> Option<&str> {
         self.annotation(HOLDER_KEY)?.as_str()
     }
 
@@ -130,24 +126,21 @@ impl LeaseRecord {
     }
 
     /// The term that the record speaks of.
-    #[must_use]
-    pub fn term(&self) -> Term {
+    pub(crate) fn term(&self) -> Term {
         Term::new(self.uid(), self.transitions())
     }
 
     /// Whether `other` says the same of the election: the same object with the same spec. Labels and the like may differ.
-    #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
     }
 
-    /// What is wrong with a lease that somebody holds, in words for a log.
-    #[must_use]
-    pub fn oddity(&self) -> Option<&'static str> {
+    /// What is wrong with a lease that has a holder, in words for a log.
+    pub(crate) fn oddity(&self) -> Option<&'static str> {
         const HUGE: u64 = 24 * 60 * 60;
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is no text; it is read as nobody");
+            return Some("the holder is no text; the lease is read as free");
         }
         self.holder()?;
         match self.duration() {
@@ -204,12 +197,15 @@ impl LeaseRecord {
 // === impl Claim ===
 
 impl Claim {
-    /// The body that creates the lease.
-    pub(crate) fn new_lease(&self, namespace: &str, name: &str) -> Value {
+    /// The object that creates `lease` with this claim in it, as it goes to the API server: without uid and resource version.
+    #[must_use]
+    pub fn new_lease(&self, lease: &LeaseName) -> Value {
         let mut spec = Map::new();
         self.write_into(&mut spec);
-        let mut metadata =
-            Map::from_iter([("namespace".into(), json!(namespace)), ("name".into(), json!(name))]);
+        let mut metadata = Map::from_iter([
+            ("namespace".into(), json!(lease.namespace())),
+            ("name".into(), json!(lease.name())),
+        ]);
         self.annotate(&mut metadata);
         json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -249,12 +245,12 @@ impl Claim {
     }
 }
 
-// === impl NotALease ===
+// === impl ErrNotALease ===
 
-impl fmt::Display for NotALease {
+impl fmt::Display for ErrNotALease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the answer is no Lease with a uid and a resource version")
     }
 }
 
-impl Error for NotALease {}
+impl Error for ErrNotALease {}

@@ -1,10 +1,10 @@
 //! The lock that lowers the flag before the lease is given up.
 
-use super::{Claim, LeaseName, LeaseRecord, Lock, LockError};
+use super::{Claim, ErrLock, LeaseRecord, Lock};
 use crate::leadership::{Leadership, Loss};
 
-/// Wraps a [`Lock`]: an update that empties the holder closes the gate *before* it is sent, and whatever becomes of it
-/// (rule S3). Everything else passes as it is.
+/// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
+/// (rule S3). All other calls pass as they are.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,
@@ -21,26 +21,22 @@ impl<L> ReleaseLock<L> {
 impl<L: Lock> Lock for ReleaseLock<L> {
     type Events = L::Events;
 
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.inner.get().await
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         self.inner.create(claim).await
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if claim.holder.is_empty() {
             self.leadership.revoke(Loss::Released);
         }
         self.inner.update(seen, claim).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         self.inner.watch().await
     }
 
@@ -51,12 +47,12 @@ impl<L: Lock> Lock for ReleaseLock<L> {
 
 #[cfg(test)]
 mod tests {
-    //! Pinniped's own cases: by the time the lease is given up, the flag is down, whatever becomes of the call.
+    //! Pinniped's own cases: when the lease is given up, the gate is closed, even if the call then fails.
 
     use super::*;
     use crate::{
         leadership::{Grant, Term},
-        lease::{LeaseEvent, LockErrorKind},
+        lease::{ErrLockKind, LeaseEvent},
     };
     use futures_util::stream::Empty;
     use serde_json::json;
@@ -65,36 +61,31 @@ mod tests {
     /// A lock that notes whether writes were admitted at the moment of each update, and then fails or never answers.
     struct Witness {
         leadership: Leadership,
-        name: LeaseName,
         could_write: Mutex<Vec<bool>>,
         answers: bool,
     }
 
     impl Lock for Witness {
-        type Events = Empty<Result<LeaseEvent, LockError>>;
+        type Events = Empty<Result<LeaseEvent, ErrLock>>;
 
-        fn name(&self) -> &LeaseName {
-            &self.name
-        }
-
-        async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+        async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
             Ok(None)
         }
 
-        async fn create(&self, _: &Claim) -> Result<LeaseRecord, LockError> {
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+        async fn create(&self, _: &Claim) -> Result<LeaseRecord, ErrLock> {
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
 
-        async fn update(&self, _: &LeaseRecord, _: &Claim) -> Result<LeaseRecord, LockError> {
+        async fn update(&self, _: &LeaseRecord, _: &Claim) -> Result<LeaseRecord, ErrLock> {
             self.could_write.lock().unwrap().push(self.leadership.can_write());
             if !self.answers {
                 future::pending::<()>().await;
             }
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
 
-        async fn watch(&self) -> Result<Self::Events, LockError> {
-            Err(LockError::new(LockErrorKind::Refused, "no"))
+        async fn watch(&self) -> Result<Self::Events, ErrLock> {
+            Err(ErrLock::new(ErrLockKind::Refused, "no"))
         }
     }
 
@@ -102,12 +93,7 @@ mod tests {
         let leadership = Leadership::new();
         let deadline = leadership.now().saturating_add(Duration::from_secs(10));
         let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
-        let witness = Witness {
-            leadership: leadership.clone(),
-            name: LeaseName::new("default", "operator").unwrap(),
-            could_write: Mutex::default(),
-            answers,
-        };
+        let witness = Witness { leadership: leadership.clone(), could_write: Mutex::default(), answers };
         (ReleaseLock::new(witness, leadership.clone()), leadership, grant)
     }
 

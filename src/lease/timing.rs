@@ -1,5 +1,7 @@
 //! How long a lease lasts, and what follows from it.
 
+#[cfg(doc)]
+use std::str::FromStr;
 use std::{error::Error, fmt, time::Duration};
 
 /// client-go's jitter: a candidate that polls waits up to this many times the retry period.
@@ -15,27 +17,28 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Attempts that must fit between a failed renewal and the deadline (rule S9).
 const ATTEMPTS: u32 = 3;
 
-/// The times of an election, valid by construction. [`Display`](fmt::Display) says what they mean.
+/// The times of an election, valid by construction.
 ///
 /// | | default | [`fast`](Self::fast) | |
 /// | --- | --- | --- | --- |
-/// | lease duration | 137 s | 15 s | how long the others wait for a holder that has fallen silent; written into the lease |
+/// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; it stands in the lease |
 /// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal (rule S1) |
 /// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate polls where it may not watch |
 /// | call timeout | 2.5 s | 1.6 s | how long one lease call may take (rule S9) |
 ///
 /// The default is that of `OpenShift`; `fast` is that of the core Kubernetes controllers.
 ///
+/// As text it is `lease duration/renew deadline/retry period` in seconds, with the call timeout behind them if that does not
+/// follow from the others. [`FromStr`] reads this, `default` and `fast`. [`summary`](Self::summary) says what the times mean.
+///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
 ///
-/// assert_eq!(
-///     LeaseTiming::default().to_string(),
-///     "lease 137s, renew deadline 107s, retry 26s, call timeout 2.5s: \
-///      a released lease changes hands in milliseconds (31.2s without watch), \
-///      a crashed leader's after 137s (168.2s without watch); \
-///      tolerates 75.5s of API server outage and 30s of clock drift or delay"
-/// );
+/// let timing: LeaseTiming = "15/10/2".parse()?;
+/// assert_eq!(timing, LeaseTiming::fast());
+/// assert_eq!("default".parse::<LeaseTiming>()?.to_string(), "137/107/26");
+/// assert!("15/10".parse::<LeaseTiming>().unwrap_err().to_string().contains("15/10/2"));
+/// # Ok::<(), kube_leader_gate::lease::ErrInvalidTiming>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTiming {
@@ -46,10 +49,10 @@ pub struct LeaseTiming {
 }
 
 /// A timing that cannot work: what was given, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidTiming {
+#[derive(Clone, Debug)]
+pub struct ErrInvalidTiming {
     what: &'static str,
-    given: Duration,
+    given: String,
     allowed: String,
 }
 
@@ -70,20 +73,19 @@ impl LeaseTiming {
     /// 15/10/2 s, as the core Kubernetes controllers have it.
     #[must_use]
     pub fn fast() -> Self {
-        let mut timing = Self {
+        let timing = Self {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             call_timeout: Duration::ZERO,
         };
-        timing.call_timeout = timing.longest_call().min(DEFAULT_CALL);
-        timing
+        Self { call_timeout: timing.default_call(), ..timing }
     }
 
     /// A timing of your own; the call timeout follows from it.
     ///
     /// # Errors
-    /// [`InvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
+    /// [`ErrInvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
     /// (`lease duration > renew deadline > retry period x 1.2`, all positive), whole seconds for the lease (the API has
     /// no fractions), and three attempts between a failed renewal and the deadline (rule S9).
     ///
@@ -93,8 +95,9 @@ impl LeaseTiming {
         lease_duration: Duration,
         renew_deadline: Duration,
         retry_period: Duration,
-    ) -> Result<Self, InvalidTiming> {
-        let refuse = |what, given, allowed: String| Err(InvalidTiming { what, given, allowed });
+    ) -> Result<Self, ErrInvalidTiming> {
+        let refuse =
+            |what, given: Duration, allowed| Err(ErrInvalidTiming::new(what, format!("{given:?}"), allowed));
         let longest = Duration::from_secs(i32::MAX as u64);
         if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > longest {
             return refuse("lease duration", lease_duration, format!("whole seconds from 1s to {longest:?}"));
@@ -112,7 +115,7 @@ impl LeaseTiming {
             return refuse("retry period", retry_period, allowed);
         }
         let mut timing = Self { lease_duration, renew_deadline, retry_period, call_timeout: Duration::ZERO };
-        timing.call_timeout = timing.longest_call().min(DEFAULT_CALL);
+        timing.call_timeout = timing.default_call();
         if timing.call_timeout < SHORTEST_CALL {
             let shortest = retry_period + timing.pause() * ATTEMPTS + SHORTEST_CALL * (ATTEMPTS + 1);
             let allowed = format!(
@@ -127,20 +130,20 @@ impl LeaseTiming {
     /// Gives each lease call this much time.
     ///
     /// # Errors
-    /// [`InvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
-    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, InvalidTiming> {
+    /// [`ErrInvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
+    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, ErrInvalidTiming> {
         let longest = self.longest_call();
         if !(SHORTEST_CALL..=longest).contains(&call_timeout) {
             let allowed = format!(
                 "{SHORTEST_CALL:?} to {longest:?}, so that a failed renewal and {ATTEMPTS} more attempts fit before \
                  the renew deadline"
             );
-            return Err(InvalidTiming { what: "call timeout", given: call_timeout, allowed });
+            return Err(ErrInvalidTiming::new("call timeout", format!("{call_timeout:?}"), allowed));
         }
         Ok(Self { call_timeout, ..self })
     }
 
-    /// How long the others wait for a holder that has fallen silent.
+    /// How long the other candidates wait for a holder that has fallen silent.
     #[must_use]
     pub const fn lease_duration(&self) -> Duration {
         self.lease_duration
@@ -206,6 +209,11 @@ impl LeaseTiming {
         self.lease_duration.as_secs()
     }
 
+    /// The call timeout that follows from the other times.
+    pub(super) fn default_call(&self) -> Duration {
+        self.longest_call().min(DEFAULT_CALL)
+    }
+
     /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
     fn longest_call(&self) -> Duration {
         let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
@@ -213,32 +221,36 @@ impl LeaseTiming {
     }
 }
 
-impl fmt::Display for LeaseTiming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "lease {:?}, renew deadline {:?}, retry {:?}, call timeout {:?}: a released lease changes hands in \
-             milliseconds ({:?} without watch), a crashed leader's after {:?} ({:?} without watch); tolerates {:?} of \
-             API server outage and {:?} of clock drift or delay",
-            self.lease_duration,
-            self.renew_deadline,
-            self.retry_period,
-            self.call_timeout,
-            self.polled_handover(),
-            self.crash_failover(),
-            self.polled_crash_failover(),
-            self.tolerated_outage(),
-            self.tolerated_skew(),
-        )
+// === impl ErrInvalidTiming ===
+
+impl ErrInvalidTiming {
+    pub(super) fn new(what: &'static str, given: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self { what, given: given.into(), allowed: allowed.into() }
+    }
+
+    /// Which value was refused: `renew deadline`, for example.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The value as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub fn allowed(&self) -> &str {
+        &self.allowed
     }
 }
 
-// === impl InvalidTiming ===
-
-impl fmt::Display for InvalidTiming {
+impl fmt::Display for ErrInvalidTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid lease timing: the {} is {:?}, allowed: {}", self.what, self.given, self.allowed)
+        write!(f, "invalid lease timing: the {} is {}, allowed: {}", self.what, self.given, self.allowed)
     }
 }
 
-impl Error for InvalidTiming {}
+impl Error for ErrInvalidTiming {}

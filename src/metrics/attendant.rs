@@ -103,7 +103,7 @@ impl Drop for Attendant {
         self.follow(self.leader.state());
         self.calls.end();
         self.publish();
-        // Whoever drops an election closes its gate, perhaps a moment later.
+        // Dropping an election closes its gate, perhaps a moment later.
         self.labels.gauge(MASTER_STATUS).set(0);
         self.labels.gauge(TIME_TO_DEADLINE_SECONDS).set(0);
     }

@@ -1,13 +1,13 @@
-//! Lease calls, and the time in which nobody leads.
+//! Lease calls, and the time in which the lease has no holder.
 
 use super::{
     labels::Labels,
     names::{LEADERLESS_GAP_SECONDS, LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
 };
 use crate::{
-    election::{LeaseCall, LeaseObserver},
+    election::{LeaseCall, LeaseHook},
     leadership::Moment,
-    lease::LockErrorKind,
+    lease::ErrLockKind,
 };
 use metrics::Label;
 use std::{
@@ -37,22 +37,22 @@ impl Calls {
     /// Gives the recorder zeros to begin with.
     pub(super) fn begin(&self) {
         self.labels.counter(SLOWPATH_TOTAL, []).increment(0);
-        for error in [LockErrorKind::Conflict, LockErrorKind::Timeout, LockErrorKind::Unreachable] {
+        for error in [ErrLockKind::Conflict, ErrLockKind::Timeout, ErrLockKind::Unreachable] {
             self.failures(LeaseCall::Renew, error).increment(0);
         }
     }
 
-    /// For how long the lease has been nobody's.
+    /// How long the lease has had no holder.
     pub(super) fn leaderless(&self, now: Moment) -> Duration {
         self.state().vacant_since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// The elector has ended: nobody looks any more.
+    /// The elector has ended, and looks no more.
     pub(super) fn end(&self) {
         self.state().vacant_since = None;
     }
 
-    fn failures(&self, call: LeaseCall, error: LockErrorKind) -> metrics::Counter {
+    fn failures(&self, call: LeaseCall, error: ErrLockKind) -> metrics::Counter {
         let labels = [
             Label::from_static_parts("call", call.as_str()),
             Label::from_static_parts("error", error.as_str()),
@@ -66,8 +66,8 @@ impl Calls {
     }
 }
 
-impl LeaseObserver for Calls {
-    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), LockErrorKind>) {
+impl LeaseHook for Calls {
+    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>) {
         let label = Label::from_static_parts("call", call.as_str());
         self.labels.histogram(LEASE_CALL_DURATION_SECONDS, [label]).record(took);
         if let Err(error) = outcome {

@@ -8,10 +8,10 @@
 //! 2. A write costs one atomic addition and, after the first one of its resource, no allocation, whatever the exporter
 //!    does: a task of the election carries the counts over once a second, and once more when the election stops. Reads
 //!    are not counted, and cost nothing.
-//! 3. The resource of a write comes from a path that nobody has vouched for, so at most [`MOST_RESOURCES`] of them get
+//! 3. The resource of a write comes from a path that any client may send, so at most [`MOST_RESOURCES`] of them get
 //!    series of their own; the others share one, of the resource `other`.
 //! 4. Nothing is kept but what has not been carried over yet. The recorder may be installed before the election is built
-//!    or after: what is told while there is none is lost, as with all users of the facade, and nothing later is.
+//!    or after: what is recorded while there is none is lost, as with all users of the facade.
 //!    [`describe`] is called when the election begins; call it again after installing a recorder later than that.
 //! 5. Two elections on one lease in one process would write into the same gauges; give each its own lease.
 //!
@@ -23,7 +23,7 @@
 //!
 //! # fn main() -> Result<(), metrics_exporter_prometheus::BuildError> {
 //! let mut exporter = PrometheusBuilder::new();
-//! for (name, buckets) in BUCKETS {
+//! for &(name, buckets) in BUCKETS {
 //!     exporter = exporter.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
 //! }
 //! let recorder = exporter.build_recorder(); // or .install()
@@ -57,7 +57,7 @@ impl ElectionBuilder {
     /// ```no_run
     /// use kube_leader_gate::Election;
     ///
-    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::BuildError> {
+    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::ErrBuild> {
     /// let election = Election::builder("my-namespace", "my-controller").metrics().build(config)?;
     /// # Ok(())
     /// # }

@@ -1,4 +1,4 @@
-//! What the metrics are called, and what the exporter is told of them.
+//! The names of the metrics, and their descriptions for the exporter.
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
@@ -18,10 +18,10 @@ pub const LOSSES_TOTAL: &str = "leader_election_losses_total";
 /// Seconds until this process stops writing unless it renews; 0 for a follower.
 pub const TIME_TO_DEADLINE_SECONDS: &str = "leader_election_time_to_deadline_seconds";
 
-/// For how many seconds the lease has been nobody's, as this candidate sees it; 0 while somebody holds it.
+/// For how many seconds the lease has had no holder, as this candidate sees it; 0 while it has one.
 pub const LEADERLESS_SECONDS: &str = "leader_election_leaderless_seconds";
 
-/// For how many seconds the lease was nobody's, each time it was, as this candidate saw it.
+/// For how many seconds the lease had no holder, each time that happened, as this candidate saw it.
 pub const LEADERLESS_GAP_SECONDS: &str = "leader_election_leaderless_gap_seconds";
 
 /// How many seconds lease calls took, answered or not (label `call`: `read`, `acquire`, `renew`, `release`,
@@ -41,7 +41,7 @@ pub const WRITES_CUT_OFF_TOTAL: &str = "leader_gate_writes_cut_off_total";
 pub const WRITES_UNDER_WAY: &str = "leader_gate_writes_under_way";
 
 /// The buckets of the histograms, in seconds.
-pub const BUCKETS: [(&str, &[f64]); 2] = [
+pub const BUCKETS: &[(&str, &[f64])] = &[
     (
         LEASE_CALL_DURATION_SECONDS,
         &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
@@ -75,12 +75,12 @@ pub fn describe() {
     describe_gauge!(
         LEADERLESS_SECONDS,
         Unit::Seconds,
-        "For how long the lease has been nobody's, as this candidate sees it; 0 while somebody holds it."
+        "For how long the lease has had no holder, as this candidate sees it; 0 while it has one."
     );
     describe_histogram!(
         LEADERLESS_GAP_SECONDS,
         Unit::Seconds,
-        "For how long the lease was nobody's, each time it was, as this candidate saw it."
+        "For how long the lease had no holder, each time that happened, as this candidate saw it."
     );
     describe_histogram!(
         LEASE_CALL_DURATION_SECONDS,

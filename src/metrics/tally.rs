@@ -49,7 +49,7 @@ pub(super) struct Tally {
     resources: [OnceLock<Box<Entry>>; MOST_RESOURCES],
     /// All resources that came later.
     other: Entry,
-    /// What addresses no resource, or nobody can tell which.
+    /// Requests that address no resource, or one that cannot be told.
     none: Entry,
     cut_off: Counts,
 }

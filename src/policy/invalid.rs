@@ -1,17 +1,52 @@
-//! A rule that cannot mean what it says.
+//! What a policy refuses.
 
+use super::Preset;
 use std::{error::Error, fmt};
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidRule {
+#[derive(Clone, Debug)]
+pub struct ErrInvalidRule {
     pub(super) what: &'static str,
     pub(super) given: String,
     pub(super) allowed: &'static str,
     pub(super) rule: String,
 }
 
-impl fmt::Display for InvalidRule {
+/// A text that names no [`Preset`].
+#[derive(Clone, Debug)]
+pub struct ErrInvalidPreset {
+    pub(super) given: String,
+}
+
+// === impl ErrInvalidRule ===
+
+impl ErrInvalidRule {
+    /// Which part of the rule was refused: `namespace`, for example.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The part as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+
+    /// The whole rule, in words.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+}
+
+impl fmt::Display for ErrInvalidRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, given, allowed, rule } = self;
         write!(
@@ -21,4 +56,28 @@ impl fmt::Display for InvalidRule {
     }
 }
 
-impl Error for InvalidRule {}
+impl Error for ErrInvalidRule {}
+
+// === impl ErrInvalidPreset ===
+
+impl ErrInvalidPreset {
+    /// The text as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The names of all presets, separated by commas.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        Preset::ALL.iter().map(|preset| preset.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for ErrInvalidPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid preset: {:?}, allowed: {}", self.given, self.allowed())
+    }
+}
+
+impl Error for ErrInvalidPreset {}

@@ -44,7 +44,7 @@ mod validate;
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::invalid::InvalidRule;
+pub use self::invalid::{ErrInvalidPreset, ErrInvalidRule};
 pub use self::preset::Preset;
 pub use self::rule::Rule;
 use crate::request::{RequestInfo, Verb};
@@ -125,8 +125,8 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidRule`] for the first that cannot.
-    pub fn validate(&self) -> Result<(), InvalidRule> {
+    /// [`ErrInvalidRule`] for the first that cannot.
+    pub fn validate(&self) -> Result<(), ErrInvalidRule> {
         self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
             Kind::Invalid(_, invalid) => Err(invalid.clone()),
             Kind::Rule(_) | Kind::Preset(_) | Kind::Closure(_) => Ok(()),
@@ -157,7 +157,7 @@ pub struct Exemption(Kind);
 enum Kind {
     Rule(Rule),
     /// It permits nothing.
-    Invalid(Rule, InvalidRule),
+    Invalid(Rule, ErrInvalidRule),
     Preset(Preset),
     Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
 }

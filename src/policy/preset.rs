@@ -1,8 +1,18 @@
 //! Exemptions that many followers need.
 
+use super::ErrInvalidPreset;
 use crate::request::{ResourceRequest, Verb};
+use std::{fmt, str::FromStr};
 
-/// A named set of mutations that a follower may be allowed.
+/// A named set of mutations that a follower may be allowed. As text it is its name in kebab case.
+///
+/// ```
+/// use kube_leader_gate::policy::Preset;
+///
+/// assert_eq!("dry-run".parse::<Preset>()?, Preset::DryRun);
+/// assert_eq!(Preset::AccessReviews.to_string(), "access-reviews");
+/// # Ok::<(), kube_leader_gate::policy::ErrInvalidPreset>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
@@ -43,6 +53,29 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// All presets.
+    pub const ALL: &'static [Self] = &[
+        Self::AccessReviews,
+        Self::TokenReviews,
+        Self::TokenRequests,
+        Self::Events,
+        Self::DryRun,
+        Self::Exec,
+    ];
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AccessReviews => "access-reviews",
+            Self::TokenReviews => "token-reviews",
+            Self::TokenRequests => "token-requests",
+            Self::Events => "events",
+            Self::DryRun => "dry-run",
+            Self::Exec => "exec",
+        }
+    }
+
     pub(super) fn matches(self, request: &ResourceRequest<'_>) -> bool {
         let (verb, target) = (request.verb, request.target());
         match self {
@@ -77,5 +110,20 @@ impl Preset {
                 verb == Verb::Connect && matches!(target, ("", "pods", "exec" | "attach" | "portforward"))
             }
         }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Preset {
+    type Err = ErrInvalidPreset;
+
+    fn from_str(text: &str) -> Result<Self, ErrInvalidPreset> {
+        let named = Self::ALL.iter().find(|preset| preset.as_str() == text);
+        named.copied().ok_or_else(|| ErrInvalidPreset { given: text.to_owned() })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::request::{ResourceRequest, Verb};
 
-/// The verbs that a rule stands for until it is told otherwise: all that change objects, and no connection.
+/// The verbs of a rule that names none: all that change objects, and no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
 /// Permits the given verbs on one resource or one subresource, in one namespace or any, on one name or any.

@@ -1,6 +1,6 @@
 //! Whether a rule can mean what it says.
 
-use super::{InvalidRule, Rule};
+use super::{ErrInvalidRule, Rule};
 use crate::request::{Verb, is_built_in, is_name, is_word};
 
 /// The longest name of a namespace.
@@ -8,12 +8,12 @@ const LONGEST_LABEL: usize = 63;
 
 impl Rule {
     /// # Errors
-    /// [`InvalidRule`] if a part is empty, or if the rule's own words say that no request can match.
-    pub(super) fn validate(&self) -> Result<(), InvalidRule> {
+    /// [`ErrInvalidRule`] if a part is empty, or if the rule's own words say that no request can match.
+    pub(super) fn validate(&self) -> Result<(), ErrInvalidRule> {
         self.validate_parts().and_then(|()| self.validate_verbs())
     }
 
-    fn validate_parts(&self) -> Result<(), InvalidRule> {
+    fn validate_parts(&self) -> Result<(), ErrInvalidRule> {
         // Manifests and markers of code generators call the core group so; no API group has such a name.
         let is_core = ["core", "v1"].contains(&self.group.as_str());
         if is_core || !self.group.is_empty() && !is_word(&self.group) {
@@ -46,7 +46,7 @@ impl Rule {
         }
     }
 
-    fn validate_verbs(&self) -> Result<(), InvalidRule> {
+    fn validate_verbs(&self) -> Result<(), ErrInvalidRule> {
         for verb in &self.verbs {
             let allowed = match verb {
                 Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => continue,
@@ -103,8 +103,8 @@ impl Rule {
         self.group.is_empty() && resources.contains(&self.resource.as_str())
     }
 
-    fn refuse(&self, what: &'static str, given: &str, allowed: &'static str) -> Result<(), InvalidRule> {
-        Err(InvalidRule { rule: self.to_string(), what, given: given.to_owned(), allowed })
+    fn refuse(&self, what: &'static str, given: &str, allowed: &'static str) -> Result<(), ErrInvalidRule> {
+        Err(ErrInvalidRule { rule: self.to_string(), what, given: given.to_owned(), allowed })
     }
 }
 

@@ -277,7 +277,7 @@ impl<'a> ResourceRequest<'a> {
         percent_decode_str(self.parts.name).eq(name.bytes())
     }
 
-    /// Whether the query asks for a dry run; whether the server heeds it is another matter.
+    /// Whether the query asks for a dry run. The server may ignore that.
     pub(crate) fn asks_for_dry_run(&self) -> bool {
         query::asks_for_dry_run(self.query)
     }

@@ -39,7 +39,7 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
         .any(|value| value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD)))
 }
 
-/// Whether the server ignores the wish: elsewhere (proxies, aggregated APIs, what is no resource) somebody may grant it.
+/// Whether the server ignores the wish: elsewhere (proxies, aggregated APIs, what is no resource) a backend may grant it.
 pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
         && parts.kind == Kind::Resource

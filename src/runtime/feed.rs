@@ -59,14 +59,14 @@ where
 // === impl Feed ===
 
 impl<K: Lookup<DynamicType: Eq + Hash> + 'static> Feed<K> {
-    /// Nobody panics under the lock but an object's own clone, before anything has been changed.
+    /// Only an object's own clone can panic under the lock, and then nothing has been changed yet.
     fn open(&self) -> MutexGuard<'_, Open<K>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Feed<K> {
-    /// None once nobody watches any more.
+    /// None once the watch is over.
     pub(super) fn start(&self) -> Option<Start<K>> {
         let open = self.open();
         let heard = open.followers.as_ref()?.subscribe();

@@ -39,7 +39,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
         Self { feed, leader, term, changes, heard: None, told: None, due: VecDeque::new() }
     }
 
-    /// None once the term is over, or nobody watches any more.
+    /// None once the term or the watch is over.
     pub(super) async fn next(&mut self) -> Option<Event<Arc<K>>> {
         // Asked anew whenever something is about to be told (rule S1).
         while self.leads() {
@@ -84,7 +84,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
         }
     }
 
-    /// Goes on from what the cache holds now, and tells of the difference. None once nobody watches any more.
+    /// Goes on from what the cache holds now, and tells of the difference. None once the watch is over.
     fn catch_up(&mut self) -> Option<()> {
         let (heard, objects) = self.feed.start()?;
         self.heard = Some(heard);

@@ -21,7 +21,7 @@
 //! 4. Nothing here spawns a task.
 //!
 //! # What to know
-//! - [`gated`] without `reconcile_all_on(leader.gains())` leaves alone for good what a follower has seen.
+//! - [`gated`] without `reconcile_all_on(leader.gains())` never revisits the objects that a follower skipped.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, 30 s and more in the end; a
 //!   gain within that time takes effect after it. `Controller::trigger_backoff` sets another one.
 //! - The cache is as fresh as its watch. Do not take it for the server's state: read before a write that depends on it, or
@@ -50,7 +50,7 @@
 //! # use kube_leader_gate::testing::ApiServer;
 //! # let map = "/api/v1/namespaces/default/configmaps/a";
 //! # let server = ApiServer::new();
-//! # server.put("somebody", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
+//! # server.put("a-user", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! # let endpoint = server.serve().await?;
 //! # let config = endpoint.config("replica-a");
@@ -90,7 +90,7 @@
 //! # use kube_leader_gate::testing::ApiServer;
 //! # let map = "/api/v1/namespaces/default/configmaps/a";
 //! # let server = ApiServer::new();
-//! # server.put("somebody", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
+//! # server.put("a-user", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! # let endpoint = server.serve().await?;
 //! # let config = endpoint.config("replica-a");

@@ -1,6 +1,6 @@
 //! A reconciler that leaves to the leader what only the leader may do.
 
-use crate::gate::GateError;
+use crate::gate::{ErrLeadershipLost, ErrNotLeader};
 use kube_runtime::controller::Action;
 use pin_project_lite::pin_project;
 use std::{
@@ -25,9 +25,9 @@ pin_project! {
 /// changes, or until [`Leader::gains`](crate::Leader::gains) brings all objects back.
 ///
 /// 1. Fails `reconcile` with an error that has [`ErrNotLeader`](crate::ErrNotLeader) in its source chain (see
-///    [`GateError::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
+///    [`ErrNotLeader::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
 /// 2. The same for [`ErrLeadershipLost`](crate::ErrLeadershipLost), at level `info`. The outcome of that write is unknown.
-///    Whoever leads next reconciles all objects and so finds what became of it; this process does so at its own next gain.
+///    The next leader reconciles all objects and so sees whether it was carried out.
 /// 3. Anything else is passed on as it is, to the error policy.
 ///
 /// It needs `reconcile_all_on(leader.gains())` on the same controller: without that, nothing brings back what a follower
@@ -61,18 +61,20 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(self.project().reconciling.poll(cx));
         Poll::Ready(outcome.or_else(|error| {
-            match GateError::find(&error) {
-                Some(GateError::NotLeader(refused)) => tracing::debug!(
+            if let Some(refused) = ErrNotLeader::find(&error) {
+                tracing::debug!(
                     verb = %refused.verb(),
                     resource = refused.resource(),
                     holder = refused.holder(),
                     "left to the leader"
-                ),
-                Some(GateError::LeadershipLost(lost)) => tracing::info!(
+                );
+            } else if let Some(lost) = ErrLeadershipLost::find(&error) {
+                tracing::info!(
                     loss = lost.loss().as_str(),
                     "a write was cut off, its outcome is unknown; left to the next leader"
-                ),
-                None => return Err(error),
+                );
+            } else {
+                return Err(error);
             }
             Ok(Action::await_change())
         }))

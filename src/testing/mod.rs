@@ -1,5 +1,5 @@
-//! What tests of an operator need: a fake API server with faults, a judge of its write log, and clocks that tests
-//! drive.
+//! What tests of an operator need: a fake API server with faults, a judge of its write log, clocks that tests drive,
+//! and a check of a lock of your own.
 //!
 //! The server is the crate [`fake_kube_apiserver`], all of which is here. The clocks stand for the one that an election
 //! measures its deadlines with.
@@ -25,7 +25,11 @@
 //! ```
 
 mod clock;
+#[cfg(feature = "election")]
+mod lock_conformance;
 
 pub use self::clock::{ManualClock, TokioClock};
+#[cfg(feature = "election")]
+pub use self::lock_conformance::{ErrLockConformance, lock_conformance};
 #[doc(inline)]
 pub use fake_kube_apiserver::*;

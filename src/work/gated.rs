@@ -1,7 +1,7 @@
 //! Gated mode: the workload runs on every replica, reads flow, and only the leader's writes pass.
 
 use crate::{
-    election::{Election, ElectionEnded},
+    election::{Election, ErrElectionEnded},
     lease::Lock,
 };
 use futures_util::FutureExt;
@@ -27,11 +27,11 @@ impl<L: Lock> Election<L> {
     /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when the election ended unasked (rule S10): the workload is dropped, and the gate is closed.
+    /// [`ErrElectionEnded`] when the election ended unasked (rule S10): the workload is dropped, and the gate is closed.
     ///
     /// # Panics
     /// When the workload does, and outside of a tokio runtime.
-    pub async fn run<F: Future>(self, workload: F) -> Result<F::Output, ElectionEnded> {
+    pub async fn run<F: Future>(self, workload: F) -> Result<F::Output, ErrElectionEnded> {
         match self.run_unless(pending::<Infallible>(), contained(workload)).await? {
             Ok(output) => Ok(output),
             Err(never) => match never {},
@@ -67,7 +67,7 @@ impl<L: Lock> Election<L> {
         self,
         shutdown: impl Future<Output = ()>,
         workload: F,
-    ) -> Result<Option<F::Output>, ElectionEnded> {
+    ) -> Result<Option<F::Output>, ErrElectionEnded> {
         let (grace, leader) = (self.grace, self.leader());
         let too_late = async {
             shutdown.await;
@@ -83,7 +83,7 @@ impl<L: Lock> Election<L> {
         self,
         too_late: impl Future<Output = T>,
         mut workload: Pin<Box<impl Future<Output = thread::Result<O>>>>,
-    ) -> Result<Result<O, T>, ElectionEnded> {
+    ) -> Result<Result<O, T>, ErrElectionEnded> {
         let running = self.start();
         let mut output = tokio::select! {
             biased;

@@ -1,11 +1,8 @@
 //! The options.
 
-use crate::{
-    elector::Elector,
-    plan::Kind,
-    timing::{Timing, duration},
-};
+use crate::{elector::Elector, plan::Kind, timing::duration};
 use clap::{Args, Parser, Subcommand};
+use kube_leader_gate::{LeaseTiming, lease::LeaseName};
 use std::{path::PathBuf, time::Duration};
 
 /// Candidates under faults on a real kube-apiserver, judged by its audit log.
@@ -83,7 +80,7 @@ pub struct Candidates {
     pub count: u8,
     /// Lease duration, renew deadline and retry period in seconds.
     #[arg(long, default_value = "6/4/1")]
-    pub timing: Timing,
+    pub timing: LeaseTiming,
     /// Whose election it is.
     #[arg(long, value_enum, default_value_t = Elector::Gate)]
     pub elector: Elector,
@@ -96,11 +93,11 @@ pub struct Candidate {
     pub kubeconfig: PathBuf,
     /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same.
     #[arg(long)]
-    pub lease: String,
+    pub lease: LeaseName,
     #[arg(long)]
     pub identity: String,
     #[arg(long)]
-    pub timing: Timing,
+    pub timing: LeaseTiming,
     #[arg(long)]
     pub writers: usize,
     #[arg(long, value_parser = duration)]

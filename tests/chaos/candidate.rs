@@ -50,7 +50,7 @@ pub fn run(options: &args::Candidate) -> Result<(), Failure> {
 async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let (namespace, name) = options.lease.split_once('/').ok_or("--lease is not NAMESPACE/NAME")?;
+    let (namespace, name) = (options.lease.namespace(), options.lease.name());
     let mut terminate = signal(SignalKind::terminate())?;
     // From here on it does not end the process.
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -61,7 +61,7 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     while goes_on {
         let election = Election::builder(namespace, name)
             .identity(Identity::new(&options.identity)?)
-            .timing(options.timing.lease)
+            .timing(options.timing)
             .grace(GRACE)
             .drain_timeout(DRAIN)
             .build(&config)?;

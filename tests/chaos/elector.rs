@@ -1,7 +1,8 @@
 //! Whose election it is, and how a candidate of it is started.
 
-use crate::{Failure, apiserver, timing::Timing};
+use crate::{Failure, apiserver};
 use clap::ValueEnum;
+use kube_leader_gate::LeaseTiming;
 use std::{fmt, path::Path, process::Command, time::Duration};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,7 +22,7 @@ pub struct Recipe {
     /// What makes this program a candidate.
     arguments: &'static [&'static str],
     lease: String,
-    timing: Timing,
+    timing: LeaseTiming,
     pace: Pace,
 }
 
@@ -34,7 +35,7 @@ pub struct Pace {
 
 impl Elector {
     /// The error says that client-go's candidate has not been built.
-    pub fn recipe(self, lease: String, timing: Timing, pace: Pace) -> Result<Recipe, Failure> {
+    pub fn recipe(self, lease: String, timing: LeaseTiming, pace: Pace) -> Result<Recipe, Failure> {
         let program = match self {
             Self::Gate | Self::LeadingOnly => std::env::current_exe()?,
             Self::ClientGo => apiserver::program("candidate"),

@@ -30,9 +30,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
     let journal = Journal::create(options.timeline.as_deref(), &format!("{}-{elector}", end.name()))?;
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
     for round in 0..options.count {
-        play(&stage, end, timing.lease.retry_period())
-            .await
-            .map_err(|error| format!("round {round}: {error}"))?;
+        play(&stage, end, timing.retry_period()).await.map_err(|error| format!("round {round}: {error}"))?;
     }
     // Stopping the candidates hands the lease over as well.
     let rounds = stage.verdict();

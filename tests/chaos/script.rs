@@ -50,7 +50,7 @@ pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failur
         steps: options.count,
         kinds: &kinds,
         candidates: (*count).into(),
-        timing: timing.lease,
+        timing: *timing,
         holder_only: options.holder_only,
     });
     println!("{}", table::again(options, seed));

@@ -76,11 +76,11 @@ impl Stage {
             .create(&PostParams::default(), &object)
             .await?;
         let lease = format!("{namespace}/{NAME}");
-        let recipe = candidates.elector.recipe(lease, candidates.timing.clone(), pace)?;
+        let recipe = candidates.elector.recipe(lease, candidates.timing, pace)?;
         let journal = Arc::new(journal);
         let roster = Roster::new(&cluster, candidates.count.into(), recipe, journal.clone()).await?;
         let seen = Mutex::new(Seen::new(cluster.audit()));
-        let lease = candidates.timing.lease.lease_duration();
+        let lease = candidates.timing.lease_duration();
         let stage = Self { cluster, roster, journal, lease, namespace, client, seen };
         for seat in 0..stage.roster.len() {
             stage.roster.start(seat)?;

@@ -19,7 +19,7 @@ pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failur
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
     let leader = stage.settled(Instant::now()).await?;
     // Past the beginning: what it costs to find out who leads is not steady.
-    sleep(timing.lease.lease_duration()).await;
+    sleep(timing.lease_duration()).await;
     let from = jiff::Timestamp::now();
     sleep(Duration::from_secs(options.seconds)).await;
     if stage.settled(Instant::now()).await? != leader {

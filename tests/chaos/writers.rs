@@ -5,7 +5,7 @@ use kube_client::{
     Api, Error,
     api::{Patch, PatchParams},
 };
-use kube_leader_gate::{CancellationToken, GateError};
+use kube_leader_gate::{CancellationToken, ErrLeadershipLost, ErrNotLeader};
 use serde_json::{Value, json};
 use std::{
     sync::{
@@ -69,10 +69,12 @@ impl Writers {
 impl Counters {
     fn outcome(&self, outcome: &Result<(), Error>) -> &AtomicU64 {
         let Err(error) = outcome else { return &self.written };
-        match GateError::find(error) {
-            Some(GateError::NotLeader(_)) => &self.rejected,
-            Some(GateError::LeadershipLost(_)) => &self.cut_off,
-            _ => &self.failed,
+        if ErrNotLeader::find(error).is_some() {
+            &self.rejected
+        } else if ErrLeadershipLost::find(error).is_some() {
+            &self.cut_off
+        } else {
+            &self.failed
         }
     }
 

@@ -6,7 +6,6 @@ mod candidate;
 mod conformance;
 mod credentials;
 mod differential;
-#[cfg(feature = "events")]
 mod events;
 mod fixture;
 mod guides;
@@ -85,7 +84,6 @@ fn main() -> ExitCode {
             real_time operators::show::leading_only;
         }
     });
-    #[cfg(feature = "events")]
     tests.extend(test_support::tests! {
         needs [server] {
             real_time events::kubectl_shows_who_led_when;

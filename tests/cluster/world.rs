@@ -9,7 +9,7 @@ use hyper_util::rt::TokioExecutor;
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{BuildError, ElectionBuilder},
+    election::{ElectionBuilder, ErrBuild},
     lease::{KubeLock, LeasePool},
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -103,7 +103,7 @@ impl World for InProcess {
         let connect =
             move || Ok(Client::new(pipe::over(pipes.clone(), &name, TokioExecutor::new()), NAMESPACE));
         let election = builder
-            .build_with(|lease| KubeLock::over(lease, connect).map_err(BuildError::Client))
+            .build_with(|lease| KubeLock::over(lease, connect).map_err(ErrBuild::Client))
             .expect("a valid election");
         let (work, pipes) = self.line();
         let gated = election.layer().layer(pipe::over(pipes, user, election.connections()));

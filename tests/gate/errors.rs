@@ -3,7 +3,7 @@
 use crate::support::{BoxError, PATH, Probe, lead, stage};
 use http::Request;
 use kube_leader_gate::{
-    ErrLeadershipLost, ErrNotLeader, GateError, Leadership, WriteGateLayer, leadership::Loss, request::Verb,
+    ErrLeadershipLost, ErrNotLeader, Leadership, WriteGateLayer, leadership::Loss, request::Verb,
 };
 use std::{
     error::Error,
@@ -22,13 +22,10 @@ fn refusal(leadership: &Leadership, method: &str, path: &str) -> BoxError {
 }
 
 fn not_leader(error: &BoxError) -> &ErrNotLeader {
-    match GateError::find(&**error) {
-        Some(GateError::NotLeader(error)) => error,
-        _ => panic!("{error:?}"),
-    }
+    error.downcast_ref().unwrap_or_else(|| panic!("{error:?}"))
 }
 
-fn lost() -> (ErrLeadershipLost, BoxError) {
+fn lost() -> ErrLeadershipLost {
     let (leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let grant = lead(&leadership);
@@ -36,10 +33,7 @@ fn lost() -> (ErrLeadershipLost, BoxError) {
     assert_pending!(response.poll());
     grant.end(Loss::Taken);
     let error = assert_ready_err!(response.poll());
-    match GateError::find(&*error) {
-        Some(GateError::LeadershipLost(found)) => (found.clone(), error),
-        _ => panic!("{error:?}"),
-    }
+    *error.downcast().unwrap()
 }
 
 #[test]
@@ -79,7 +73,7 @@ fn not_leader_says_it_of_odd_requests_too() {
         assert_eq!(refused.holder(), None);
         let begins = format!("write attempt rejected as client is not leader: {verb} {resource}");
         assert!(error.to_string().starts_with(&begins), "{error}");
-        assert!(error.to_string().contains("nobody is known to hold the lease"), "{error}");
+        assert!(error.to_string().contains("no holder of the lease is known"), "{error}");
     }
 }
 
@@ -97,16 +91,14 @@ fn not_leader_keeps_the_verb_of_an_upgrade() {
 
 #[test]
 fn a_lost_write_says_that_its_outcome_is_unknown() {
-    let (lost, error) = lost();
+    let lost = lost();
     assert_eq!((lost.verb(), lost.loss()), (Verb::Create, Loss::Taken));
     assert_eq!(
-        error.to_string(),
-        "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: whoever \
-         leads next must look at what is there before writing it again"
+        lost.to_string(),
+        "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: the \
+         next leader must look at what is there before writing it again"
     );
-    assert!(GateError::find(&*error).unwrap().outcome_is_unknown());
-    let (leadership, _clock) = stage();
-    assert!(!GateError::find(&*refusal(&leadership, "POST", PATH)).unwrap().outcome_is_unknown());
+    assert!(lost.source().is_none());
 }
 
 /// An error that was caused by another.
@@ -125,27 +117,77 @@ impl<E: Error + 'static> Error for Caused<E> {
     }
 }
 
-#[test]
-fn find_sees_through_boxes_arcs_and_io_errors() {
-    let gate = || GateError::from(lost().0);
-    let wrapped: Vec<(&str, BoxError)> = vec![
-        ("itself", Box::new(gate())),
-        ("Box", Box::new(Box::new(gate()))),
-        ("Arc", Box::new(Arc::new(gate()))),
-        ("cause", Box::new(Caused(gate()))),
-        ("cause in a Box", Box::new(Caused(Box::new(gate())))),
-        ("cause in an Arc", Box::new(Caused(Arc::new(gate())))),
-        ("Box of a cause", Box::new(Box::new(Caused(gate())))),
-        ("Arc of a cause", Box::new(Arc::new(Caused(gate())))),
-        ("io::Error", Box::new(io::Error::other(gate()))),
-        ("io::Error of an io::Error", Box::new(io::Error::other(io::Error::other(gate())))),
-        ("io::Error of a cause", Box::new(io::Error::other(Caused(gate())))),
-        ("cause in an io::Error in a cause", Box::new(Caused(io::Error::other(Caused(Arc::new(gate())))))),
-        ("an io::Error of a Box", Box::new(io::Error::other(Box::new(gate())))),
+/// The walk that any program can do.
+fn plain<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+}
+
+type Find<T> = for<'a> fn(&'a (dyn Error + 'static)) -> Option<&'a T>;
+
+/// `find` finds `make`'s error in every wrapper, and the same one as a plain walk where that finds it.
+fn is_found_in_each_wrapper<T: Error + Send + Sync + 'static>(make: impl Fn() -> T, find: Find<T>) {
+    let arc = |error| -> Arc<dyn Error + Send + Sync> { Arc::new(error) };
+    let wrapped: Vec<(&str, bool, BoxError)> = vec![
+        ("itself", true, Box::new(make())),
+        ("cause", true, Box::new(Caused(make()))),
+        ("kube's error", true, service_error(Box::new(make()))),
+        ("io::Error of a cause", true, Box::new(io::Error::other(Caused(make())))),
+        ("Box of a cause", true, Box::new(Box::new(Caused(make())))),
+        ("Arc of a cause", true, Box::new(Arc::new(Caused(make())))),
+        ("Box", false, Box::new(Box::new(make()))),
+        ("Arc", false, Box::new(Arc::new(make()))),
+        ("Arc of some error", false, Box::new(arc(make()))),
+        ("cause in a Box", false, Box::new(Caused(Box::new(make())))),
+        ("cause in an Arc", false, Box::new(Caused(Arc::new(make())))),
+        ("cause in an Arc of some error", false, Box::new(Caused(arc(make())))),
+        ("io::Error", false, Box::new(io::Error::other(make()))),
+        ("io::Error of an io::Error", false, Box::new(io::Error::other(io::Error::other(make())))),
+        ("io::Error of a Box", false, Box::new(io::Error::other(Box::new(make())))),
+        ("Arc of an io::Error", false, Box::new(Arc::new(io::Error::other(make())))),
+        (
+            "cause in an io::Error in a cause",
+            false,
+            Box::new(Caused(io::Error::other(Caused(Arc::new(make()))))),
+        ),
     ];
-    for (what, error) in wrapped {
-        assert!(matches!(GateError::find(&*error), Some(GateError::LeadershipLost(_))), "{what}");
+    for (what, plainly, error) in wrapped {
+        let found = find(&*error);
+        assert!(found.is_some(), "{what}");
+        let walked = plain(&*error);
+        assert_eq!(walked.is_some(), plainly, "{what}");
+        assert!(walked.is_none_or(|walked| std::ptr::eq(walked, found.unwrap())), "{what}");
     }
+}
+
+#[cfg(feature = "election")]
+fn service_error(error: BoxError) -> BoxError {
+    Box::new(kube_client::Error::Service(error))
+}
+
+#[cfg(not(feature = "election"))]
+fn service_error(error: BoxError) -> BoxError {
+    error
+}
+
+#[test]
+fn each_error_is_found_in_each_wrapper() {
+    let lost = lost();
+    is_found_in_each_wrapper(|| lost.clone(), ErrLeadershipLost::find);
+    let (leadership, _clock) = stage();
+    let refused = refusal(&leadership, "POST", PATH);
+    is_found_in_each_wrapper(|| not_leader(&refused).clone(), ErrNotLeader::find);
+}
+
+#[test]
+fn the_two_errors_are_told_apart() {
+    let (leadership, _clock) = stage();
+    let refused = refusal(&leadership, "POST", PATH);
+    assert!(ErrLeadershipLost::find(&*refused).is_none());
+    assert!(ErrNotLeader::find(&Caused(lost())).is_none());
+}
+
+fn is_of_the_gate(error: &(dyn Error + 'static)) -> bool {
+    ErrNotLeader::find(error).is_some() || ErrLeadershipLost::find(error).is_some()
 }
 
 #[test]
@@ -157,7 +199,7 @@ fn find_finds_nothing_in_other_errors() {
         Box::new(Caused(io::Error::other(Caused(fmt::Error)))),
     ];
     for error in others {
-        assert!(GateError::find(&*error).is_none(), "{error:?}");
+        assert!(!is_of_the_gate(&*error), "{error:?}");
     }
 }
 
@@ -184,7 +226,7 @@ fn find_comes_back_from_a_chain_that_bites_its_tail() {
     let (back, wait) = mpsc::channel();
     thread::spawn(move || {
         let wrapped = Caused(io::Error::other(Caused(Arc::new(Cyclic(OnceLock::from(second))))));
-        back.send(GateError::find(first).is_some() || GateError::find(&wrapped).is_some())
+        back.send(is_of_the_gate(first) || is_of_the_gate(&wrapped))
     });
     assert_eq!(wait.recv_timeout(Duration::from_secs(20)), Ok(false), "it comes back, with nothing");
 }
@@ -206,10 +248,11 @@ async fn find_sees_through_a_buffers_service_error() {
             std::future::ready(Ok(()))
         }
     }
-    let mut buffer = Buffer::new(Failed(Some(lost().1)), 4);
+    let mut buffer = Buffer::new(Failed(Some(lost().into())), 4);
     let error = buffer.ready().await.unwrap().call(()).await.unwrap_err();
     assert!(error.is::<tower::buffer::error::ServiceError>(), "{error:?}");
-    assert!(GateError::find(&*error).is_some(), "{error:?}");
+    assert!(ErrLeadershipLost::find(&*error).is_some(), "{error:?}");
+    assert!(plain::<ErrLeadershipLost>(&*error).is_some(), "{error:?}");
 }
 
 /// A gate above a gate, and layers that box the error again.
@@ -223,7 +266,7 @@ async fn find_sees_through_layers_that_box_again() {
     let _grant = lead(&other);
     let mut service = WriteGateLayer::new(other).layer(inner);
     let error = service.call(Request::post(PATH).body(()).unwrap()).await.unwrap_err();
-    not_leader(&error);
+    assert!(ErrNotLeader::find(&*error).is_some(), "{error:?}");
 }
 
 #[cfg(feature = "election")]
@@ -244,9 +287,7 @@ async fn find_sees_through_a_kube_client() {
     for _ in 0..3 {
         let error = api.create(&PostParams::default(), &ConfigMap::default()).await.unwrap_err();
         assert!(matches!(error, kube_client::Error::Service(_)), "{error:?}");
-        match GateError::find(&error) {
-            Some(GateError::NotLeader(error)) => assert_eq!(error.holder(), Some("operator-0")),
-            _ => panic!("{error:?}"),
-        }
+        assert_eq!(ErrNotLeader::find(&error).unwrap().holder(), Some("operator-0"));
+        assert!(plain::<ErrNotLeader>(&error).is_some());
     }
 }

@@ -4,7 +4,7 @@ use crate::support::{
     Body, Probe, TERM, WRITE, assert_lost, assert_not_leader, described, lead, read, stage, write,
 };
 use http::Request;
-use kube_leader_gate::{GateError, WriteGateLayer, leadership::Loss};
+use kube_leader_gate::{ErrLeadershipLost, WriteGateLayer, leadership::Loss};
 use std::time::Duration;
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, ServiceBuilder, timeout::error::Elapsed};
@@ -22,7 +22,7 @@ async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
         .service(probe.clone());
     let _grant = lead(&leadership);
     let error = service.call(write()).await.unwrap_err();
-    assert!(error.is::<Elapsed>() && GateError::find(&*error).is_none(), "{error:?}");
+    assert!(error.is::<Elapsed>() && ErrLeadershipLost::find(&*error).is_none(), "{error:?}");
     assert_eq!((probe.drops(), leadership.writes_under_way()), (1, 0));
 }
 

@@ -3,8 +3,8 @@
 use crate::support::{PATH, Probe, lead, stage};
 use http::Request;
 use kube_leader_gate::{
-    ErrLeadershipLost, ErrNotLeader, Policy, WriteGateLayer, gate::WriteObserver, leadership::Loss,
-    policy::Preset, request::RequestInfo,
+    ErrLeadershipLost, ErrNotLeader, Leadership, Policy, WriteGate, WriteGateLayer, gate::WriteObserver,
+    leadership::Loss, policy::Preset, request::RequestInfo,
 };
 use std::sync::{Arc, Mutex};
 use tokio_test::{assert_pending, assert_ready_err, task};
@@ -41,13 +41,27 @@ impl WriteObserver for Notes {
     }
 }
 
+fn policy() -> Policy {
+    Policy::strict().allow(Preset::Events)
+}
+
 #[test]
-fn an_observer_hears_what_becomes_of_each_write() {
+fn an_observer_hears_the_outcome_of_each_write() {
     let (leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
-    let policy = Policy::strict().allow(Preset::Events);
-    let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy).with_observer(notes.clone());
-    let mut service = layer.layer(Probe::default());
+    let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy()).with_observer(notes.clone());
+    hears_the_outcomes(layer.layer(Probe::default()), &leadership, &notes);
+}
+
+#[test]
+fn a_gate_without_a_layer_has_policy_and_observer_too() {
+    let (leadership, _clock) = stage();
+    let notes = Arc::new(Notes::default());
+    let gate = WriteGate::new(Probe::default(), leadership.clone());
+    hears_the_outcomes(gate.with_policy(policy()).with_observer(notes.clone()), &leadership, &notes);
+}
+
+fn hears_the_outcomes(mut service: WriteGate<Probe>, leadership: &Leadership, notes: &Notes) {
     let request = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap();
     let event = "/apis/events.k8s.io/v1/namespaces/a/events";
 
@@ -59,7 +73,7 @@ fn an_observer_hears_what_becomes_of_each_write() {
         ["exempted create events.events.k8s.io", "rejected deletecollection configmaps"]
     );
 
-    let _grant = lead(&leadership);
+    let _grant = lead(leadership);
     let mut writing = task::spawn(service.call(request("POST", PATH)));
     assert_eq!(notes.take(), ["admitted create configmaps"], "before the first poll");
     assert_pending!(writing.poll());
@@ -69,7 +83,7 @@ fn an_observer_hears_what_becomes_of_each_write() {
     assert_eq!(notes.take(), ["cut off create taken"]);
 
     // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
-    let _grant = lead(&leadership);
+    let _grant = lead(leadership);
     drop(service.clone().call(request("PATCH", PATH)));
     leadership.revoke(Loss::Expired);
     assert_eq!(notes.take(), ["admitted patch configmaps"]);

@@ -9,6 +9,7 @@ use kube_leader_gate::{
 };
 use std::{
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -180,4 +181,27 @@ async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
     assert!(timeout(TERM, leadership.watch_deadline()).await.is_err());
     assert!(hanging.is_finished());
     assert_lost(&hanging.await.unwrap().unwrap_err(), Loss::Expired);
+}
+
+/// As tower-http's futures do.
+#[test]
+fn polling_after_completion_panics() {
+    let (leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+    let rejected = service.call(write());
+    let grant = lead(&leadership);
+    let cut_off = service.call(write());
+    grant.end(Loss::Taken);
+    let _grant = lead(&leadership);
+    probe.answer();
+    let answered = service.call(write());
+    for (what, response) in [("rejected", rejected), ("cut off", cut_off), ("answered", answered)] {
+        let mut response = task::spawn(response);
+        assert!(response.poll().is_ready(), "{what}");
+        let again = catch_unwind(AssertUnwindSafe(|| response.poll().is_ready()));
+        let message = *again.expect_err(what).downcast::<String>().expect("a message");
+        assert_eq!(message, "ResponseFuture polled after completion", "{what}");
+    }
+    assert_eq!(leadership.writes_under_way(), 0);
 }

@@ -2,7 +2,7 @@
 
 use http::Request;
 use kube_leader_gate::{
-    GateError, Leadership, WriteGate, WriteGateLayer,
+    ErrLeadershipLost, ErrNotLeader, Leadership, WriteGate, WriteGateLayer,
     leadership::{Grant, Loss, Term},
     testing::ManualClock,
 };
@@ -79,14 +79,14 @@ pub(crate) fn gate(leadership: &Leadership) -> (Spawn<WriteGate<Described>>, Han
 
 #[track_caller]
 pub(crate) fn assert_not_leader(error: &BoxError) {
-    assert!(matches!(GateError::find(&**error), Some(GateError::NotLeader(_))), "{error:?}");
+    assert!(error.is::<ErrNotLeader>(), "{error:?}");
 }
 
 #[track_caller]
 pub(crate) fn assert_lost(error: &BoxError, loss: Loss) {
-    match GateError::find(&**error) {
-        Some(GateError::LeadershipLost(error)) => assert_eq!(error.loss(), loss),
-        _ => panic!("not a cut-off write: {error:?}"),
+    match error.downcast_ref::<ErrLeadershipLost>() {
+        Some(error) => assert_eq!(error.loss(), loss),
+        None => panic!("not a cut-off write: {error:?}"),
     }
 }
 

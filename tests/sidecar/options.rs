@@ -49,7 +49,7 @@ async fn options_say_what_is_allowed() {
         ("--timing", "1/2/3", &["renew deadline is 2s", "less than the lease duration"]),
         ("--timing", "15/10", &[timing]),
         ("--timing", "15/ten/2", &["\"ten\"", timing]),
-        ("--timing", "15/-10/2", &["negative", timing]),
+        ("--timing", "15/-10/2", &["\"-10\"", timing]),
         ("--timing", "NaN/10/2", &[timing]),
         ("--identity", "", &["1 to 253 bytes"]),
         ("--allow", "everything", &["access-reviews", "token-requests", "dry-run", "exec"]),

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
-    election::{BuildError, Stopped},
+    election::Stopped,
     lease::KubeLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -263,10 +263,7 @@ async fn s9_a_slow_connect_still_gives_a_fresh_connection() {
         Ok(Client::new(services.1.clone(), "default"))
     };
     let timing = LeaseTiming::fast().with_call_timeout(Duration::from_millis(50)).unwrap();
-    let election = builder("a")
-        .timing(timing)
-        .build_with(|lease| KubeLock::over(lease, connect).map_err(BuildError::Client))
-        .unwrap();
+    let election = builder("a").timing(timing).build_with(|lease| KubeLock::over(lease, connect)).unwrap();
     let a = election.start();
     within(Duration::from_secs(15), "it leads over the fresh client", a.leader().elected()).await;
     assert_eq!(most.load(Ordering::SeqCst), 1);

@@ -6,11 +6,12 @@ use crate::support::{
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
-    election::BuildError,
+    election::ErrBuild,
+    lease::KubeLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
@@ -121,8 +122,8 @@ async fn a_watch_that_is_never_answered_is_tried_again() {
 fn bad_configuration_is_refused_when_it_is_built() {
     let refused = |namespace: &str, name: &str| {
         let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
-        match builder.build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() }) {
-            Err(error @ BuildError::LeaseName(_)) => error.to_string(),
+        match builder.build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() }) {
+            Err(error @ ErrBuild::LeaseName(_)) => error.to_string(),
             other => panic!("{namespace}/{name}: {other:?}"),
         }
     };
@@ -133,10 +134,9 @@ fn bad_configuration_is_refused_when_it_is_built() {
     }
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let policy = Policy::strict().allow_status("example.com", "Widget");
-    let refused_policy = builder
-        .policy(policy)
-        .build_with(|_| -> Result<kube_leader_gate::lease::KubeLock, _> { unreachable!() });
-    assert!(matches!(refused_policy, Err(BuildError::Policy(_))));
+    let refused_policy =
+        builder.policy(policy).build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() });
+    assert!(matches!(refused_policy, Err(ErrBuild::Policy(_))));
     for namespace in ["", "a.b", "A", &long[..64]] {
         let error = refused(namespace, "operator");
         assert!(
@@ -144,6 +144,16 @@ fn bad_configuration_is_refused_when_it_is_built() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_foreign_locks_own_error_is_kept() {
+    let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
+    assert!(matches!(&error, ErrBuild::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
+    let cause = std::error::Error::source(&error).expect("a cause");
+    assert!(cause.is::<std::fmt::Error>(), "{cause:?}");
+    assert!(error.to_string().starts_with("the lock of the election cannot be made: "), "{error}");
 }
 
 #[test]
@@ -179,7 +189,7 @@ async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
     let mut config = kube_client::Config::new("http://127.0.0.1:1".parse().unwrap());
     config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
     let error = builder("a").build(&config).unwrap_err();
-    assert!(matches!(error, BuildError::Client(_)));
+    assert!(matches!(error, ErrBuild::Client(_)));
     assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
     // And one that can be made, and reaches nobody, is no error: the election goes on trying.
     let server = ApiServer::new();

@@ -5,8 +5,8 @@ use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{BuildError, ElectionBuilder},
-    lease::{Claim, KubeLock, LeaseEvent, LeaseName, LeaseRecord, Lock, LockError, LockErrorKind},
+    election::ElectionBuilder,
+    lease::{Claim, ErrLock, ErrLockKind, KubeLock, LeaseEvent, LeaseRecord, Lock},
     testing::ApiServer,
 };
 use std::{
@@ -49,8 +49,7 @@ pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend:
     let service = server.service().user(user);
     let election = builder.build_with(|lease| {
         let connect = move || Ok(Client::new(service.clone(), "default"));
-        let inner = Arc::new(KubeLock::over(lease, connect).map_err(BuildError::Client)?);
-        Ok(Bent { inner, bend })
+        KubeLock::over(lease, connect).map(|inner| Bent { inner: Arc::new(inner), bend })
     });
     election.expect("a valid election")
 }
@@ -69,8 +68,8 @@ impl Bent {
 
     async fn sent(
         &self,
-        call: impl Future<Output = Result<LeaseRecord, LockError>> + Send + 'static,
-    ) -> Result<LeaseRecord, LockError> {
+        call: impl Future<Output = Result<LeaseRecord, ErrLock>> + Send + 'static,
+    ) -> Result<LeaseRecord, ErrLock> {
         if !matches!(self.bend, Bend::Outlives) {
             return call.await;
         }
@@ -79,35 +78,31 @@ impl Bent {
 }
 
 impl Lock for Bent {
-    type Events = BoxStream<'static, Result<LeaseEvent, LockError>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
-    fn name(&self) -> &LeaseName {
-        self.inner.name()
-    }
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, LockError> {
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
         self.inner.get().await
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let (inner, claim) = (self.inner.clone(), self.stored(claim));
         let created = self.sent(async move { inner.create(&claim).await }).await;
-        let denied = LockError::new(LockErrorKind::Refused, "500: an internal error");
+        let denied = ErrLock::new(ErrLockKind::Refused, "500: an internal error");
         if matches!(self.bend, Bend::Denies) { Err(denied) } else { created }
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, LockError> {
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if let Bend::Panics(now) = &self.bend {
             assert!(!now.load(Ordering::SeqCst), "the lock breaks");
         }
         if matches!(self.bend, Bend::OwnNameOnly(own) if claim.holder != own) {
-            return Err(LockError::new(LockErrorKind::Forbidden, "403: not in another's name"));
+            return Err(ErrLock::new(ErrLockKind::Forbidden, "403: not in another's name"));
         }
         let (inner, seen, claim) = (self.inner.clone(), seen.clone(), self.stored(claim));
         self.sent(async move { inner.update(&seen, &claim).await }).await
     }
 
-    async fn watch(&self) -> Result<Self::Events, LockError> {
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
         match &self.bend {
             Bend::Mute(watches) => {
                 watches.fetch_add(1, Ordering::SeqCst);

@@ -8,7 +8,7 @@ use kube_client::{
     client::ClientBuilder,
 };
 use kube_leader_gate::{
-    Election, GateError, Identity, LeaseTiming,
+    Election, ErrLeadershipLost, Identity, LeaseTiming,
     election::Running,
     testing::{ApiServer, Endpoint, Fault, ManualClock},
 };
@@ -65,7 +65,7 @@ impl Scene {
             yield_now().await;
         }
         let error = within(PATIENCE, "it is cut off", write).await.unwrap_err();
-        assert!(GateError::find(&error).is_some_and(GateError::outcome_is_unknown), "{error}");
+        assert!(ErrLeadershipLost::find(&error).is_some(), "{error}");
         self.server.write_log().iter().any(|it| it.resource == "configmaps")
     }
 }

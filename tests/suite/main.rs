@@ -12,16 +12,16 @@ mod connections;
 mod dead;
 mod docs;
 mod election;
-#[cfg(feature = "events")]
 mod events;
 mod flapping;
 mod health;
 mod http;
 mod late_news;
 mod leading;
-#[cfg(all(feature = "events", feature = "runtime"))]
+#[cfg(feature = "runtime")]
 mod listening;
-#[cfg(all(feature = "events", feature = "runtime"))]
+mod locks;
+#[cfg(feature = "runtime")]
 mod logging;
 mod loss;
 mod many;
@@ -33,7 +33,7 @@ mod preempted;
 mod priority;
 mod recreated;
 mod renewing;
-#[cfg(all(feature = "events", feature = "runtime"))]
+#[cfg(feature = "runtime")]
 mod runtime;
 mod silence;
 mod stopping;
@@ -41,6 +41,7 @@ mod stuck;
 mod support;
 mod suspend;
 mod taking;
+mod text;
 mod trouble;
 mod unacknowledged;
 mod unanswered;

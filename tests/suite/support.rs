@@ -4,7 +4,7 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
     Election, Identity, Leader, LeaseTiming,
-    election::{BuildError, ElectionBuilder, Running},
+    election::{ElectionBuilder, ErrBuild, Running},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -41,11 +41,9 @@ pub fn candidate(server: &ApiServer, identity: &str) -> Election {
     build(server, identity, builder(identity)).expect("a valid election")
 }
 
-pub fn build(server: &ApiServer, user: &str, builder: ElectionBuilder) -> Result<Election, BuildError> {
+pub fn build(server: &ApiServer, user: &str, builder: ElectionBuilder) -> Result<Election, ErrBuild> {
     let service = server.service().user(user);
-    builder.build_with(|lease| {
-        KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))).map_err(BuildError::Client)
-    })
+    builder.build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
 }
 
 /// A workload's client straight to the server, behind the election's gate.

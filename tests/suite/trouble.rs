@@ -47,7 +47,7 @@ async fn without_permission_it_says_which_until_it_has_it() {
     );
     let message = rejection(&client).await;
     let said =
-        format!("nobody is known to hold the lease; the election is in trouble: {trouble}; nothing was sent");
+        format!("no holder of the lease is known; the election is in trouble: {trouble}; nothing was sent");
     assert!(message.contains(&said), "{message}");
     drop(refused);
     within(Duration::from_secs(3), "it leads", running.leader().elected()).await;

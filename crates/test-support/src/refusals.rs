@@ -1,14 +1,11 @@
 //! What a gate answers, in tests.
 
-use kube_leader_gate::GateError;
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader};
 
 pub fn is_not_leader<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(result.as_ref().err().and_then(|error| GateError::find(error)), Some(GateError::NotLeader(_)))
+    result.as_ref().is_err_and(|error| ErrNotLeader::find(error).is_some())
 }
 
 pub fn is_cut_off<T>(result: &Result<T, kube_client::Error>) -> bool {
-    matches!(
-        result.as_ref().err().and_then(|error| GateError::find(error)),
-        Some(GateError::LeadershipLost(_))
-    )
+    result.as_ref().is_err_and(|error| ErrLeadershipLost::find(error).is_some())
 }

@@ -1,9 +1,9 @@
 //! How the calls to the API server go: when the next one may be made, what is doubted, and what the watch has told.
 
 use crate::{
-    election::observer::backoff,
+    api::backoff,
     leadership::Moment,
-    lease::{JITTER, LeaseRecord, LeaseTiming, LockErrorKind},
+    lease::{ErrLockKind, JITTER, LeaseRecord, LeaseTiming},
 };
 use std::time::Duration;
 
@@ -86,11 +86,11 @@ impl Contact {
     }
 
     /// A call has failed. A leader has a deadline and tries again soon; a candidate has time.
-    pub(in crate::election) fn fail(&mut self, kind: LockErrorKind, leads: bool, now: Moment) {
+    pub(in crate::election) fn fail(&mut self, kind: ErrLockKind, leads: bool, now: Moment) {
         let first = self.timing.pause();
         let longest = if leads { first } else { self.timing.retry_period() };
         let mut pause = backoff(first, self.failures, longest);
-        if kind == LockErrorKind::Conflict {
+        if kind == ErrLockKind::Conflict {
             self.doubt = Doubt::IsOld;
             // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
             if self.failures == 0 {

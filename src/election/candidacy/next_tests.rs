@@ -5,9 +5,8 @@ use super::{
     next_world::{NEVER, World, preempted},
     tests::{at, candidacy, held, written},
 };
-use crate::lease::{LeaseRecord, LockErrorKind};
+use crate::lease::{ErrLockKind, LeaseRecord};
 use proptest::prelude::*;
-use serde_json::Value;
 use std::time::Duration;
 
 fn follower(task: Task, now: u64) -> Inputs {
@@ -76,7 +75,7 @@ fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
     let claim = candidacy.acquisition(at(1), "now".into());
     candidacy.claim_is_settled();
     let own = before.with(&claim);
-    let mut own = Value::Object(own.into_object());
+    let mut own = own.into_json();
     own["metadata"]["resourceVersion"] = "2".into();
     let own = LeaseRecord::from_json(own).unwrap();
     candidacy.observe(own.clone(), at(1));
@@ -112,7 +111,7 @@ fn s5_after_a_conflict_it_reads_before_it_renews() {
     candidacy.opened(own.term());
     let inputs = Inputs { leads: true, renewed: at(0), ..follower(Task::Contend, 3) };
     assert_eq!(candidacy.next(&inputs), Next::Call(Call::Renew));
-    candidacy.contact.fail(LockErrorKind::Conflict, true, at(3));
+    candidacy.contact.fail(ErrLockKind::Conflict, true, at(3));
     assert_eq!(candidacy.next(&inputs), Next::Call(Call::Read));
 }
 

@@ -4,7 +4,7 @@ use super::{Call, Candidacy, Inputs, Next, Task, tests::at};
 use crate::{
     election::preemption::{OwnTerm, Priority},
     leadership::{Moment, Term},
-    lease::{HANDOVER, Identity, LeaseRecord, LeaseTiming, LockErrorKind},
+    lease::{ErrLockKind, HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(super) const NEVER: Moment = Moment::from_nanos(0);
 
 /// `record` as it is when another candidate has preempted it.
 pub(super) fn preempted(record: &LeaseRecord, version: u64) -> LeaseRecord {
-    let mut object = Value::Object(record.as_object().clone());
+    let mut object = record.clone().into_json();
     let from = record.transitions();
     object["metadata"]["resourceVersion"] = version.to_string().into();
     object["metadata"]["annotations"] = json!({ HANDOVER: format!("from {from} to {}", from + 1) });
@@ -124,7 +124,7 @@ impl World {
         self.act();
     }
 
-    pub(super) fn fail(&mut self, kind: LockErrorKind) {
+    pub(super) fn fail(&mut self, kind: ErrLockKind) {
         let leads = self.leads();
         self.candidacy.contact.fail(kind, leads, self.now);
         if let Task::GiveUp { failed } = &mut self.task {
@@ -139,14 +139,14 @@ impl World {
         if seen.as_ref().map(LeaseRecord::resource_version)
             != self.lease.as_ref().map(LeaseRecord::resource_version)
         {
-            self.fail(LockErrorKind::Conflict);
+            self.fail(ErrLockKind::Conflict);
             return false;
         }
         let object = if let Some(seen) = seen {
-            Value::Object(seen.with(claim).into_object())
+            seen.with(claim).into_json()
         } else {
             self.uid += 1;
-            let mut object = claim.new_lease("default", "operator");
+            let mut object = claim.new_lease(&LeaseName::new("default", "operator").unwrap());
             object["metadata"]["uid"] = self.uid.to_string().into();
             object
         };
@@ -159,7 +159,7 @@ impl World {
         if fate == 0 {
             // Nothing arrives.
             self.candidacy.contact.begin(now);
-            return self.fail(LockErrorKind::Unreachable);
+            return self.fail(ErrLockKind::Unreachable);
         }
         let lost = fate == 1;
         match call {
@@ -176,7 +176,7 @@ impl World {
                     return;
                 }
                 if lost {
-                    return self.fail(LockErrorKind::Unreachable);
+                    return self.fail(ErrLockKind::Unreachable);
                 }
                 self.candidacy.claim_is_settled();
                 self.answered(now, self.candidacy.holds_back_until(now).is_some());
@@ -189,7 +189,7 @@ impl World {
                     return;
                 }
                 if lost {
-                    return self.fail(LockErrorKind::Unreachable);
+                    return self.fail(ErrLockKind::Unreachable);
                 }
                 self.answered(now, held_back);
             }
@@ -274,7 +274,7 @@ impl World {
             8 if self.leads() => self.settles_at = self.now.saturating_add(Duration::from_secs(5)),
             9 => {
                 if let Some(lease) = self.lease.clone().filter(|lease| lease.holder() == Some("me")) {
-                    self.put(Value::Object(preempted(&lease, 0).into_object()));
+                    self.put(preempted(&lease, 0).into_json());
                 }
             }
             10 => {

@@ -133,7 +133,7 @@ fn s8_a_copy_of_its_claim_is_not_its_lease() {
         let claim = candidacy.acquisition(at(0), "now".into());
         candidacy.observe(written(2, &claim), at(0));
         assert!(candidacy.is_mine() && candidacy.is_current());
-        let mut copy = Value::Object(written(3, &claim).as_object().clone());
+        let mut copy = written(3, &claim).into_json();
         copy["metadata"]["uid"] = "another".into();
         candidacy.observe(LeaseRecord::from_json(copy).unwrap(), at(1));
         assert!(!candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());

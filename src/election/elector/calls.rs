@@ -3,7 +3,7 @@
 use super::Elector;
 use crate::{
     election::hooks::LeaseCall,
-    lease::{Claim, LeaseRecord, Lock, LockError, LockErrorKind},
+    lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock},
 };
 use futures_util::StreamExt;
 use std::{future::Future, pin::pin, time::Duration};
@@ -14,18 +14,18 @@ impl<L: Lock> Elector<L> {
     pub(super) async fn call<T>(
         &mut self,
         what: LeaseCall,
-        call: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
+        call: impl Future<Output = Result<T, ErrLock>>,
+    ) -> Result<T, ErrLock> {
         let patience = self.timing.call_timeout();
         let sent = self.leadership.now();
         self.candidacy.contact.begin(sent);
         let outcome = self.hearing(timeout(patience, call)).await.unwrap_or_else(|_| {
             self.lock.reconnect();
-            Err(LockError::timeout(patience))
+            Err(ErrLock::timeout(patience))
         });
         if let Some(hook) = &self.hook {
             let took = self.leadership.now().saturating_since(sent);
-            hook.called(what, took, outcome.as_ref().map(drop).map_err(LockError::kind));
+            hook.called(what, took, outcome.as_ref().map(drop).map_err(ErrLock::kind));
         }
         outcome
     }
@@ -36,12 +36,12 @@ impl<L: Lock> Elector<L> {
         what: LeaseCall,
         seen: &LeaseRecord,
         claim: &Claim,
-    ) -> Result<LeaseRecord, LockError> {
+    ) -> Result<LeaseRecord, ErrLock> {
         let lock = self.lock.clone();
         let record = self.call(what, async move { lock.update(seen, claim).await }).await?;
         if record.resource_version() == seen.resource_version() {
             // Nothing was written: the others have seen nothing (rule S6).
-            return Err(LockError::new(LockErrorKind::Refused, "the write has changed nothing in the lease"));
+            return Err(ErrLock::new(ErrLockKind::Refused, "the write has changed nothing in the lease"));
         }
         Ok(record)
     }
@@ -58,15 +58,15 @@ impl<L: Lock> Elector<L> {
                 // A flood of events must not starve the call.
                 biased;
                 output = &mut future => return output,
-                Some(observed) = self.observer.next() => self.on_observed(observed),
+                Some(news) = self.lease_watch.next() => self.on_watch_news(news),
             }
         }
     }
 
     /// What follows from a call that failed.
-    pub(super) fn failed(&mut self, call: LeaseCall, error: &LockError) {
+    pub(super) fn failed(&mut self, call: LeaseCall, error: &ErrLock) {
         let kind = error.kind();
-        if kind == LockErrorKind::Conflict {
+        if kind == ErrLockKind::Conflict {
             tracing::debug!(call = call.as_str(), "somebody else was faster: {error}");
         } else {
             let call = call.as_str();

@@ -10,14 +10,14 @@ mod steps;
 
 use super::{
     candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
-    complaint::Complaint,
     ended::Stopped,
-    hooks::LeaseObserver,
-    observer::{Observer, observe},
+    hooks::LeaseHook,
+    lease_watch::{LeaseWatch, watch_lease},
     preemption::Priority,
     pulse::Pulse,
 };
 use crate::{
+    api::Complaint,
     leadership::{Grant, Leadership, Loss},
     lease::{Identity, LeaseTiming, Lock, ReleaseLock},
 };
@@ -46,11 +46,11 @@ pub(super) struct Elector<L: Lock> {
     leadership: Leadership,
     timing: LeaseTiming,
     pulse: Arc<Pulse>,
-    hook: Option<Arc<dyn LeaseObserver>>,
+    hook: Option<Arc<dyn LeaseHook>>,
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
-    observer: Observer,
+    lease_watch: LeaseWatch,
     /// Calls that have failed since the order to give the lease up.
     failed: u32,
     calls: Complaint,
@@ -65,12 +65,12 @@ impl<L: Lock> Elector<L> {
         leadership: Leadership,
         (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
         pulse: Arc<Pulse>,
-        hook: Option<Arc<dyn LeaseObserver>>,
+        hook: Option<Arc<dyn LeaseHook>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
         Self {
-            observer: observe(lock.clone(), timing),
+            lease_watch: watch_lease(lock.clone(), timing),
             lock,
             leadership,
             timing,
@@ -111,7 +111,7 @@ impl<L: Lock> Elector<L> {
                         changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
-                        Some(observed) = self.observer.next() => self.on_observed(observed),
+                        Some(news) = self.lease_watch.next() => self.on_watch_news(news),
                     }
                 }
             }

@@ -2,31 +2,31 @@
 
 use super::Elector;
 use crate::{
-    election::observer::{Observed, observe},
+    election::lease_watch::{WatchNews, watch_lease},
     leadership::Loss,
     lease::{LeaseEvent, LeaseRecord, Lock},
 };
 
 impl<L: Lock> Elector<L> {
-    pub(super) fn on_observed(&mut self, observed: Observed) {
+    pub(super) fn on_watch_news(&mut self, news: WatchNews) {
         let now = self.leadership.now();
         let contact = &mut self.candidacy.contact;
-        match observed {
-            Observed::Up => {
+        match news {
+            WatchNews::Up => {
                 contact.watch_begins(now);
                 self.watch.settle();
             }
-            Observed::Event(LeaseEvent::Seen(record)) => {
+            WatchNews::Event(LeaseEvent::Seen(record)) => {
                 contact.watch_tells(&record, now);
                 self.know(record);
             }
-            Observed::Event(LeaseEvent::Deleted(last)) => {
+            WatchNews::Event(LeaseEvent::Deleted(last)) => {
                 contact.watch_tells(&last, now);
                 if self.candidacy.observe_absence(Some(&last), now) {
                     self.act_on_news();
                 }
             }
-            Observed::Down(error) => {
+            WatchNews::Down(error) => {
                 contact.watch_ends();
                 if let Some(error) = error {
                     self.watch.raise(error.kind().as_str(), &error);
@@ -103,7 +103,7 @@ impl<L: Lock> Elector<L> {
     /// A watch that does not stand is tried again at once.
     pub(super) fn restart_a_missing_watch(&mut self) {
         if !self.candidacy.contact.is_watching() {
-            self.observer = observe(self.lock.clone(), self.timing);
+            self.lease_watch = watch_lease(self.lock.clone(), self.timing);
         }
     }
 
@@ -113,7 +113,7 @@ impl<L: Lock> Elector<L> {
         if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
             tracing::debug!("the watch of the lease is silent; starting it afresh");
             self.candidacy.contact.watch_ends();
-            self.observer = observe(self.lock.clone(), self.timing);
+            self.lease_watch = watch_lease(self.lock.clone(), self.timing);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Elector;
 use crate::{
     election::{candidacy::Taking, hooks::LeaseCall, preemption::OwnTerm, wall_clock},
     leadership::{Loss, Moment, Term},
-    lease::{LeaseRecord, Lock, LockError, LockErrorKind},
+    lease::{ErrLock, ErrLockKind, LeaseRecord, Lock},
 };
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl<L: Lock> Elector<L> {
             // The watch may have shown a successor by now, or a deletion. Otherwise a webhook has changed the claim, say.
             if self.candidacy.record().is_some_and(|record| record.version() <= version) {
                 let what = "what was claimed is not what stands in the lease";
-                self.failed(LeaseCall::Acquire, &LockError::new(LockErrorKind::Refused, what));
+                self.failed(LeaseCall::Acquire, &ErrLock::new(ErrLockKind::Refused, what));
             }
             return;
         }
@@ -131,7 +131,7 @@ impl<L: Lock> Elector<L> {
                 self.renewed(term, sent, holds_back);
             }
             // Nothing there to renew: it was deleted (rule S8).
-            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) if error.kind() == ErrLockKind::NotFound => self.know_gone(),
             Err(error) => self.failed(LeaseCall::Renew, &error),
         }
     }
@@ -168,7 +168,7 @@ impl<L: Lock> Elector<L> {
                 self.worked();
                 tracing::info!("the preempting holder was told that the last write has ended");
             }
-            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) if error.kind() == ErrLockKind::NotFound => self.know_gone(),
             Err(error) => self.failed(LeaseCall::Acknowledge, &error),
         }
     }
@@ -183,7 +183,7 @@ impl<L: Lock> Elector<L> {
                 self.know(record);
                 self.worked();
             }
-            Err(error) if error.kind() == LockErrorKind::NotFound => self.know_gone(),
+            Err(error) if error.kind() == ErrLockKind::NotFound => self.know_gone(),
             Err(error) => self.failed(LeaseCall::Release, &error),
         }
     }
@@ -197,6 +197,6 @@ impl<L: Lock> Elector<L> {
 }
 
 /// Whether a write that failed so was certainly not carried out.
-fn is_certain(kind: LockErrorKind) -> bool {
-    matches!(kind, LockErrorKind::Unauthorized | LockErrorKind::Forbidden | LockErrorKind::NotFound)
+fn is_certain(kind: ErrLockKind) -> bool {
+    matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
 }

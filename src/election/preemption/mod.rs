@@ -11,7 +11,7 @@ mod pace;
 mod precedence;
 mod priority;
 
-pub use self::priority::{InvalidPriority, Priority};
+pub use self::priority::{ErrInvalidPriority, Priority};
 pub(super) use self::{
     own_term::OwnTerm,
     precedence::{Overtaken, Precedence},

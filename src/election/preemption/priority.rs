@@ -59,7 +59,7 @@ pub struct Priority {
 
 /// A priority that cannot be: what was given, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidPriority {
+pub struct ErrInvalidPriority {
     given: String,
     allowed: String,
 }
@@ -79,21 +79,21 @@ impl Priority {
     /// let mine = 7;
     /// let priority = Priority::new(mine.to_string(), move |holder| holder.parse().is_ok_and(|its: u64| mine > its))?;
     /// assert!(priority.precedes("6") && !priority.precedes("8") && !priority.precedes(""));
-    /// # Ok::<(), kube_leader_gate::election::InvalidPriority>(())
+    /// # Ok::<(), kube_leader_gate::election::ErrInvalidPriority>(())
     /// ```
     ///
     /// # Errors
-    /// [`InvalidPriority`] when the key is empty, longer than 253 bytes, has control characters, or space at an end.
+    /// [`ErrInvalidPriority`] when the key is empty, longer than 253 bytes, has control characters, or space at an end.
     pub fn new(
         key: impl Into<String>,
         precedes: impl Fn(&str) -> bool + Send + Sync + 'static,
-    ) -> Result<Self, InvalidPriority> {
+    ) -> Result<Self, ErrInvalidPriority> {
         let key = key.into();
         if is_key(&key) {
             return Ok(Self { key: key.into(), precedes: Arc::new(precedes) });
         }
         let allowed = format!("1 to {LONGEST} bytes without control characters or space at an end");
-        Err(InvalidPriority { given: key, allowed })
+        Err(ErrInvalidPriority { given: key, allowed })
     }
 
     /// One of several keys, the most preferred first. A holder without a key comes after all of them; one with a key that
@@ -105,19 +105,19 @@ impl Priority {
     /// let canary = Priority::ranked("canary", ["stable", "canary", "old"])?;
     /// assert!(canary.precedes("old") && canary.precedes(""));
     /// assert!(!canary.precedes("stable") && !canary.precedes("canary") && !canary.precedes("unheard of"));
-    /// # Ok::<(), kube_leader_gate::election::InvalidPriority>(())
+    /// # Ok::<(), kube_leader_gate::election::ErrInvalidPriority>(())
     /// ```
     ///
     /// # Errors
-    /// [`InvalidPriority`] when `key` is not in the list, and as [`new`](Self::new).
+    /// [`ErrInvalidPriority`] when `key` is not in the list, and as [`new`](Self::new).
     pub fn ranked<K: Into<String>>(
         key: impl Into<String>,
         most_preferred_first: impl IntoIterator<Item = K>,
-    ) -> Result<Self, InvalidPriority> {
+    ) -> Result<Self, ErrInvalidPriority> {
         let key = key.into();
         let mut ranks: Vec<String> = most_preferred_first.into_iter().map(Into::into).collect();
         let Some(mine) = ranks.iter().position(|it| *it == key) else {
-            return Err(InvalidPriority { given: key, allowed: format!("one of {ranks:?}") });
+            return Err(ErrInvalidPriority { given: key, allowed: format!("one of {ranks:?}") });
         };
         let lower = ranks.split_off(mine + 1);
         Self::new(key, move |holder| {
@@ -150,9 +150,23 @@ pub(super) fn is_key(text: &str) -> bool {
     fits && text.trim() == text && !text.chars().any(char::is_control)
 }
 
-// === impl InvalidPriority ===
+// === impl ErrInvalidPriority ===
 
-impl fmt::Display for InvalidPriority {
+impl ErrInvalidPriority {
+    /// The key as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The keys that are allowed, in words.
+    #[must_use]
+    pub fn allowed(&self) -> &str {
+        &self.allowed
+    }
+}
+
+impl fmt::Display for ErrInvalidPriority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An over-long one is not repeated whole.
         let shown: String = self.given.chars().take(64).collect();
@@ -161,7 +175,7 @@ impl fmt::Display for InvalidPriority {
     }
 }
 
-impl Error for InvalidPriority {}
+impl Error for ErrInvalidPriority {}
 
 #[cfg(test)]
 mod tests {

@@ -35,7 +35,7 @@ fn held(version: u64, holder: &str, renewed: u64, annotations: &Value) -> LeaseR
 
 /// What a server answers to a claim over `seen`.
 fn written(version: u64, seen: &LeaseRecord, claim: &Claim) -> LeaseRecord {
-    let mut object = Value::Object(seen.with(claim).as_object().clone());
+    let mut object = seen.with(claim).into_json();
     object["metadata"]["resourceVersion"] = version.to_string().into();
     LeaseRecord::from_json(object).unwrap()
 }
@@ -80,7 +80,7 @@ fn it_preempts_who_it_precedes_and_no_one_else() {
 fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
     for duration in [json!(null), json!(-1), json!(1_000_000_000)] {
         let mut candidacy = high();
-        let mut odd = Value::Object(held(1, "other", 0, &json!({})).as_object().clone());
+        let mut odd = held(1, "other", 0, &json!({})).clone().into_json();
         odd["spec"]["leaseDurationSeconds"] = duration;
         candidacy.observe(LeaseRecord::from_json(odd).unwrap(), at(0));
         assert!(matches!(candidacy.decide(at(0), false), Decision::WaitUntil(_)));
@@ -127,7 +127,7 @@ fn only_the_very_term_is_acknowledged() {
     let claim = holder.acquisition(at(0), "now".into());
     let mine = written(2, &held(1, "", 0, &json!({})), &claim);
     let taken = |handover: &str| {
-        let mut object = Value::Object(mine.as_object().clone());
+        let mut object = mine.clone().into_json();
         object["spec"]["holderIdentity"] = "other".into();
         object["spec"]["leaseTransitions"] = 5.into();
         object["metadata"]["resourceVersion"] = "3".into();
@@ -183,7 +183,7 @@ fn only_the_term_s_own_end_opens_the_gate() {
     for (version, word) in
         (3..).zip([json!("from 2 to 4, done"), json!("from 3 to 5, done"), json!(null), json!("")])
     {
-        let mut object = Value::Object(own.as_object().clone());
+        let mut object = own.clone().into_json();
         object["metadata"]["resourceVersion"] = json!(version.to_string());
         object["metadata"]["annotations"][HANDOVER] = word.clone();
         candidacy.observe(LeaseRecord::from_json(object).unwrap(), at(1));
@@ -281,7 +281,7 @@ proptest! {
                 }
                 // A stranger writes an annotation.
                 2 => {
-                    let mut object = Value::Object(lease.as_object().clone());
+                    let mut object = lease.clone().into_json();
                     object["metadata"]["resourceVersion"] = version.to_string().into();
                     object["metadata"]["annotations"]["x"] = now.to_string().into();
                     lease = LeaseRecord::from_json(object).unwrap();

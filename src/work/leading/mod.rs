@@ -5,7 +5,7 @@ mod shift;
 
 use self::{backoff::Backoff, shift::Shift};
 use crate::{
-    election::{Election, ElectionEnded, Running, Stopped},
+    election::{Election, ErrElectionEnded, Running, Stopped},
     leadership::{Leadership, Moment, Tenure, Term, Terms},
     lease::Lock,
 };
@@ -91,7 +91,7 @@ impl<L: Lock> Election<L> {
     /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks the thread hears of nothing.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when the election ended unasked (rule S10): the work has had its time and is dropped, and the
+    /// [`ErrElectionEnded`] when the election ended unasked (rule S10): the work has had its time and is dropped, and the
     /// gate is closed.
     ///
     /// # Panics
@@ -100,7 +100,7 @@ impl<L: Lock> Election<L> {
         self,
         shutdown: impl Future<Output = ()>,
         mut work: F,
-    ) -> Result<Stopped, ElectionEnded>
+    ) -> Result<Stopped, ErrElectionEnded>
     where
         F: FnMut(CancellationToken, Term) -> W,
         W: Future<Output = ()>,

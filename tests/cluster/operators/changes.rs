@@ -7,7 +7,7 @@ use crate::{
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, Leader, LeaseTiming,
-    election::{BuildError, ElectionEnded},
+    election::ErrElectionEnded,
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Replica {
     leader: Leader,
     shutdown: CancellationToken,
-    task: JoinSet<Result<(), ElectionEnded>>,
+    task: JoinSet<Result<(), ErrElectionEnded>>,
 }
 
 /// A server that has the kind.
@@ -52,7 +52,7 @@ impl Replica {
             .identity(Identity::new(name).unwrap())
             .timing(LeaseTiming::fast())
             .clock(Arc::new(TokioClock::new()))
-            .build_with(|lease| KubeLock::over(lease, move || Ok(inner.clone())).map_err(BuildError::Client))
+            .build_with(|lease| KubeLock::over(lease, move || Ok(inner.clone())))
             .unwrap();
         let (leader, client) = (election.leader(), election.wrap(client));
         let shutdown = CancellationToken::new();

@@ -11,7 +11,7 @@ use kube_client::{
 };
 use kube_leader_gate::{
     Election,
-    election::{BuildError, Stopped},
+    election::{ErrBuild, Stopped},
     testing::Fault,
 };
 use std::time::Duration;
@@ -19,9 +19,9 @@ use tower::{buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer
 use tower_http::trace::TraceLayer;
 
 // As it stands in the guide, word for word.
-fn stacked(election: &Election, mut config: Config) -> Result<Client, BuildError> {
+fn stacked(election: &Election, mut config: Config) -> Result<Client, ErrBuild> {
     config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
-    let kube = ClientBuilder::try_from((config, election.connections())).map_err(BuildError::Client)?;
+    let kube = ClientBuilder::try_from((config, election.connections())).map_err(ErrBuild::Client)?;
     Ok(kube
         .with_layer(&TraceLayer::new_for_http()) // what is sent
         .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s

@@ -7,7 +7,7 @@ use kube_client::{
     client::{Body, retry::RetryPolicy},
 };
 use kube_leader_gate::{
-    Election, GateError,
+    Election, ErrLeadershipLost, ErrNotLeader,
     election::Stopped,
     testing::{ApiBody, BoxError, Fault},
 };
@@ -48,7 +48,9 @@ impl Policy<Request<Body>, Response<ApiBody>, BoxError> for Errors {
         result: &mut Result<Response<ApiBody>, BoxError>,
     ) -> Option<Sleep> {
         let Err(error) = result else { return self.kube.retry(request, result) };
-        if self.left == 0 || self.heeds_the_gate && GateError::find(&**error).is_some() {
+        let of_the_gate =
+            ErrNotLeader::find(&**error).is_some() || ErrLeadershipLost::find(&**error).is_some();
+        if self.left == 0 || self.heeds_the_gate && of_the_gate {
             return None;
         }
         self.left -= 1;

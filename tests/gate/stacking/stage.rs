@@ -7,8 +7,8 @@ use kube_client::{
     client::ClientBuilder,
 };
 use kube_leader_gate::{
-    Election, GateError, Identity, LeaseTiming,
-    election::{BuildError, Running},
+    Election, ErrLeadershipLost, ErrNotLeader, Identity, LeaseTiming,
+    election::Running,
     lease::KubeLock,
     testing::{ApiServer, ApiService, TokioClock, WriteRecord},
 };
@@ -76,7 +76,6 @@ impl Scene {
             .build_with(|lease| {
                 let service = service.clone();
                 KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default")))
-                    .map_err(BuildError::Client)
             })
             .unwrap();
         let client = stack(ClientBuilder::new(service, "default"), &election);
@@ -147,15 +146,12 @@ pub fn arrived(server: &ApiServer) -> Vec<WriteRecord> {
 
 pub fn outcome<T>(result: Result<T, kube_client::Error>) -> Outcome {
     let Err(error) = result else { return Outcome::Done };
-    match GateError::find(&error) {
-        Some(GateError::NotLeader(_)) => Outcome::NotLeader,
-        Some(GateError::LeadershipLost(_)) => Outcome::LeadershipLost,
-        Some(other) => panic!("{other}"),
-        None => match error {
-            kube_client::Error::Api(status) => Outcome::Status(status.code),
-            error if is_elapsed(&error) => Outcome::Elapsed,
-            error => panic!("{error:?}"),
-        },
+    match error {
+        error if ErrNotLeader::find(&error).is_some() => Outcome::NotLeader,
+        error if ErrLeadershipLost::find(&error).is_some() => Outcome::LeadershipLost,
+        kube_client::Error::Api(status) => Outcome::Status(status.code),
+        error if is_elapsed(&error) => Outcome::Elapsed,
+        error => panic!("{error:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::support::{
 };
 use kube_leader_gate::{
     CancellationToken,
-    election::ElectionEnded,
+    election::ErrElectionEnded,
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -204,7 +204,8 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
         };
         until(FIRST, "it works", || journal.present() == 1).await;
         breaks.store(true, Ordering::SeqCst);
-        let ended: ElectionEnded = within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
+        let ended: ErrElectionEnded =
+            within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
         assert!(ended.to_string().contains("ended unasked"));
         let took = journal.ended()[0].duration_since(journal.cancelled()[0]);
         let expected = if deaf { Duration::from_secs(5) } else { SOON };

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use kube_client::Client;
 use kube_leader_gate::{
     CancellationToken, Leader,
-    election::{ElectionBuilder, ElectionEnded, Stopped},
+    election::{ElectionBuilder, ErrElectionEnded, Stopped},
     leadership::{Clock, Moment, Term},
     testing::{ApiServer, TokioClock},
 };
@@ -27,7 +27,7 @@ pub struct Runs {
     pub leader: Leader,
     pub client: Client,
     pub shutdown: CancellationToken,
-    pub run: JoinHandle<Result<Stopped, ElectionEnded>>,
+    pub run: JoinHandle<Result<Stopped, ErrElectionEnded>>,
 }
 
 /// Who has worked when, and whether two ever did at once.

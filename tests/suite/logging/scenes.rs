@@ -11,7 +11,7 @@ use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
     Election, Identity, Leadership, LeaseTiming, Policy, WriteGateLayer,
-    election::{BuildError, Priority, Running},
+    election::{Priority, Running},
     lease::{KubeLock, LeasePool},
     policy::Rule,
     runtime::gated as gated_reconciler,
@@ -143,7 +143,7 @@ async fn no_fresh_client() {
             }
             Ok(Client::new(service.clone(), "default"))
         };
-        KubeLock::over(lease, connect).map_err(BuildError::Client)
+        KubeLock::over(lease, connect)
     });
     let _hang = server.inject(Fault::hang_before().verb("get").times(1));
     leads(&election.unwrap().start()).await;

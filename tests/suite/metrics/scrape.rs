@@ -30,7 +30,7 @@ pub struct Sample {
 impl Exporter {
     pub fn install() -> Self {
         let mut builder = PrometheusBuilder::new();
-        for (name, buckets) in BUCKETS {
+        for &(name, buckets) in BUCKETS {
             builder = builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets).unwrap();
         }
         let recorder = Box::leak(Box::new(builder.build_recorder()));

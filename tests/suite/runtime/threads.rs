@@ -7,9 +7,7 @@ use kube::{
     Client,
     runtime::watcher::{self, Event},
 };
-use kube_leader_gate::{
-    election::BuildError, leadership::BootClock, lease::KubeLock, runtime::replay, testing::ApiServer,
-};
+use kube_leader_gate::{leadership::BootClock, lease::KubeLock, runtime::replay, testing::ApiServer};
 use std::{
     future,
     sync::{
@@ -37,10 +35,7 @@ async fn the_snapshot_and_the_changes_after_it_meet() {
     let service = server.service().user("a");
     let election = builder("a")
         .clock(Arc::new(BootClock::new()))
-        .build_with(|lease| {
-            KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default")))
-                .map_err(BuildError::Client)
-        })
+        .build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
         .expect("a valid election")
         .start();
     let leader = election.leader().clone();

@@ -1,17 +1,17 @@
 //! The lines of a streamed body, each bounded.
 
-use super::{LockError, LockErrorKind};
+use super::{CallError, Failure};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 
 /// More than any object that etcd keeps.
-pub(super) const LONGEST: usize = 3 * 1024 * 1024;
+pub(crate) const LONGEST: usize = 3 * 1024 * 1024;
 
 /// Splits `body` at line feeds. A line of more than [`LONGEST`] bytes is an error that ends the stream, and so is a body
 /// that breaks off; a last line without line feed is dropped with the stream.
-pub(super) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, LockError>> + Send + Unpin {
+pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, CallError>> + Send + Unpin {
     stream::unfold(Some((body, BytesMut::new(), 0)), |state| async move {
         let (mut body, mut read, mut searched) = state?;
         loop {
@@ -22,13 +22,13 @@ pub(super) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, LockError>> 
             searched = read.len();
             if read.len() > LONGEST {
                 let message = format!("a line of the watch is longer than {LONGEST} bytes");
-                return Some((Err(LockError::new(LockErrorKind::Garbage, message)), None));
+                return Some((Err(CallError::new(Failure::Garbage, message)), None));
             }
             match body.frame().await? {
                 Ok(frame) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
                 Err(error) => {
                     let message = format!("the watch broke: {error}");
-                    return Some((Err(LockError::new(LockErrorKind::Unreachable, message)), None));
+                    return Some((Err(CallError::new(Failure::Unreachable, message)), None));
                 }
             }
         }

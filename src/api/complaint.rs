@@ -2,6 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
+/// Where users look for the trouble of an election.
+const TARGET: &str = "kube_leader_gate::election";
+
 /// One sort of trouble, and whether there is some.
 #[derive(Debug)]
 pub(crate) struct Complaint {
@@ -23,18 +26,18 @@ impl Complaint {
     /// Logs trouble of this `kind`: a warning when it is news, for debugging when it goes on.
     pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
         if self.raised.as_ref().is_some_and(|raised| raised.kind == kind) {
-            tracing::debug!(error = kind, "{}: {details}", self.what);
+            tracing::debug!(target: TARGET, error = kind, "{}: {details}", self.what);
             return;
         }
         let text: Arc<str> = format!("{}: {details}", self.what).into();
-        tracing::warn!(error = kind, "{text}");
+        tracing::warn!(target: TARGET, error = kind, "{text}");
         self.raised = Some(Raised { kind, text });
     }
 
     /// Logs that the trouble is over, if there was some.
     pub(crate) fn settle(&mut self) {
         if let Some(Raised { kind, .. }) = self.raised.take() {
-            tracing::info!(error = kind, "no longer: {}", self.what);
+            tracing::info!(target: TARGET, error = kind, "no longer: {}", self.what);
         }
     }
 

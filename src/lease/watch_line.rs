@@ -1,6 +1,6 @@
 //! What a watch of leases tells, line by line.
 
-use super::{LeaseEvent, LeaseName, LeaseRecord, LockError, LockErrorKind};
+use super::{ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) struct News {
     /// The version of the object, if it is a number.
     pub(super) version: Option<u64>,
     /// What has happened to it; an error when it is an object that is no lease.
-    pub(super) event: Result<LeaseEvent, LockError>,
+    pub(super) event: Result<LeaseEvent, ErrLock>,
 }
 
 /// The path of the leases in the namespace of `lease`.
@@ -33,10 +33,10 @@ pub(super) fn of_all(namespace: &str) -> String {
     format!("{}?watch=true&timeoutSeconds={seconds}", collection(namespace))
 }
 
-/// Reads a line; none for a bookmark. An error ends the watch: it is one of the API server, or nobody knows whose news it
-/// would be.
-pub(super) fn news(line: &[u8]) -> Result<Option<News>, LockError> {
-    let garbage = |message| LockError::new(LockErrorKind::Garbage, message);
+/// Reads a line; none for a bookmark. An error ends the watch: the API server reports one, or the line does not say which
+/// lease it is about.
+pub(super) fn news(line: &[u8]) -> Result<Option<News>, ErrLock> {
+    let garbage = |message| ErrLock::new(ErrLockKind::Garbage, message);
     let mut event: Value = serde_json::from_slice(line)
         .map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
     let object = event.get_mut("object").map(Value::take).unwrap_or_default();
@@ -57,9 +57,9 @@ pub(super) fn news(line: &[u8]) -> Result<Option<News>, LockError> {
     Ok(Some(News { name, version, event }))
 }
 
-fn failure(status: &Value) -> LockError {
+fn failure(status: &Value) -> ErrLock {
     let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());
     let message = status.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
-    LockError::new(code.map_or(LockErrorKind::Refused, LockErrorKind::of), message)
+    ErrLock::new(code.map_or(ErrLockKind::Refused, ErrLockKind::of), message)
 }

@@ -1,7 +1,10 @@
-//! One watch of all leases in a namespace, from its request to its end. It lasts as long as somebody follows it.
+//! One watch of all leases in a namespace, from its request to its end. It lasts as long as a lock follows it.
 
-use super::slot::Slot;
-use crate::lease::{LeaseEvent, LockError, LockErrorKind, clients::Caller, lines, watching};
+use super::{clients::Caller, slot::Slot};
+use crate::{
+    api,
+    lease::{ErrLock, ErrLockKind, LeaseEvent, watch_line},
+};
 use futures_util::{Stream, StreamExt, stream};
 use std::{
     collections::HashMap,
@@ -28,7 +31,7 @@ pub(super) struct Hub {
 #[derive(Debug)]
 struct Board {
     slots: Mutex<HashMap<String, Vec<Arc<Slot>>>>,
-    /// Changed under the lock of the slots, so that nobody comes in between.
+    /// Changed under the lock of the slots, so that no lock subscribes in between.
     phase: watch::Sender<Phase>,
     /// The newest version of any lease that was told.
     told: AtomicU64,
@@ -38,7 +41,7 @@ struct Board {
 enum Phase {
     Connecting,
     Standing,
-    Over(Option<LockError>),
+    Over(Option<ErrLock>),
 }
 
 /// One lock's part of the watch.
@@ -51,7 +54,7 @@ pub(super) struct Following {
     pub(super) late: bool,
 }
 
-/// Tells everybody that it is over, in whatever way the task ends.
+/// Tells all followers that the watch is over, however the task ends.
 struct Ending(Arc<Board>);
 
 // === impl Hub ===
@@ -62,7 +65,7 @@ impl Hub {
         let (phase, _) = watch::channel(Phase::Connecting);
         let board = Arc::new(Board { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
         let ending = Ending(board.clone());
-        let path = watching::of_all(namespace);
+        let path = watch_line::of_all(namespace);
         let task = tokio::spawn(async move {
             let Ending(board) = &ending;
             board.end(board.watch(&caller, &path).await.err().as_ref());
@@ -84,8 +87,8 @@ impl Hub {
         self.board.told.load(Ordering::Acquire) >= version
     }
 
-    /// Ends it for everybody.
-    pub(super) fn give_up(&self, error: &LockError) {
+    /// Ends it for all followers.
+    pub(super) fn give_up(&self, error: &ErrLock) {
         self.board.end(Some(error));
         self.task.abort();
     }
@@ -116,9 +119,9 @@ impl Drop for Hub {
 // === impl Board ===
 
 impl Board {
-    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), LockError> {
+    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), ErrLock> {
         let asked = timeout(PATIENCE, caller.watch(path)).await;
-        let mut lines = lines::lines(asked.map_err(|_| LockError::timeout(PATIENCE))??);
+        let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(PATIENCE))??);
         {
             let _slots = self.slots();
             self.phase.send_replace(Phase::Standing);
@@ -129,8 +132,8 @@ impl Board {
         Ok(())
     }
 
-    fn tell(&self, line: &[u8]) -> Result<(), LockError> {
-        let Some(news) = watching::news(line)? else { return Ok(()) };
+    fn tell(&self, line: &[u8]) -> Result<(), ErrLock> {
+        let Some(news) = watch_line::news(line)? else { return Ok(()) };
         if let Some(slots) = self.slots().get(&news.name) {
             for slot in slots {
                 match &news.event {
@@ -145,7 +148,7 @@ impl Board {
     }
 
     /// The first word counts.
-    fn end(&self, error: Option<&LockError>) {
+    fn end(&self, error: Option<&ErrLock>) {
         let slots = self.slots();
         let first = self.phase.send_if_modified(|phase| {
             let first = !matches!(phase, Phase::Over(_));
@@ -179,14 +182,14 @@ impl Following {
     }
 
     /// Waits until the watch stands. Cancel-safe.
-    pub(super) async fn stands(&self) -> Result<(), LockError> {
+    pub(super) async fn stands(&self) -> Result<(), ErrLock> {
         let mut phase = self.hub.board.phase.subscribe();
         // The sender is on the board, which this keeps.
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
             Ok(Phase::Over(None)) | Err(_) => {
-                Err(LockError::new(LockErrorKind::Unreachable, "the shared watch ended at once"))
+                Err(ErrLock::new(ErrLockKind::Unreachable, "the shared watch ended at once"))
             }
             Ok(Phase::Connecting | Phase::Standing) => Ok(()),
         }
@@ -196,7 +199,7 @@ impl Following {
     pub(super) fn events(
         self,
         ended: impl FnOnce() + Send,
-    ) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+    ) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
         stream::unfold(Some((self, ended)), |state| async move {
             let (following, ended) = state?;
             match following.slot.next().await {
@@ -225,7 +228,7 @@ impl Drop for Following {
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::{lease::clients::Clients, testing::ApiServer};
+    use crate::{lease::pool::clients::Clients, testing::ApiServer};
     use kube_client::Client;
 
     #[tokio::test]

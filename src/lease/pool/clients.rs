@@ -1,8 +1,11 @@
 //! The clients that lease calls go over, and their succession after calls without an answer (rule S9).
 
-use super::{LockError, call};
+use crate::api::{self, CallError};
 use http::Method;
-use kube_client::{Client, client::Body};
+use kube_client::{
+    Client, Config,
+    client::{Body, ClientBuilder},
+};
 use serde_json::Value;
 use std::{
     fmt,
@@ -18,13 +21,13 @@ use tracing::Span;
 
 /// So many calls of one pool share the connections without waiting for each other; each needs one while it lasts.
 const ROOM: usize = 16;
-/// The newest client that has stood for so long is everybody's.
+/// All callers move to the newest client once it is this old.
 const SETTLED: Duration = Duration::from_secs(60);
 
 type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
 
 /// Clients of one making, the newest at hand.
-pub(super) struct Clients {
+pub(in crate::lease) struct Clients {
     make: Make,
     /// Where clients have their tasks, whichever election asks for one: others will use it too.
     runtime: Handle,
@@ -42,9 +45,9 @@ struct Made {
 }
 
 /// One lock's way to the API server. It stays with its client until a call goes unanswered; the others stay with theirs.
-pub(super) struct Caller {
+pub(in crate::lease) struct Caller {
     clients: Arc<Clients>,
-    /// How long a call waits for room before it goes out all the same: what hangs may hold up nobody else.
+    /// How long a call waits for room. Then it goes out all the same, so that calls which hang do not hold up others.
     patience: Duration,
     held: Mutex<Held>,
 }
@@ -60,7 +63,7 @@ struct Held {
 // === impl Clients ===
 
 impl Clients {
-    pub(super) fn new(
+    pub(in crate::lease) fn new(
         make: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Arc<Self>, kube_client::Error> {
         let first = Made { client: make()?, generation: 0, at: Instant::now() };
@@ -73,7 +76,17 @@ impl Clients {
         }))
     }
 
-    pub(super) fn caller(self: &Arc<Self>, patience: Duration) -> Caller {
+    /// Clients made from `config`: ungated, without retries.
+    pub(in crate::lease) fn from_config(config: &Config) -> Result<Arc<Self>, kube_client::Error> {
+        let mut config = config.clone();
+        // A renewal that is retried below would outlive its own timeout (rule S9).
+        config.default_retry = false;
+        // Each call has its own time, and a watch is idle by nature.
+        config.read_timeout = None;
+        Self::new(move || Ok(ClientBuilder::try_from(config.clone())?.build()))
+    }
+
+    pub(in crate::lease) fn caller(self: &Arc<Self>, patience: Duration) -> Caller {
         let made = self.newest().clone();
         let held = Mutex::new(Held { newest_at_call: made.generation, at_least: 0, made });
         Caller { clients: self.clone(), patience, held }
@@ -99,24 +112,24 @@ impl Clients {
 
 impl Caller {
     /// One call, read to its end: JSON, or what was refused.
-    pub(super) async fn call(
+    pub(in crate::lease) async fn call(
         &self,
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, LockError> {
+    ) -> Result<Value, CallError> {
         let _room = timeout(self.patience, self.clients.room.acquire()).await;
-        call::call(&self.client(), method, path.to_owned(), body).await
+        api::call(&self.client(), method, path.to_owned(), body).await
     }
 
     /// The body of a watch. It has a connection of its own for as long as it lasts, and waits for no room.
-    pub(super) async fn watch(&self, path: &str) -> Result<Body, LockError> {
-        call::open(&self.client(), Method::GET, path.to_owned(), None).await
+    pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, CallError> {
+        api::open(&self.client(), Method::GET, path.to_owned(), None).await
     }
 
     /// Sees to it that later calls use a client that was made after the last call was sent. If another caller has had
     /// one made since, or is about to, that one will do. Calls that are under way are not touched.
-    pub(super) fn reconnect(&self) {
+    pub(in crate::lease) fn reconnect(&self) {
         let at_least = {
             let mut held = self.held();
             held.at_least = held.newest_at_call + 1;
@@ -160,7 +173,7 @@ impl fmt::Debug for Clients {
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::{lease::watching, testing::ApiServer};
+    use crate::{lease::watch_line, testing::ApiServer};
     use tokio::{runtime::Builder, time::sleep};
 
     /// Elections of one pool may run in several runtimes.
@@ -180,6 +193,6 @@ mod tests {
         };
         of_election.block_on(async { timeout(Duration::from_secs(10), is_made).await }).unwrap();
         drop(of_election);
-        of_pool.block_on(caller.call(Method::GET, &watching::collection("default"), None)).unwrap();
+        of_pool.block_on(caller.call(Method::GET, &watch_line::collection("default"), None)).unwrap();
     }
 }

@@ -1,14 +1,14 @@
 //! What one lock has not yet taken of a shared watch.
 
-use crate::lease::{LeaseEvent, LeaseRecord, LockError};
+use crate::lease::{ErrLock, LeaseEvent, LeaseRecord};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
 use tokio::sync::Notify;
 
-/// Never full, and never more than two records: of several states the newest is told, and a deletion always. A lock that is
-/// slow to look holds nobody up.
+/// It is never full, and holds two records at most: of several states it keeps the newest, and it always keeps a deletion. A
+/// slow lock does not hold up the others.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     untold: Mutex<Untold>,
@@ -21,7 +21,7 @@ struct Untold {
     /// After the deletion.
     seen: Option<LeaseRecord>,
     over: bool,
-    error: Option<LockError>,
+    error: Option<ErrLock>,
 }
 
 // === impl Slot ===
@@ -42,7 +42,7 @@ impl Slot {
     }
 
     /// What has been put is still told, then the error, and nothing more. The first word counts.
-    pub(super) fn end(&self, error: Option<LockError>) {
+    pub(super) fn end(&self, error: Option<ErrLock>) {
         {
             let mut untold = self.untold();
             if !untold.over {
@@ -54,7 +54,7 @@ impl Slot {
     }
 
     /// What comes next; an error or none is the last. Cancel-safe. Only one may wait.
-    pub(super) async fn next(&self) -> Option<Result<LeaseEvent, LockError>> {
+    pub(super) async fn next(&self) -> Option<Result<LeaseEvent, ErrLock>> {
         loop {
             if let Poll::Ready(next) = self.untold().take() {
                 return next;
@@ -69,7 +69,7 @@ impl Slot {
 }
 
 impl Untold {
-    fn take(&mut self) -> Poll<Option<Result<LeaseEvent, LockError>>> {
+    fn take(&mut self) -> Poll<Option<Result<LeaseEvent, ErrLock>>> {
         if let Some(record) = self.deleted.take() {
             return Poll::Ready(Some(Ok(LeaseEvent::Deleted(record))));
         }
@@ -83,7 +83,7 @@ impl Untold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::LockErrorKind;
+    use crate::lease::ErrLockKind;
     use serde_json::json;
 
     fn record(version: u32) -> LeaseRecord {
@@ -103,7 +103,7 @@ mod tests {
         slot.put(LeaseEvent::Seen(record(6)));
         slot.put(LeaseEvent::Seen(record(7)));
         slot.end(None);
-        slot.end(Some(LockError::new(LockErrorKind::Gone, "late")));
+        slot.end(Some(ErrLock::new(ErrLockKind::Gone, "late")));
         assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Deleted(record(5)));
         assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Seen(record(7)));
         assert!(slot.next().await.is_none());

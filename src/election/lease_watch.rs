@@ -1,6 +1,9 @@
 //! Follows the lease by watch, for ever: connects, yields what it sees, reconnects.
 
-use crate::lease::{LeaseEvent, LeaseTiming, Lock, LockError};
+use crate::{
+    api::backoff,
+    lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
+};
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream},
@@ -15,16 +18,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const STEADY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) enum Observed {
+pub(super) enum WatchNews {
     /// The watch stands. What happened before it is not known: read the lease once.
     Up,
     Event(LeaseEvent),
     /// The watch has ended, with an error or by itself. It will be tried again.
-    Down(Option<LockError>),
+    Down(Option<ErrLock>),
 }
 
 /// An endless stream; dropping it ends the watch. `next` is cancel-safe.
-pub(super) type Observer = BoxStream<'static, Observed>;
+pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
 struct State<L: Lock> {
     lock: Arc<L>,
@@ -36,7 +39,7 @@ struct State<L: Lock> {
     short_lived: u32,
 }
 
-pub(super) fn observe<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> Observer {
+pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWatch {
     stream::unfold(
         State { lock, timing, events: None, asked: Instant::now(), short_lived: 0 },
         |mut state| async move {
@@ -48,23 +51,23 @@ pub(super) fn observe<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> Observer {
 }
 
 impl<L: Lock> State<L> {
-    async fn next(&mut self) -> Observed {
+    async fn next(&mut self) -> WatchNews {
         let Some(events) = &mut self.events else {
             return self.connect().await;
         };
         match events.next().await {
-            Some(Ok(event)) => Observed::Event(event),
+            Some(Ok(event)) => WatchNews::Event(event),
             ended => {
                 self.events = None;
                 if self.asked.elapsed() >= STEADY {
                     self.short_lived = 0;
                 }
-                Observed::Down(ended.and_then(Result::err))
+                WatchNews::Down(ended.and_then(Result::err))
             }
         }
     }
 
-    async fn connect(&mut self) -> Observed {
+    async fn connect(&mut self) -> WatchNews {
         if self.short_lived > 0 {
             sleep(backoff(self.timing.pause(), self.short_lived - 1, LONGEST_PAUSE)).await;
         }
@@ -75,16 +78,10 @@ impl<L: Lock> State<L> {
         match timeout(patience, self.lock.watch()).await {
             Ok(Ok(events)) => {
                 self.events = Some(events);
-                Observed::Up
+                WatchNews::Up
             }
-            Ok(Err(error)) => Observed::Down(Some(error)),
-            Err(_) => Observed::Down(Some(LockError::timeout(patience))),
+            Ok(Err(error)) => WatchNews::Down(Some(error)),
+            Err(_) => WatchNews::Down(Some(ErrLock::timeout(patience))),
         }
     }
-}
-
-/// The pause after `failures + 1` failures in a row: doubled each time up to `longest`, half of it by chance.
-pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
-    let full = first.saturating_mul(1 << failures.min(16)).min(longest);
-    full.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

@@ -1,8 +1,14 @@
 //! What the elections of one process share.
 
-use super::{KubeLock, LeaseName, LeaseTiming, clients::Clients, shared::SharedWatches};
-use kube_client::{Client, Config, client::ClientBuilder};
-use std::{fmt, sync::Arc, time::Duration};
+pub(super) mod clients;
+mod hub;
+mod slot;
+pub(super) mod watches;
+
+use self::{clients::Clients, watches::SharedWatches};
+use super::{KubeLock, LeaseName, LeaseTiming};
+use kube_client::{Client, Config};
+use std::{fmt, sync::Arc};
 
 /// A call may wait this part of its time for room.
 const PART_FOR_WAITING: u32 = 8;
@@ -26,8 +32,8 @@ const PART_FOR_WAITING: u32 = 8;
 ///
 /// The elections stay apart in failure. A call that goes unanswered moves its own election to a fresh client (rule S9); the
 /// others stay where they are until their own calls go unanswered, and then move to the same one. Sixteen calls are under way
-/// at once; one that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
-/// which hang hold up nobody.
+/// at once. One that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
+/// which hang do not hold up the others.
 ///
 /// A client has tasks of its own, in the runtime in which the pool was made, and a watch in that of the election which began
 /// it; they end with the last lock that uses them, or with that runtime. A watch is begun anew then, clients are not: let the
@@ -44,17 +50,12 @@ impl LeasePool {
     /// A pool over clients made from `config`: ungated, without retries, apart from the workload's (rule S14).
     ///
     /// # Errors
-    /// What [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
+    /// What kube's [`ClientBuilder`](kube_client::client::ClientBuilder) fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
     pub fn new(config: &Config) -> Result<Self, kube_client::Error> {
-        let mut config = config.clone();
-        // A renewal that is retried below would outlive its own timeout (rule S9).
-        config.default_retry = false;
-        // Each call has its own time, and a watch is idle by nature.
-        config.read_timeout = None;
-        Self::over(move || Ok(ClientBuilder::try_from(config.clone())?.build()))
+        Ok(Self { clients: Clients::from_config(config)?, watches: None })
     }
 
     /// A pool over clients of your own making: one now, and a fresh one after calls that were not answered in time (rule
@@ -90,11 +91,6 @@ impl LeasePool {
     pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> KubeLock {
         let member = self.watches.as_ref().map(SharedWatches::member);
         KubeLock::with(lease, self.clients.caller(timing.call_timeout() / PART_FOR_WAITING), member)
-    }
-
-    /// The only lock of this pool, which never has to wait for room.
-    pub(super) fn into_lock(self, lease: LeaseName) -> KubeLock {
-        KubeLock::with(lease, self.clients.caller(Duration::ZERO), None)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Watches that the locks of a pool share, one per namespace.
 //!
-//! A [`Hub`](hub::Hub) is one watch and its task, a [`Slot`](slot::Slot) what one lock has not yet taken of it. When a watch
-//! ends all who follow it are told, and the first to ask again begins the next one.
+//! A [`Hub`] is one watch and its task, a [`Slot`](super::slot::Slot) what one lock has not yet taken of it. When a watch
+//! ends, all locks that follow it learn that, and the first one to ask again begins the next watch.
 
-mod hub;
-mod slot;
-
-use self::hub::{Following, Hub};
-use super::{LeaseEvent, LeaseName, LockError, LockErrorKind, clients::Clients};
+use super::{
+    clients::Clients,
+    hub::{Following, Hub},
+};
+use crate::lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseName};
 use futures_util::Stream;
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 /// The watches of one pool.
-pub(super) struct SharedWatches {
+pub(in crate::lease) struct SharedWatches {
     clients: Arc<Clients>,
     namespaces: Mutex<HashMap<String, Namespace>>,
     ids: AtomicU64,
@@ -35,14 +35,14 @@ enum Namespace {
 }
 
 /// One lock's place among those who share.
-pub(super) struct Member {
+pub(in crate::lease) struct Member {
     watches: Arc<SharedWatches>,
     /// The watch that this lock follows; 0 when it has been told of its end.
     follows: Arc<AtomicU64>,
 }
 
 /// A lock's part of a watch that stands.
-pub(super) struct Joined {
+pub(in crate::lease) struct Joined {
     following: Following,
     follows: Arc<AtomicU64>,
 }
@@ -50,11 +50,11 @@ pub(super) struct Joined {
 // === impl SharedWatches ===
 
 impl SharedWatches {
-    pub(super) fn new(clients: Arc<Clients>) -> Arc<Self> {
+    pub(in crate::lease) fn new(clients: Arc<Clients>) -> Arc<Self> {
         Arc::new(Self { clients, namespaces: Mutex::default(), ids: AtomicU64::new(1) })
     }
 
-    pub(super) fn member(self: &Arc<Self>) -> Member {
+    pub(in crate::lease) fn member(self: &Arc<Self>) -> Member {
         Member { watches: self.clone(), follows: Arc::default() }
     }
 
@@ -77,7 +77,7 @@ impl SharedWatches {
         Some(hub)
     }
 
-    fn refused(&self, namespace: &str, error: &LockError) {
+    fn refused(&self, namespace: &str, error: &ErrLock) {
         let refused = Namespace::Refused(Instant::now());
         let before = self.namespaces().insert(namespace.to_owned(), refused);
         if !matches!(before, Some(Namespace::Refused(_))) {
@@ -103,7 +103,11 @@ impl Member {
     /// A lock that asks while the watch that it follows still stands has missed something in it. `known` is the newest
     /// version of the lease that it has heard of by other ways: if the watch has told newer things of other leases, the
     /// trouble is this lease's alone, else the watch hangs and is begun anew, for all.
-    pub(super) async fn join(&self, lease: &LeaseName, known: u64) -> Result<Option<Joined>, LockError> {
+    pub(in crate::lease) async fn join(
+        &self,
+        lease: &LeaseName,
+        known: u64,
+    ) -> Result<Option<Joined>, ErrLock> {
         let namespace = lease.namespace();
         let follows = self.follows.swap(0, Ordering::AcqRel);
         let Some(mut hub) = self.watches.hub(namespace) else { return Ok(None) };
@@ -111,7 +115,7 @@ impl Member {
             if hub.has_told(known) {
                 return Ok(None);
             }
-            hub.give_up(&LockError::new(LockErrorKind::Timeout, "the shared watch is silent"));
+            hub.give_up(&ErrLock::new(ErrLockKind::Timeout, "the shared watch is silent"));
             match self.watches.hub(namespace) {
                 Some(next) => hub = next,
                 None => return Ok(None),
@@ -120,7 +124,7 @@ impl Member {
         let following = hub.follow(lease.name());
         match following.stands().await {
             Ok(()) => {}
-            Err(error) if error.kind() == LockErrorKind::Forbidden => {
+            Err(error) if error.kind() == ErrLockKind::Forbidden => {
                 self.watches.refused(namespace, &error);
                 return Ok(None);
             }
@@ -134,11 +138,11 @@ impl Member {
 
 impl Joined {
     /// Whether what was there at the start of the watch has been told to others before.
-    pub(super) fn is_late(&self) -> bool {
+    pub(in crate::lease) fn is_late(&self) -> bool {
         self.following.late
     }
 
-    pub(super) fn events(self) -> impl Stream<Item = Result<LeaseEvent, LockError>> + Send {
+    pub(in crate::lease) fn events(self) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
         let follows = self.follows;
         follows.store(self.following.watch(), Ordering::Release);
         self.following.events(move || follows.store(0, Ordering::Release))

@@ -1,6 +1,6 @@
 //! One call to the API server: JSON both ways, read up to a bound.
 
-use super::{LockError, LockErrorKind, lines};
+use super::{CallError, Failure, lines::LONGEST};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};
@@ -13,19 +13,19 @@ pub(crate) async fn call(
     method: Method,
     path: String,
     body: Option<&Value>,
-) -> Result<Value, LockError> {
+) -> Result<Value, CallError> {
     let answer = collect(open(client, method, path, body).await?).await?;
     serde_json::from_slice(&answer)
-        .map_err(|error| LockError::new(LockErrorKind::Garbage, format!("the answer is not JSON: {error}")))
+        .map_err(|error| CallError::new(Failure::Garbage, format!("the answer is not JSON: {error}")))
 }
 
-/// Sends `body` and hands out the answer to be read, if it is a success.
-pub(super) async fn open(
+/// Sends `body` and returns the answer to be read, if it is a success.
+pub(crate) async fn open(
     client: &Client,
     method: Method,
     path: String,
     body: Option<&Value>,
-) -> Result<Body, LockError> {
+) -> Result<Body, CallError> {
     let body = body.map_or_else(Vec::new, |value| value.to_string().into_bytes());
     let request = Request::builder()
         .method(method)
@@ -33,11 +33,9 @@ pub(super) async fn open(
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json")
         .body(Body::from(body))
-        .map_err(|error| LockError::new(LockErrorKind::Refused, error.to_string()))?;
-    let response = client
-        .send(request)
-        .await
-        .map_err(|error| LockError::new(LockErrorKind::Unreachable, chain(&error)))?;
+        .map_err(|error| CallError::new(Failure::Unsendable, error.to_string()))?;
+    let response =
+        client.send(request).await.map_err(|error| CallError::new(Failure::Unreachable, chain(&error)))?;
     let status = response.status();
     if status.is_success() {
         return Ok(response.into_body());
@@ -45,21 +43,21 @@ pub(super) async fn open(
     Err(refusal(status, &collect(response.into_body()).await?))
 }
 
-async fn collect(body: Body) -> Result<Bytes, LockError> {
-    let read = Limited::new(body, lines::LONGEST).collect().await;
+async fn collect(body: Body) -> Result<Bytes, CallError> {
+    let read = Limited::new(body, LONGEST).collect().await;
     read.map(Collected::to_bytes)
-        .map_err(|error| LockError::new(LockErrorKind::Unreachable, format!("the answer broke off: {error}")))
+        .map_err(|error| CallError::new(Failure::Unreachable, format!("the answer broke off: {error}")))
 }
 
-/// An answer that is no success, in words: the Status of the API server, or the beginning of whatever came instead.
-fn refusal(status: StatusCode, answer: &[u8]) -> LockError {
+/// An answer that is no success, in words: the message of the API server's Status, or the first bytes of another answer.
+fn refusal(status: StatusCode, answer: &[u8]) -> CallError {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
     let message =
         parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
             || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
             |message| message.chars().take(500).collect(),
         );
-    LockError::new(LockErrorKind::of(status), format!("{}: {message}", status.as_u16()))
+    CallError::new(Failure::Status(status), format!("{}: {message}", status.as_u16()))
 }
 
 /// An error with its causes, outermost first.

@@ -1,0 +1,63 @@
+//! What a call to the API server fails with.
+
+use http::StatusCode;
+use std::{fmt, time::Duration};
+
+/// A call that failed, with a message for a person.
+#[derive(Clone, Debug)]
+pub(crate) struct CallError {
+    pub(crate) failure: Failure,
+    pub(crate) message: String,
+}
+
+/// In what way a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The API server answered with this status, which is no success.
+    Status(StatusCode),
+    /// No answer came in time.
+    Timeout,
+    /// The request did not reach the API server, or the connection broke.
+    Unreachable,
+    /// The answer makes no sense: it is not JSON, or too long.
+    Garbage,
+    /// The request could not be made.
+    Unsendable,
+}
+
+// === impl CallError ===
+
+impl CallError {
+    pub(super) fn new(failure: Failure, message: impl Into<String>) -> Self {
+        Self { failure, message: message.into() }
+    }
+
+    pub(crate) fn timeout(after: Duration) -> Self {
+        Self::new(Failure::Timeout, format!("no answer within {after:?}"))
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.failure.as_str(), self.message)
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// The word for it in log fields.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Status(StatusCode::CONFLICT) => "conflict",
+            Self::Status(StatusCode::NOT_FOUND) => "not found",
+            Self::Status(StatusCode::UNAUTHORIZED) => "unauthorized",
+            Self::Status(StatusCode::FORBIDDEN) => "forbidden",
+            Self::Status(StatusCode::GONE) => "gone",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::Garbage => "garbage",
+            Self::Status(_) | Self::Unsendable => "refused",
+        }
+    }
+}

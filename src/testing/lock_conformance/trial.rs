@@ -1,0 +1,269 @@
+//! The trial, step by step.
+
+use super::{
+    ErrLockConformance,
+    view::{PATIENCE, View},
+};
+use crate::lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fmt, future::Future};
+use tokio::time::timeout;
+
+const ANSWERS: &str = "a call answers within 10 s";
+const GETS: &str = "get returns the lease as the last write returned it";
+const GETS_NOTHING: &str = "get returns none where there is no lease";
+const CREATES: &str = "create makes a lease with the claim in it";
+const CREATE_CONFLICTS: &str = "create conflicts with a lease that exists";
+const ONE_CREATES: &str = "of two creations at the same time one succeeds, and the other one conflicts";
+const UPDATES: &str = "update writes the claim, and keeps the uid";
+const UPDATE_CONFLICTS: &str = "update conflicts when the resource version is not the newest";
+const ONE_UPDATES: &str = "of two updates of one version one succeeds, and the other one conflicts";
+const UPDATES_NOTHING: &str = "update of a lease that is gone is a conflict, or finds nothing";
+const NEW_VERSION: &str =
+    "each write gives the lease a resource version that no lease had before, and a number grows";
+const NEW_UID: &str = "a lease that was created again has another uid";
+const KEEPS: &str = "update changes nothing but the claim";
+const PUTS: &str = "put and delete, as given to this function, do what they say";
+const WATCHES: &str = "a watch can be begun, also where there is no lease";
+const SHOWS_FIRST: &str = "a watch begins with the lease as it is";
+const SHOWS: &str = "a watch shows each change, whole";
+const SHOWS_DELETION: &str = "a watch shows the deletion";
+const RECONNECTS: &str = "reconnect disturbs nothing";
+
+/// An annotation that claims write and remove.
+const NOTE: &str = "kube-leader-gate/conformance";
+/// What a claim writes into the spec.
+const CLAIMED: [&str; 5] =
+    ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
+
+type Outcome<T = ()> = Result<T, ErrLockConformance>;
+
+pub(super) struct Trial<'a, L, P, D> {
+    lock: &'a L,
+    put: P,
+    delete: D,
+    /// The versions so far.
+    versions: Vec<String>,
+    /// Claims so far.
+    claims: u64,
+}
+
+impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
+    pub(super) fn new(lock: &'a L, put: P, delete: D) -> Self {
+        Self { lock, put, delete, versions: Vec::new(), claims: 0 }
+    }
+
+    pub(super) async fn run(mut self) -> Outcome {
+        ensure(GETS_NOTHING, self.get().await?.is_none(), &"a lease")?;
+        let mut view = self.watch().await?;
+
+        let first = self.create().await?;
+        view.shows(SHOWS, &first).await?;
+        let second = self.update(&first).await?;
+        view.shows(SHOWS, &second).await?;
+        self.conflicts(&first, &second).await?;
+        let third = self.race(&second).await?;
+        view.shows(SHOWS, &third).await?;
+
+        let changed = self.change(&third).await?;
+        view.shows(SHOWS, &changed).await?;
+        self.conflicts(&third, &changed).await?;
+        let last = self.keep(&changed).await?;
+        view.shows(SHOWS, &last).await?;
+
+        let mut late = self.watch().await?;
+        late.shows(SHOWS_FIRST, &last).await?;
+        (self.delete)().await;
+        ensure(PUTS, self.get().await?.is_none(), &"get still returns the lease after delete")?;
+        view.shows_deletion(SHOWS_DELETION, &last).await?;
+        late.shows_deletion(SHOWS_DELETION, &last).await?;
+        let claim = self.claim();
+        let gone = self.call(self.lock.update(&last, &claim)).await?;
+        refused(UPDATES_NOTHING, &gone, &[ErrLockKind::Conflict, ErrLockKind::NotFound])?;
+        ensure(UPDATES_NOTHING, self.get().await?.is_none(), &"a lease was created")?;
+
+        let again = self.create().await?;
+        ensure(NEW_UID, again.uid() != last.uid(), &again.uid())?;
+        view.shows(SHOWS, &again).await?;
+        self.conflicts(&last, &again).await?;
+
+        self.lock.reconnect();
+        ensure(RECONNECTS, self.get().await?.as_ref() == Some(&again), &"another lease, or none")?;
+        self.update(&again).await?;
+        (self.delete)().await;
+        Ok(())
+    }
+
+    /// Two candidates create the lease at the same time.
+    async fn create(&mut self) -> Outcome<LeaseRecord> {
+        let (a, b) = (self.claim(), self.claim());
+        let (made_a, made_b) = tokio::join!(self.call(self.lock.create(&a)), self.call(self.lock.create(&b)));
+        let (record, claim) = one_of(ONE_CREATES, (made_a?, a), (made_b?, b))?;
+        ensure(CREATES, holds(&record, &claim), &record)?;
+        self.is_written(&record).await?;
+        let claim = self.claim();
+        let third = self.call(self.lock.create(&claim)).await?;
+        refused(CREATE_CONFLICTS, &third, &[ErrLockKind::Conflict])?;
+        self.is_stored(CREATE_CONFLICTS, &record).await?;
+        Ok(record)
+    }
+
+    async fn update(&mut self, seen: &LeaseRecord) -> Outcome<LeaseRecord> {
+        let claim = self.claim();
+        let updated = self.call(self.lock.update(seen, &claim)).await?;
+        let record = updated.map_err(|error| ErrLockConformance::new(UPDATES, error.to_string()))?;
+        ensure(UPDATES, holds(&record, &claim) && record.uid() == seen.uid(), &record)?;
+        self.is_written(&record).await?;
+        Ok(record)
+    }
+
+    /// Two candidates update the lease at the same time.
+    async fn race(&mut self, seen: &LeaseRecord) -> Outcome<LeaseRecord> {
+        let (a, b) = (self.claim(), self.claim());
+        let (made_a, made_b) =
+            tokio::join!(self.call(self.lock.update(seen, &a)), self.call(self.lock.update(seen, &b)));
+        let (record, claim) = one_of(ONE_UPDATES, (made_a?, a), (made_b?, b))?;
+        ensure(ONE_UPDATES, holds(&record, &claim), &record)?;
+        self.is_written(&record).await?;
+        Ok(record)
+    }
+
+    /// An update of what is no longer there is refused, and changes nothing.
+    async fn conflicts(&mut self, stale: &LeaseRecord, stored: &LeaseRecord) -> Outcome {
+        let claim = self.claim();
+        let updated = self.call(self.lock.update(stale, &claim)).await?;
+        refused(UPDATE_CONFLICTS, &updated, &[ErrLockKind::Conflict])?;
+        self.is_stored(UPDATE_CONFLICTS, stored).await
+    }
+
+    /// Another client adds what no candidate owns.
+    async fn change(&mut self, record: &LeaseRecord) -> Outcome<LeaseRecord> {
+        let mut object = record.clone().into_json();
+        let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "a", "uid": "u" });
+        for (key, value) in [
+            ("labels", json!({ "example.com/team": "a" })),
+            ("annotations", json!({ "example.com/note": "b" })),
+            ("ownerReferences", json!([owner])),
+        ] {
+            object["metadata"][key] = value;
+        }
+        (self.put)(object).await;
+        let changed = self.get().await?.ok_or_else(|| ErrLockConformance::new(PUTS, "no lease"))?;
+        self.is_new(&changed)?;
+        let metadata = changed.clone().into_json()["metadata"].take();
+        let there = ["labels", "annotations", "ownerReferences"].iter().all(|key| !metadata[key].is_null());
+        ensure(PUTS, there && changed.uid() == record.uid(), &changed)?;
+        Ok(changed)
+    }
+
+    /// Updates that write an annotation, remove it and give the lease up keep everything else.
+    async fn keep(&mut self, changed: &LeaseRecord) -> Outcome<LeaseRecord> {
+        let mut seen = changed.clone();
+        for (holder, note) in [("a", Some("here".to_owned())), ("", None)] {
+            let mut claim = self.claim();
+            holder.clone_into(&mut claim.holder);
+            claim.annotations.insert(NOTE, note.clone());
+            let updated = self.call(self.lock.update(&seen, &claim)).await?;
+            seen = updated.map_err(|error| ErrLockConformance::new(UPDATES, error.to_string()))?;
+            let noted = seen.annotation(NOTE).and_then(Value::as_str).map(str::to_owned);
+            ensure(UPDATES, holds(&seen, &claim) && noted == note, &seen)?;
+            ensure(KEEPS, foreign(&seen) == foreign(changed), &format_args!("{seen:?} for {changed:?}"))?;
+            self.is_written(&seen).await?;
+        }
+        Ok(seen)
+    }
+
+    /// What a write has returned is new, and stands in the store.
+    async fn is_written(&mut self, record: &LeaseRecord) -> Outcome {
+        self.is_new(record)?;
+        self.is_stored(GETS, record).await
+    }
+
+    fn is_new(&mut self, record: &LeaseRecord) -> Outcome {
+        let version = record.resource_version();
+        let number = |text: &str| text.parse::<u64>().ok();
+        let grows = |before: &String| number(before).zip(number(version)).is_none_or(|(old, new)| old < new);
+        let new = self.versions.iter().all(|before| before != version && grows(before));
+        ensure(NEW_VERSION, new, &format_args!("{version:?} after {:?}", self.versions))?;
+        self.versions.push(version.to_owned());
+        Ok(())
+    }
+
+    async fn is_stored(&self, rule: &'static str, record: &LeaseRecord) -> Outcome {
+        let stored = self.get().await?;
+        ensure(rule, stored.as_ref() == Some(record), &format_args!("{stored:?} for {record:?}"))
+    }
+
+    async fn get(&self) -> Outcome<Option<LeaseRecord>> {
+        let read = self.call(self.lock.get()).await?;
+        read.map_err(|error| ErrLockConformance::new(GETS, error.to_string()))
+    }
+
+    async fn watch(&self) -> Outcome<View<L::Events>> {
+        let events = self.call(self.lock.watch()).await?;
+        events.map(View).map_err(|error| ErrLockConformance::new(WATCHES, error.to_string()))
+    }
+
+    async fn call<T>(&self, call: impl Future<Output = T>) -> Outcome<T> {
+        timeout(PATIENCE, call).await.map_err(|_| ErrLockConformance::new(ANSWERS, "no answer"))
+    }
+
+    /// A claim unlike those before.
+    fn claim(&mut self) -> Claim {
+        self.claims += 1;
+        let time = format!("2026-01-02T03:04:{:02}.000000Z", self.claims);
+        Claim {
+            holder: format!("candidate-{}", self.claims),
+            duration_seconds: 15,
+            acquire_time: time.clone(),
+            renew_time: time,
+            transitions: self.claims,
+            annotations: BTreeMap::new(),
+        }
+    }
+}
+
+fn ensure(rule: &'static str, holds: bool, found: &dyn fmt::Debug) -> Outcome {
+    if holds { Ok(()) } else { Err(ErrLockConformance::new(rule, format!("{found:?}"))) }
+}
+
+fn refused(rule: &'static str, outcome: &Result<LeaseRecord, ErrLock>, kinds: &[ErrLockKind]) -> Outcome {
+    let is_refused = outcome.as_ref().is_err_and(|error| kinds.contains(&error.kind()));
+    ensure(rule, is_refused, outcome)
+}
+
+/// The one that succeeded of two, if the other one conflicts.
+fn one_of(
+    rule: &'static str,
+    (a, claim_a): (Result<LeaseRecord, ErrLock>, Claim),
+    (b, claim_b): (Result<LeaseRecord, ErrLock>, Claim),
+) -> Outcome<(LeaseRecord, Claim)> {
+    match (a, b) {
+        (Ok(record), Err(error)) if error.kind() == ErrLockKind::Conflict => Ok((record, claim_a)),
+        (Err(error), Ok(record)) if error.kind() == ErrLockKind::Conflict => Ok((record, claim_b)),
+        both => Err(ErrLockConformance::new(rule, format!("{both:?}"))),
+    }
+}
+
+fn holds(record: &LeaseRecord, claim: &Claim) -> bool {
+    record.holder().unwrap_or_default() == claim.holder
+        && record.duration().is_some_and(|duration| duration.as_secs() == claim.duration_seconds)
+        && record.acquire_time() == Some(&claim.acquire_time)
+        && record.renew_time() == Some(&claim.renew_time)
+        && record.transitions() == claim.transitions
+}
+
+/// All that no claim writes, and no API server changes with each write.
+fn foreign(record: &LeaseRecord) -> Value {
+    let mut object = record.clone().into_json();
+    remove(&mut object["spec"], &CLAIMED);
+    remove(&mut object["metadata"], &["resourceVersion", "managedFields", "generation"]);
+    remove(&mut object["metadata"]["annotations"], &[NOTE]);
+    object
+}
+
+fn remove(object: &mut Value, keys: &[&str]) {
+    if let Some(object) = object.as_object_mut() {
+        object.retain(|key, _| !keys.contains(&key.as_str()));
+    }
+}

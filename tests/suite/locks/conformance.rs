@@ -1,0 +1,62 @@
+//! Every lock of the crate conforms, and so does the one in the documentation.
+
+use super::map_lock::Leases;
+use kube_client::Client;
+use kube_leader_gate::{
+    Leadership, LeaseTiming,
+    lease::{KubeLock, LeaseName, LeasePool, Lock, ReleaseLock},
+    testing::{ApiServer, lock_conformance},
+};
+
+const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
+
+fn name() -> LeaseName {
+    LeaseName::new("default", "operator").unwrap()
+}
+
+async fn conforms(server: &ApiServer, lock: &impl Lock) {
+    let put = async |object| drop(server.put("someone", PATH, object).unwrap());
+    let delete = async || server.delete("someone", PATH).unwrap();
+    lock_conformance(lock, put, delete).await.unwrap();
+    assert!(server.object(PATH).is_none(), "nothing is left behind");
+}
+
+fn pool(server: &ApiServer) -> LeasePool {
+    let service = server.service();
+    LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lock_over_a_map_conforms() {
+    let (leases, name) = (Leases::default(), name());
+    let lock = leases.lock(name.clone());
+    lock_conformance(&lock, async |object| leases.put(&name, object), async || leases.delete(&name))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kube_lock_conforms() {
+    let server = ApiServer::new();
+    let service = server.service();
+    let lock = KubeLock::over(name(), move || Ok(Client::new(service.clone(), "default"))).unwrap();
+    conforms(&server, &lock).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_locks_of_a_pool_conform() {
+    let server = ApiServer::new();
+    let timing = LeaseTiming::fast();
+    conforms(&server, &pool(&server).lock(name(), &timing)).await;
+    let sharing = pool(&server).share_watches();
+    let other = sharing.lock(LeaseName::new("default", "other").unwrap(), &timing);
+    let _watch = other.watch().await.unwrap();
+    conforms(&server, &sharing.lock(name(), &timing)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_release_lock_conforms() {
+    let server = ApiServer::new();
+    let lock = pool(&server).lock(name(), &LeaseTiming::fast());
+    conforms(&server, &ReleaseLock::new(lock, Leadership::new())).await;
+}

@@ -1,0 +1,316 @@
+//! An election over a lock that misbehaves: the gate stays closed, or closes, and the election goes on contending. A panic
+//! of the lock ends it, and it says so.
+
+use super::map_lock::{Leases, MapLock};
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use kube_leader_gate::{
+    Election, Identity, LeaseTiming,
+    election::{ErrUnhealthy, Running},
+    lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock},
+    testing::TokioClock,
+};
+use serde_json::Value;
+use std::{
+    convert::Infallible,
+    future::pending,
+    panic::Location,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
+
+/// How often the state is looked at.
+const STEP: Duration = Duration::from_millis(100);
+/// How long nothing wrong may happen: many lease durations.
+const LONG: Duration = Duration::from_secs(300);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Get,
+    Create,
+    Update,
+    Watch,
+    Event,
+    Reconnect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misbehaviour {
+    Panics(Call),
+    Hangs(Call),
+    Fails(Call, ErrLockKind),
+    /// Answers writes with another candidate's lease, without writing.
+    AnswersAnotherHolder,
+    /// Answers writes with the claim in another lease.
+    AnswersAnotherLease,
+    /// Answers writes with the claim in an object of another uid.
+    AnswersAnotherUid,
+    /// Answers updates with the claim, in the version that was there before, without writing.
+    AnswersTheSameVersion,
+    /// Answers writes with the lease as it was before.
+    AnswersAnOldState,
+    /// Reads another lease, which this candidate holds.
+    ReadsAnotherLease,
+    /// Never finds the lease.
+    ReadsNothing,
+    /// Watches another lease, in which this candidate's claims stand.
+    WatchesAnotherLease,
+}
+
+use Misbehaviour::*;
+
+struct Misbehaving {
+    inner: MapLock,
+    how: Misbehaviour,
+    begun: Arc<AtomicBool>,
+}
+
+impl Misbehaving {
+    fn is(&self, how: Misbehaviour) -> bool {
+        self.begun.load(Ordering::SeqCst) && self.how == how
+    }
+
+    async fn called(&self, call: Call) -> Result<(), ErrLock> {
+        // A connection is given up after a call that hangs.
+        if self.is(Hangs(call)) || self.is(Panics(Call::Reconnect)) && call == Call::Update {
+            pending::<()>().await;
+        }
+        assert!(!self.is(Panics(call)), "{call:?}");
+        match self.how {
+            Fails(failing, kind) if failing == call && self.is(self.how) => Err(ErrLock::new(kind, "no")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is answered instead of writing `made` over `before`.
+    fn answer(&self, made: &LeaseRecord, before: Option<&LeaseRecord>) -> Option<LeaseRecord> {
+        if !self.begun.load(Ordering::SeqCst) {
+            return None;
+        }
+        let edited = |edit: fn(&mut Value)| Some(edited(made, edit));
+        match self.how {
+            AnswersAnotherHolder => edited(|object| object["spec"]["holderIdentity"] = "other".into()),
+            AnswersAnotherLease => edited(|object| object["metadata"]["name"] = "other".into()),
+            AnswersAnotherUid if before.is_some() => {
+                edited(|object| object["metadata"]["uid"] = "other".into())
+            }
+            AnswersTheSameVersion => Some(made.clone()).filter(|_| before.is_some()),
+            AnswersAnOldState => before.cloned(),
+            _ => None,
+        }
+    }
+}
+
+fn edited(record: &LeaseRecord, edit: fn(&mut Value)) -> LeaseRecord {
+    let mut object = record.clone().into_json();
+    edit(&mut object);
+    LeaseRecord::from_json(object).unwrap()
+}
+
+fn of_another_lease(record: &LeaseRecord) -> LeaseRecord {
+    edited(record, |object| {
+        object["metadata"]["name"] = "other".into();
+        object["spec"]["holderIdentity"] = "a".into();
+    })
+}
+
+impl Lock for Misbehaving {
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
+
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
+        self.called(Call::Get).await?;
+        let record = self.inner.get().await?;
+        Ok(if self.is(ReadsAnotherLease) {
+            record.as_ref().map(of_another_lease)
+        } else {
+            record.filter(|_| !self.is(ReadsNothing))
+        })
+    }
+
+    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+        self.called(Call::Create).await?;
+        let made = self.inner.create(claim).await?;
+        Ok(self.answer(&made, None).unwrap_or(made))
+    }
+
+    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+        self.called(Call::Update).await?;
+        match self.answer(&seen.with(claim), Some(seen)) {
+            Some(answer) => Ok(answer),
+            None => self.inner.update(seen, claim).await,
+        }
+    }
+
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
+        self.called(Call::Watch).await?;
+        let events = self.inner.watch().await?;
+        if self.is(WatchesAnotherLease) {
+            let other = |event| match event {
+                Ok(LeaseEvent::Seen(record)) => Ok(LeaseEvent::Seen(of_another_lease(&record))),
+                event => event,
+            };
+            return Ok(events.map(other).boxed());
+        }
+        Ok(match self.how {
+            Panics(Call::Event) if self.is(self.how) => stream::poll_fn(|_| panic!("an event")).boxed(),
+            Hangs(Call::Event) if self.is(self.how) => stream::pending().boxed(),
+            Fails(Call::Event, kind) if self.is(self.how) => {
+                stream::repeat_with(move || Err(ErrLock::new(kind, "no"))).boxed()
+            }
+            _ => events.boxed(),
+        })
+    }
+
+    fn reconnect(&self) {
+        assert!(!self.is(Panics(Call::Reconnect)), "reconnect");
+    }
+}
+
+fn lease() -> LeaseName {
+    LeaseName::new("default", "operator").unwrap()
+}
+
+/// A candidate whose lock begins to misbehave when the flag is set.
+fn contend(leases: &Leases, how: Misbehaviour, begun: &Arc<AtomicBool>) -> Running {
+    Election::builder("default", "operator")
+        .identity(Identity::new("a").unwrap())
+        .timing(LeaseTiming::fast())
+        .clock(Arc::new(TokioClock::new()))
+        .build_with(|lease| {
+            Ok::<_, Infallible>(Misbehaving { inner: leases.lock(lease), how, begun: begun.clone() })
+        })
+        .unwrap()
+        .start()
+}
+
+/// Waits until it holds, with a bound.
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) -> impl Future<Output = ()> {
+    let (what, place) = (what.to_owned(), Location::caller());
+    async move {
+        let waiting = async {
+            while !holds() {
+                sleep(STEP).await;
+            }
+        };
+        assert!(timeout(LONG, waiting).await.is_ok(), "{what}, at {place}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
+    let garbage = [
+        AnswersAnotherHolder,
+        AnswersAnotherLease,
+        ReadsAnotherLease,
+        Fails(Call::Create, ErrLockKind::Conflict),
+        Fails(Call::Get, ErrLockKind::NotFound),
+        Hangs(Call::Get),
+        Hangs(Call::Create),
+    ];
+    for how in garbage {
+        let (leases, begun) = (Leases::default(), Arc::new(AtomicBool::new(true)));
+        if how == ReadsAnotherLease {
+            // A lease that another candidate holds.
+            let other = contend(&leases, how, &Arc::default());
+            until("the other one leads", || other.leader().can_write()).await;
+        }
+        let a = contend(&leases, how, &begun);
+        let looking = async {
+            loop {
+                assert!(!a.leader().can_write(), "{how:?}");
+                sleep(STEP).await;
+            }
+        };
+        timeout(LONG, looking).await.unwrap_err();
+        assert_eq!(a.leader().check(LONG), Ok(()), "{how:?}: it contends on");
+        begun.store(false, Ordering::SeqCst);
+        until("it leads once the lock behaves", || a.leader().can_write()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
+    for how in [
+        AnswersAnotherHolder,
+        AnswersAnotherLease,
+        AnswersAnotherUid,
+        AnswersTheSameVersion,
+        AnswersAnOldState,
+        Hangs(Call::Update),
+        Fails(Call::Update, ErrLockKind::Conflict),
+        Fails(Call::Update, ErrLockKind::NotFound),
+    ] {
+        let (leases, begun) = (Leases::default(), Arc::default());
+        let a = contend(&leases, how, &begun);
+        until("it leads", || a.leader().can_write()).await;
+        begun.store(true, Ordering::SeqCst);
+        timeout(LeaseTiming::fast().renew_deadline() + STEP, until("it closes", || !a.leader().can_write()))
+            .await
+            .unwrap_or_else(|_| panic!("{how:?}: the gate is open past the deadline"));
+        assert_eq!(a.leader().check(LONG), Ok(()), "{how:?}: it contends on");
+        begun.store(false, Ordering::SeqCst);
+        until("it leads again once the lock behaves", || a.leader().can_write()).await;
+    }
+}
+
+/// Reads and watches that say nothing of use cost a leader nothing: its renewals are answered.
+#[tokio::test(start_paused = true)]
+async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
+    for how in [
+        WatchesAnotherLease,
+        Hangs(Call::Watch),
+        Hangs(Call::Event),
+        Hangs(Call::Get),
+        Fails(Call::Watch, ErrLockKind::Garbage),
+        Fails(Call::Event, ErrLockKind::Garbage),
+    ] {
+        let (leases, begun) = (Leases::default(), Arc::default());
+        let a = contend(&leases, how, &begun);
+        until("it leads", || a.leader().can_write()).await;
+        let term = a.leader().term();
+        begun.store(true, Ordering::SeqCst);
+        let looking = async {
+            loop {
+                assert!(a.leader().can_write() && a.leader().term() == term, "{how:?}");
+                sleep(STEP).await;
+            }
+        };
+        timeout(LONG, looking).await.unwrap_err();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_a_panic_of_a_followers_lock_ends_its_election() {
+    for call in [Call::Get, Call::Create, Call::Watch, Call::Event] {
+        let a = contend(&Leases::default(), Panics(call), &Arc::new(AtomicBool::new(true)));
+        ends(&a, call).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
+    for (call, deletes) in
+        [(Call::Get, true), (Call::Create, true), (Call::Update, false), (Call::Reconnect, false)]
+    {
+        let (leases, begun) = (Leases::default(), Arc::default());
+        let a = contend(&leases, Panics(call), &begun);
+        until("it leads", || a.leader().can_write()).await;
+        begun.store(true, Ordering::SeqCst);
+        if deletes {
+            leases.delete(&lease());
+        }
+        ends(&a, call).await;
+    }
+}
+
+async fn ends(running: &Running, call: Call) {
+    let leader = running.leader();
+    until("it ends", || leader.check(LONG).is_err()).await;
+    assert_eq!(leader.check(LONG), Err(ErrUnhealthy::Ended), "{call:?}");
+    assert!(!leader.can_write(), "{call:?}");
+    leader.ended().await.unwrap_err();
+}

@@ -1,0 +1,137 @@
+//! What is written as text is read again as the same value, and what is not is refused with the value and what is allowed.
+use kube_leader_gate::{
+    Identity, LeaseTiming,
+    lease::{ErrInvalidIdentity, ErrInvalidLeaseName, ErrInvalidTiming, LeaseName},
+    policy::{ErrInvalidPreset, Preset},
+};
+use proptest::{
+    prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest},
+    sample::select,
+};
+use std::{fmt, str::FromStr, time::Duration};
+
+/// A timing that is valid, by chance with a call timeout of its own.
+fn timing() -> impl Strategy<Value = LeaseTiming> {
+    let parts = (2..500_000_u64, 0.1..0.999_f64, 0.01..0.7_f64, proptest::option::of(0.0..1.0_f64));
+    parts.prop_filter_map("no valid timing", |(lease, renew, retry, call)| {
+        let lease = Duration::from_secs(lease);
+        let renew = lease.mul_f64(renew);
+        let timing = LeaseTiming::new(lease, renew, renew.mul_f64(retry)).ok()?;
+        let Some(call) = call else { return Some(timing) };
+        timing.with_call_timeout(timing.call_timeout().mul_f64(call)).ok()
+    })
+}
+
+fn label() -> &'static str {
+    "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?"
+}
+
+fn read<T: FromStr>(value: &impl fmt::Display) -> Option<T> {
+    value.to_string().parse().ok()
+}
+
+proptest! {
+    #[test]
+    fn a_timing_is_read_as_it_is_written(timing in timing()) {
+        prop_assert_eq!(read(&timing), Some(timing), "{}", timing);
+    }
+
+    #[test]
+    fn a_lease_name_is_read_as_it_is_written(namespace in label(), name in label(), more in label()) {
+        let lease = LeaseName::new(namespace, format!("{name}.{more}")).unwrap();
+        prop_assert_eq!(read(&lease), Some(lease));
+    }
+
+    #[test]
+    fn an_identity_is_read_as_it_is_written(text in "\\PC{1,80}") {
+        if let Ok(identity) = Identity::new(text.as_str()) {
+            prop_assert_eq!(read(&identity), Some(identity));
+        } else {
+            prop_assert!(text.parse::<Identity>().is_err());
+        }
+    }
+
+    #[test]
+    fn a_preset_is_read_as_it_is_written(preset in select(Preset::ALL)) {
+        prop_assert_eq!(read(&preset), Some(preset));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>(), numbers in "[0-9./]{0,24}") {
+        for text in [text, numbers] {
+            if let Ok(timing) = text.parse::<LeaseTiming>() {
+                prop_assert_eq!(read(&timing), Some(timing), "{}", text);
+            }
+            if let Ok(lease) = text.parse::<LeaseName>() {
+                prop_assert_eq!(lease.to_string(), text.as_str());
+            }
+            let _ = text.parse::<Preset>();
+        }
+    }
+}
+
+#[test]
+fn each_preset_has_a_name_in_kebab_case() {
+    for preset in Preset::ALL {
+        let camel: String =
+            preset.as_str().split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        assert_eq!(camel, format!("{preset:?}"));
+    }
+}
+
+#[test]
+fn timings_have_names_and_a_fourth_number() {
+    let parsed = |text: &str| text.parse::<LeaseTiming>().unwrap();
+    assert_eq!((parsed("default"), parsed("fast")), (LeaseTiming::default(), LeaseTiming::fast()));
+    assert_eq!(parsed("137/107/26"), LeaseTiming::default());
+    assert_eq!(parsed("15/10/2/1.25").call_timeout(), Duration::from_millis(1250));
+    assert_eq!(parsed("15/10/2/1.250").to_string(), "15/10/2/1.25");
+    assert_eq!(parsed("15/10.5/2.000000001").to_string(), "15/10.5/2.000000001");
+}
+
+#[test]
+fn a_refusal_says_what_was_given_and_what_is_allowed() {
+    let timing = |text: &str| text.parse::<LeaseTiming>().unwrap_err();
+    for text in [
+        "",
+        "15/10",
+        "15/10/2/1/1",
+        "15,10,2",
+        "Fast",
+        "15/10/",
+        "15/1e1/2",
+        "15/+10/2",
+        "15/10./2",
+        "15/.5/2",
+    ] {
+        let error: ErrInvalidTiming = timing(text);
+        assert!(error.allowed().contains("default, fast, or three numbers"), "{error}");
+        assert!(text.is_empty() || text.contains(error.given().trim_matches('"')), "{error}");
+    }
+    let error = timing("10/10/2");
+    assert_eq!((error.what(), error.given()), ("renew deadline", "10s"));
+    assert_eq!(error.allowed(), "less than the lease duration, 10s");
+
+    let error: ErrInvalidLeaseName = "operator".parse::<LeaseName>().unwrap_err();
+    assert_eq!((error.what(), error.given()), ("lease", "operator"));
+    assert_eq!(
+        error.to_string(),
+        r#"invalid lease: "operator", allowed: a namespace and a name, as default/my-app"#
+    );
+    let error = "default/a/b".parse::<LeaseName>().unwrap_err();
+    assert_eq!((error.what(), error.given()), ("lease name", "a/b"));
+    assert!(error.allowed().starts_with("1 to 253 of a-z"), "{error}");
+
+    let error: ErrInvalidIdentity = "".parse::<Identity>().unwrap_err();
+    assert_eq!(
+        (error.given(), error.allowed()),
+        ("", "1 to 253 bytes without control characters or space at an end")
+    );
+
+    let error: ErrInvalidPreset = "dryRun".parse::<Preset>().unwrap_err();
+    assert_eq!(error.given(), "dryRun");
+    assert_eq!(
+        error.to_string(),
+        r#"invalid preset: "dryRun", allowed: access-reviews, token-reviews, token-requests, events, dry-run, exec"#
+    );
+}
