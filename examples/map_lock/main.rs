@@ -12,10 +12,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().init();
     let leases = Leases::default();
     let first = start(&leases, "replica-a")?;
-    first.leader().elected().await;
+    first.candidate().elected().await;
     let second = start(&leases, "replica-b")?;
     first.stop().await;
-    second.leader().elected().await;
+    second.candidate().elected().await;
     second.stop().await;
     Ok(())
 }

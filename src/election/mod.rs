@@ -1,6 +1,6 @@
 //! The election: a side task that contends for the lease, for as long as it is not told to stop.
 //!
-//! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
+//! [`Election`] is what a program builds, [`Running`] the task under way, [`Candidate`] the handle to ask. Inside,
 //! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
 //! `lease_watch` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
@@ -8,11 +8,11 @@ mod attendants;
 mod build_error;
 mod builder;
 mod candidacy;
+mod candidate;
 mod connections;
 mod elector;
 mod ended;
 mod hooks;
-mod leader;
 mod lease_watch;
 mod preemption;
 mod pulse;
@@ -25,9 +25,9 @@ pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
     build_error::ErrBuild,
     builder::{Election, ElectionBuilder},
+    candidate::{Candidate, ErrUnhealthy},
     connections::Connections,
     ended::{ErrElectionEnded, Stopped},
-    leader::{ErrUnhealthy, Leader},
     preemption::{ErrInvalidPriority, Priority},
     running::Running,
 };

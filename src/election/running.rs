@@ -1,7 +1,7 @@
 //! An election under way.
 
 use super::{
-    Election, Leader,
+    Candidate, Election,
     attendants::Attending,
     elector::{Elector, Orders},
     ended::{ErrElectionEnded, Stopped},
@@ -31,7 +31,7 @@ const CALLS_TO_STOP: u32 = 4;
 /// itself. [`stop`](Self::stop) gives it up in good order.
 #[derive(Debug)]
 pub struct Running {
-    leader: Leader,
+    candidate: Candidate,
     leadership: Leadership,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
@@ -59,22 +59,22 @@ impl<L: Lock> Election<L> {
     /// Outside of a tokio runtime, as [`tokio::spawn`] does.
     #[must_use = "dropping it ends the election"]
     pub fn start(self) -> Running {
-        let leader = self.leader();
+        let candidate = self.candidate();
         let (orders, received) = watch::channel(Orders::Contend);
-        let timing = self.candidate.timing;
+        let timing = self.profile.timing;
         let span = tracing::info_span!(
             "election",
-            lease = %self.candidate.lease,
-            identity = %self.candidate.identity,
+            lease = %self.profile.lease,
+            identity = %self.profile.identity,
         );
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
         let alive = self.alive;
         let elector = Elector::new(
-            VettedLock::new(self.lock, self.candidate.lease.clone()),
+            VettedLock::new(self.lock, self.profile.lease.clone()),
             self.leadership.clone(),
-            (self.candidate.identity.clone(), timing, self.priority),
-            self.candidate.pulse.clone(),
-            self.candidate.hooks.lease.clone(),
+            (self.profile.identity.clone(), timing, self.priority),
+            self.profile.pulse.clone(),
+            self.profile.hooks.lease.clone(),
             received,
         );
         let elect = async move {
@@ -86,11 +86,11 @@ impl<L: Lock> Election<L> {
             leadership.watch_deadline().await;
         };
         Running {
-            attending: self.attendants.start(&leader, &span),
-            leader,
+            attending: self.attendants.start(&candidate, &span),
+            candidate,
             leadership: self.leadership,
             orders,
-            pulse: self.candidate.pulse.clone(),
+            pulse: self.profile.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
@@ -104,11 +104,11 @@ impl<L: Lock> Election<L> {
 impl Running {
     /// The handle to ask who leads.
     #[must_use]
-    pub fn leader(&self) -> &Leader {
-        &self.leader
+    pub fn candidate(&self) -> &Candidate {
+        &self.candidate
     }
 
-    /// Waits for an end that nobody asked for. Cancel-safe.
+    /// Waits until the election has ended without being told to. Cancel-safe.
     pub async fn ended(&self) -> ErrElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
@@ -133,7 +133,7 @@ impl Running {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
-        self.attending.finish(self.leader.timing().call_timeout()).await;
+        self.attending.finish(self.candidate.timing().call_timeout()).await;
         stopped
     }
 
@@ -154,7 +154,7 @@ impl Running {
     /// stop, and the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
-    /// does, see [`ended`](Self::ended).
+    /// does, see [`died`](Self::died).
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> Stopped {
@@ -167,7 +167,7 @@ impl Running {
     pub(crate) async fn stay_away(&self, pause: Duration) {
         let over = self.leadership.now().saturating_add(pause);
         tokio::select! {
-            _ = self.ended() => {}
+            _ = self.died() => {}
             () = self.leadership.sleep_until(over) => self.contend(),
         }
     }
@@ -189,7 +189,7 @@ impl Running {
             outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
                 outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
             }
-            _ = self.ended() => Stopped::LeftToExpire,
+            _ = self.died() => Stopped::LeftToExpire,
         };
         // A term whose time to end has run out would be renewed for ever behind the closed gate.
         self.leadership.revoke(Loss::Abandoned);
@@ -233,7 +233,7 @@ impl Running {
         }
         let settles_at = self
             .leadership
-            .settles_at(self.leadership.writes_under_way() > 0, self.leader.timing().tolerated_skew());
+            .settles_at(self.leadership.writes_under_way() > 0, self.candidate.timing().tolerated_skew());
         let at_most = settles_at.saturating_since(self.leadership.now());
         if !at_most.is_zero() {
             tracing::info!(
@@ -244,7 +244,7 @@ impl Running {
     }
 
     fn time_to_give_up(&self) -> Duration {
-        let timing = self.leader.timing();
+        let timing = self.candidate.timing();
         timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP
     }
 }

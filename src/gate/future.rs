@@ -63,7 +63,7 @@ impl<F> ResponseFuture<F> {
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
         // A term that ended before this is seen by the first poll, one that ends later wakes it.
-        Self { state: State::Admitted { inner, ended: admission.ended(), admission, verb, observer } }
+        Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, verb, observer } }
     }
 
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
@@ -101,7 +101,7 @@ where
                 }
                 // Woken, perhaps for another grant: look again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));
-                ended.set(admission.ended());
+                ended.set(admission.term_ended());
             },
             StateProj::Rejected { error } => Err(error.take().expect(POLLED_AFTER).into()),
             StateProj::Completed => panic!("{POLLED_AFTER}"),

@@ -28,7 +28,7 @@ use std::future::Future;
 ///     .identity(Identity::new("replica-a")?)
 ///     .build_with(|lease| Ok::<_, std::convert::Infallible>(leases.lock(lease)))?
 ///     .start();
-/// running.leader().elected().await;
+/// running.candidate().elected().await;
 /// running.stop().await;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;

@@ -216,19 +216,19 @@ async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
         if how == ReadsAnotherLease {
             // A lease that another candidate holds.
             let other = contend(&leases, how, &Arc::default());
-            until("the other one leads", || other.leader().can_write()).await;
+            until("the other one leads", || other.candidate().can_write()).await;
         }
         let a = contend(&leases, how, &begun);
         let looking = async {
             loop {
-                assert!(!a.leader().can_write(), "{how:?}");
+                assert!(!a.candidate().can_write(), "{how:?}");
                 sleep(STEP).await;
             }
         };
         timeout(LONG, looking).await.unwrap_err();
-        assert_eq!(a.leader().check(LONG), Ok(()), "{how:?}: it contends on");
+        assert_eq!(a.candidate().check(LONG), Ok(()), "{how:?}: it contends on");
         begun.store(false, Ordering::SeqCst);
-        until("it leads once the lock behaves", || a.leader().can_write()).await;
+        until("it leads once the lock behaves", || a.candidate().can_write()).await;
     }
 }
 
@@ -246,14 +246,17 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.leader().can_write()).await;
+        until("it leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
-        timeout(LeaseTiming::fast().renew_deadline() + STEP, until("it closes", || !a.leader().can_write()))
-            .await
-            .unwrap_or_else(|_| panic!("{how:?}: the gate is open past the deadline"));
-        assert_eq!(a.leader().check(LONG), Ok(()), "{how:?}: it contends on");
+        timeout(
+            LeaseTiming::fast().renew_deadline() + STEP,
+            until("it closes", || !a.candidate().can_write()),
+        )
+        .await
+        .unwrap_or_else(|_| panic!("{how:?}: the gate is open past the deadline"));
+        assert_eq!(a.candidate().check(LONG), Ok(()), "{how:?}: it contends on");
         begun.store(false, Ordering::SeqCst);
-        until("it leads again once the lock behaves", || a.leader().can_write()).await;
+        until("it leads again once the lock behaves", || a.candidate().can_write()).await;
     }
 }
 
@@ -270,12 +273,12 @@ async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.leader().can_write()).await;
-        let term = a.leader().term();
+        until("it leads", || a.candidate().can_write()).await;
+        let term = a.candidate().term();
         begun.store(true, Ordering::SeqCst);
         let looking = async {
             loop {
-                assert!(a.leader().can_write() && a.leader().term() == term, "{how:?}");
+                assert!(a.candidate().can_write() && a.candidate().term() == term, "{how:?}");
                 sleep(STEP).await;
             }
         };
@@ -298,7 +301,7 @@ async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
     {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, Panics(call), &begun);
-        until("it leads", || a.leader().can_write()).await;
+        until("it leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
         if deletes {
             leases.delete(&lease());
@@ -308,7 +311,7 @@ async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
 }
 
 async fn ends(running: &Running, call: Call) {
-    let leader = running.leader();
+    let leader = running.candidate();
     until("it ends", || leader.check(LONG).is_err()).await;
     assert_eq!(leader.check(LONG), Err(ErrUnhealthy::Ended), "{call:?}");
     assert!(!leader.can_write(), "{call:?}");

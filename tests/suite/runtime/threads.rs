@@ -38,7 +38,7 @@ async fn the_snapshot_and_the_changes_after_it_meet() {
         .build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
         .expect("a valid election")
         .start();
-    let leader = election.leader().clone();
+    let leader = election.candidate().clone();
     let term = within(Duration::from_secs(10), "it leads", leader.elected()).await;
 
     let over = Arc::new(AtomicBool::new(false));
