@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     gate::WriteGateLayer,
-    leadership::{BootClock, Clock, Leadership},
+    leadership::{BootClock, Clock, Grantor},
     lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::Policy,
 };
@@ -52,7 +52,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
     pub(super) lock: L,
-    pub(super) leadership: Leadership,
+    pub(super) grantor: Grantor,
     pub(super) candidate: Arc<Candidate>,
     pub(super) drain_timeout: Duration,
     pub(crate) grace: Duration,
@@ -119,13 +119,13 @@ impl<L> Election<L> {
     /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
     #[must_use]
     pub fn connections(&self) -> Connections {
-        Connections::new(self.leadership.clone())
+        Connections::new(self.grantor.leadership())
     }
 
     /// The gate, as a layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        self.candidate.layer(&self.leadership, self.policy.clone())
+        self.candidate.layer(self.grantor.leadership(), self.policy.clone())
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
@@ -149,7 +149,7 @@ impl<L> Election<L> {
     /// The handle to ask who leads.
     #[must_use]
     pub fn leader(&self) -> Leader {
-        Leader::new(self.leadership.clone(), self.candidate.clone())
+        Leader::new(self.grantor.leadership(), self.candidate.clone())
     }
 }
 
@@ -275,11 +275,10 @@ impl ElectionBuilder {
             None => Identity::infer().map_err(BuildError::Identity)?,
         };
         let pulse = Arc::new(Pulse::default());
-        let leadership = Leadership::with_clock(self.clock);
         Ok(Election {
-            alive: Alive::new(pulse.clone(), leadership.clone()),
+            alive: Alive::new(pulse.clone()),
             lock: lock(lease.clone())?,
-            leadership,
+            grantor: Grantor::with_clock(self.clock),
             candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,

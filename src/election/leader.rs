@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     gate::WriteGateLayer,
-    leadership::{Changes, Leadership, LeadershipState, Term, Terms},
+    leadership::{Changes, ENDED, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
     policy::Policy,
 };
@@ -137,7 +137,7 @@ impl Leader {
     /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
     pub fn layer(&self, policy: Policy) -> WriteGateLayer {
-        self.candidate.layer(&self.leadership, policy)
+        self.candidate.layer(self.leadership.clone(), policy)
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
@@ -168,7 +168,7 @@ impl Leader {
     }
 
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
-    /// each one. Renewals are no changes. `next` is cancel-safe.
+    /// each one. Renewals are no changes. It ends when the election does. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
         stream::unfold(self.leadership.changes(), next).fuse().boxed()
@@ -221,8 +221,8 @@ impl Leader {
 
 impl Candidate {
     /// A gate of this election.
-    pub(super) fn layer(&self, leadership: &Leadership, policy: Policy) -> WriteGateLayer {
-        let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy);
+    pub(super) fn layer(&self, leadership: Leadership, policy: Policy) -> WriteGateLayer {
+        let layer = WriteGateLayer::new(leadership).with_policy(policy);
         match &self.hooks.writes {
             Some(observer) => layer.with_observer(observer.clone()),
             None => layer,
@@ -235,7 +235,7 @@ impl Candidate {
 impl fmt::Display for Unhealthy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ended => f.write_str("the leader election has ended; restart the process to contend again"),
+            Self::Ended => f.write_str(ENDED),
             Self::NotRenewed { since, tolerated } => write!(
                 f,
                 "the lease is held by this process and was last renewed {since:?} ago, tolerated: {tolerated:?}"

@@ -1,10 +1,7 @@
 //! The election's signs of life: what health is judged by.
 
-use super::{
-    Unhealthy,
-    ended::{ElectionEnded, Stopped},
-};
-use crate::leadership::{Leadership, Moment};
+use super::ended::{ElectionEnded, Stopped};
+use crate::leadership::Moment;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -19,13 +16,10 @@ pub(super) struct Pulse {
     ended: watch::Sender<Option<Result<Stopped, ElectionEnded>>>,
 }
 
-/// Marks the election as ended when it is dropped, however that comes about (rule S10): unasked, unless an orderly end
-/// has been noted.
+/// Marks the election as ended when it is dropped, for any reason (rule S10): unasked, unless an orderly end has been
+/// noted.
 #[derive(Debug)]
-pub(super) struct Alive {
-    pulse: Arc<Pulse>,
-    leadership: Leadership,
-}
+pub(super) struct Alive(Arc<Pulse>);
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -74,16 +68,13 @@ impl Pulse {
 }
 
 impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>, leadership: Leadership) -> Self {
-        Self { pulse, leadership }
+    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
+        Self(pulse)
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.pulse.end(Err(ElectionEnded(())));
-        // Nobody grants anything any more, and whoever waits for a gain is told.
-        self.leadership.seal();
-        self.leadership.note_trouble(Some(Unhealthy::Ended.to_string().into()));
+        self.0.end(Err(ElectionEnded(())));
     }
 }

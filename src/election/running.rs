@@ -8,7 +8,7 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Leadership, Loss},
+    leadership::{Closer, Leadership, Loss},
     lease::Lock,
 };
 use std::{
@@ -32,7 +32,7 @@ const CALLS_TO_STOP: u32 = 4;
 #[derive(Debug)]
 pub struct Running {
     leader: Leader,
-    leadership: Leadership,
+    gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
     elector: Owned<Stopped>,
@@ -68,10 +68,11 @@ impl<L: Lock> Election<L> {
             identity = %self.candidate.identity,
         );
         tracing::info!(parent: &span, %timing, "contending");
+        let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let alive = self.alive;
         let elector = Elector::new(
             self.lock,
-            self.leadership.clone(),
+            self.grantor,
             (self.candidate.identity.clone(), timing, self.priority),
             self.candidate.pulse.clone(),
             self.candidate.hooks.lease.clone(),
@@ -81,18 +82,14 @@ impl<L: Lock> Election<L> {
             let _alive = alive;
             elector.run().await
         };
-        let leadership = self.leadership.clone();
-        let watch = async move {
-            leadership.watch_deadline().await;
-        };
         Running {
             attending: self.attendants.start(&leader, &span),
             leader,
-            leadership: self.leadership,
+            gate,
             orders,
             pulse: self.candidate.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
+            _deadline: Owned(tokio::spawn(deadline.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
             span,
         }
@@ -140,7 +137,7 @@ impl Running {
     async fn give_up(&mut self, work: impl Future) -> Stopped {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
-        self.leadership.seal();
+        self.gate.seal();
         self.drain(work).await;
         self.orders.send_replace(Orders::Release);
         match timeout(self.time_to_give_up(), &mut self.elector.0).await {
@@ -165,10 +162,10 @@ impl Running {
 
     /// Contends again after `pause`, or ends when the election does. Cancel-safe.
     pub(crate) async fn stay_away(&self, pause: Duration) {
-        let over = self.leadership.now().saturating_add(pause);
+        let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
             _ = self.ended() => {}
-            () = self.leadership.sleep_until(over) => self.contend(),
+            () = self.leadership().sleep_until(over) => self.contend(),
         }
     }
 
@@ -192,7 +189,7 @@ impl Running {
             _ = self.ended() => Stopped::LeftToExpire,
         };
         // A term whose time to end has run out would be renewed for ever behind the closed gate.
-        self.leadership.revoke(Loss::Abandoned);
+        self.gate.revoke(Loss::Abandoned);
         stopped
     }
 
@@ -203,23 +200,23 @@ impl Running {
 
     /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
     pub(crate) fn suspend(&self) {
-        self.leadership.suspend();
+        self.gate.suspend();
     }
 
     /// Contends again.
     pub(crate) fn contend(&self) {
-        self.leadership.resume();
+        self.gate.resume();
         self.orders.send_replace(Orders::Contend);
     }
 
     pub(crate) fn leadership(&self) -> &Leadership {
-        &self.leadership
+        &self.leader.leadership
     }
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
     /// then.
     pub(crate) async fn drain(&self, work: impl Future) {
-        let mut drained = pin!(self.leadership.drain(self.drain_timeout));
+        let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
         let outcome = tokio::select! {
             biased;
@@ -227,14 +224,14 @@ impl Running {
             _ = &mut work => drained.await,
         };
         if let Err(late) = outcome {
-            self.leadership.revoke(Loss::Abandoned);
+            self.gate.revoke(Loss::Abandoned);
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let settles_at = self
-            .leadership
-            .settles_at(self.leadership.writes_under_way() > 0, self.leader.timing().tolerated_skew());
-        let at_most = settles_at.saturating_since(self.leadership.now());
+        let leadership = self.leadership();
+        let writing = leadership.writes_under_way() > 0;
+        let settles_at = leadership.settles_at(writing, self.leader.timing().tolerated_skew());
+        let at_most = settles_at.saturating_since(leadership.now());
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
@@ -252,8 +249,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.span.in_scope(|| {
-            self.leadership.seal();
-            self.leadership.revoke(Loss::Abandoned);
+            self.gate.seal();
+            self.gate.revoke(Loss::Abandoned);
         });
     }
 }

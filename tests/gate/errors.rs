@@ -29,9 +29,9 @@ fn not_leader(error: &BoxError) -> &ErrNotLeader {
 }
 
 fn lost() -> (ErrLeadershipLost, BoxError) {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut response = task::spawn(service.call(Request::post(PATH).body(()).unwrap()));
     assert_pending!(response.poll());
     grant.end(Loss::Taken);
@@ -44,8 +44,8 @@ fn lost() -> (ErrLeadershipLost, BoxError) {
 
 #[test]
 fn not_leader_says_what_was_asked_and_who_leads() {
-    let (leadership, _clock) = stage();
-    leadership.note_holder(Some("operator-0"));
+    let (grantor, leadership, _clock) = stage();
+    grantor.note_holder(Some("operator-0"));
     let error =
         refusal(&leadership, "PATCH", "/apis/apps/v1/namespaces/shop/deployments/web/scale?force=true");
     let refused = not_leader(&error);
@@ -64,7 +64,7 @@ fn not_leader_says_what_was_asked_and_who_leads() {
 
 #[test]
 fn not_leader_says_it_of_odd_requests_too() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     for (method, path, verb, resource) in [
         ("POST", PATH, Verb::Create, "configmaps"),
         ("DELETE", PATH, Verb::DeleteCollection, "configmaps"),
@@ -86,7 +86,7 @@ fn not_leader_says_it_of_odd_requests_too() {
 /// An upgrade is asked for by a header.
 #[test]
 fn not_leader_keeps_the_verb_of_an_upgrade() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership).layer(Probe::default());
     let uri = "/apis/example.com/v1/things/x";
     let request = Request::get(uri).header("connection", "Upgrade").body(()).unwrap();
@@ -105,7 +105,7 @@ fn a_lost_write_says_that_its_outcome_is_unknown() {
          leads next must look at what is there before writing it again"
     );
     assert!(GateError::find(&*error).unwrap().outcome_is_unknown());
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     assert!(!GateError::find(&*refusal(&leadership, "POST", PATH)).unwrap().outcome_is_unknown());
 }
 
@@ -215,12 +215,12 @@ async fn find_sees_through_a_buffers_service_error() {
 /// A gate above a gate, and layers that box the error again.
 #[tokio::test]
 async fn find_sees_through_layers_that_box_again() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let inner = WriteGateLayer::new(leadership.clone())
         .layer(service_fn(|_: Request<()>| async { Ok::<_, std::convert::Infallible>(()) }))
         .map_err(|error| -> BoxError { Box::new(Caused(io::Error::other(error))) });
-    let (other, _clock) = stage();
-    let _grant = lead(&other);
+    let (elsewhere, other, _clock) = stage();
+    let _grant = lead(&elsewhere);
     let mut service = WriteGateLayer::new(other).layer(inner);
     let error = service.call(Request::post(PATH).body(()).unwrap()).await.unwrap_err();
     not_leader(&error);
@@ -232,8 +232,8 @@ async fn find_sees_through_a_kube_client() {
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_client::{Api, Client, api::PostParams, client::Body};
 
-    let (leadership, _clock) = stage();
-    leadership.note_holder(Some("operator-0"));
+    let (grantor, leadership, _clock) = stage();
+    grantor.note_holder(Some("operator-0"));
     let service = WriteGateLayer::new(leadership).layer(service_fn(|_: Request<Body>| async {
         panic!("nothing is sent");
         #[expect(unreachable_code, reason = "says the type")]

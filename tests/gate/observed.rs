@@ -43,7 +43,7 @@ impl WriteObserver for Notes {
 
 #[test]
 fn an_observer_hears_what_becomes_of_each_write() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let policy = Policy::strict().allow(Preset::Events);
     let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy).with_observer(notes.clone());
@@ -59,18 +59,18 @@ fn an_observer_hears_what_becomes_of_each_write() {
         ["exempted create events.events.k8s.io", "rejected deletecollection configmaps"]
     );
 
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let mut writing = task::spawn(service.call(request("POST", PATH)));
     assert_eq!(notes.take(), ["admitted create configmaps"], "before the first poll");
     assert_pending!(writing.poll());
     assert_eq!(notes.take(), [""; 0]);
-    leadership.revoke(Loss::Taken);
+    grantor.revoke(Loss::Taken);
     assert_ready_err!(writing.poll());
     assert_eq!(notes.take(), ["cut off create taken"]);
 
     // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     drop(service.clone().call(request("PATCH", PATH)));
-    leadership.revoke(Loss::Expired);
+    grantor.revoke(Loss::Expired);
     assert_eq!(notes.take(), ["admitted patch configmaps"]);
 }

@@ -1,5 +1,5 @@
-//! The loop: what is seen and what is due, call by call. The grant lives here, so that the end of this task, in
-//! whatever way, closes the gate (rule S10).
+//! The loop: what is seen and what is due, call by call. The grantor lives here, so that the gate closes when
+//! this task ends, even by a panic (rule S10).
 //!
 //! `candidacy` decides what is next, after each wait anew; `calls` makes one lease call, `steps` are the things that a
 //! candidate does, `news` is what follows from what was heard of the lease.
@@ -18,7 +18,7 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Grant, Leadership, Loss},
+    leadership::{Grant, Grantor, Leadership, Loss},
     lease::{Identity, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
@@ -43,6 +43,7 @@ pub(super) enum Orders {
 
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
+    grantor: Grantor,
     leadership: Leadership,
     timing: LeaseTiming,
     pulse: Arc<Pulse>,
@@ -62,17 +63,18 @@ pub(super) struct Elector<L: Lock> {
 impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
-        leadership: Leadership,
+        grantor: Grantor,
         (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
         pulse: Arc<Pulse>,
         hook: Option<Arc<dyn LeaseObserver>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
-        let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
+        let lock = Arc::new(ReleaseLock::new(lock, &grantor));
         Self {
             observer: observe(lock.clone(), timing),
             lock,
-            leadership,
+            leadership: grantor.leadership(),
+            grantor,
             timing,
             pulse,
             hook,
@@ -191,7 +193,7 @@ impl<L: Lock> Elector<L> {
 
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
     fn note_trouble(&self) {
-        self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
+        self.grantor.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
     }
 
     fn tell_vacancy(&self) {

@@ -10,8 +10,9 @@ use crate::{
 use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
-    Election, Identity, Leadership, LeaseTiming, Policy, WriteGateLayer,
+    Election, Identity, LeaseTiming, Policy, WriteGateLayer,
     election::{BuildError, Priority, Running},
+    leadership::Grantor,
     lease::{KubeLock, LeasePool},
     policy::Rule,
     runtime::gated as gated_reconciler,
@@ -79,7 +80,7 @@ async fn handover_and_theft() {
 
 fn invalid_rule() {
     let policy = Policy::strict().allow(Rule::new("", "pods").name(""));
-    let _layer = WriteGateLayer::new(Leadership::new()).with_policy(policy);
+    let _layer = WriteGateLayer::new(Grantor::new().leadership()).with_policy(policy);
 }
 
 async fn refused_calls_and_watches() {
