@@ -90,10 +90,10 @@ impl<'a> Race<'a> {
     async fn leader(&self) -> Outcome<usize> {
         let settled = async {
             loop {
-                let leader = self.running.iter().position(|candidate| candidate.leader().is_leader());
+                let leader = self.running.iter().position(|candidate| candidate.candidate().is_leader());
                 if let Some(leader) = leader {
-                    let holder = Some(self.running[leader].leader().identity().as_str());
-                    let knows = |candidate: &Running| candidate.leader().holder().as_deref() == holder;
+                    let holder = Some(self.running[leader].candidate().identity().as_str());
+                    let knows = |candidate: &Running| candidate.candidate().holder().as_deref() == holder;
                     if self.running.iter().all(knows) {
                         return leader;
                     }

@@ -113,7 +113,7 @@ async fn candidate(way: &str, address: &str, elections: usize, time: Duration) -
     };
     // Whatever is made once has been made.
     let warm = Election::builder("default", "warm").identity(Identity::new(HOLDER)?).build(&config)?.start();
-    warm.leader().elected().await;
+    warm.candidate().elected().await;
     warm.stop().await;
     tokio::time::sleep(Duration::from_millis(200)).await;
 
@@ -142,7 +142,7 @@ async fn candidate(way: &str, address: &str, elections: usize, time: Duration) -
         running.push(election.start());
     }
     for election in &running {
-        election.leader().elected().await;
+        election.candidate().elected().await;
     }
     println!("{}", began.elapsed().as_millis());
     tokio::time::sleep(time).await;

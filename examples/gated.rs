@@ -7,7 +7,7 @@ use kube_client::{
     Api, Client, Config,
     api::{Patch, PatchParams},
 };
-use kube_leader_gate::{Election, GateError, Leader};
+use kube_leader_gate::{Candidate, Election, GateError};
 use serde_json::json;
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config::infer().await?;
     let election = Election::builder(&config.default_namespace, "gated-example").build(&config)?;
     let client = election.client(config)?;
-    let leader = election.leader();
+    let candidate = election.candidate();
 
     // The workload ends on a signal; then the gate closes, its last writes finish, and the lease is released.
     let workload = async {
         tokio::select! {
-            outcome = reconcile(client, leader) => outcome,
+            outcome = reconcile(client, candidate) => outcome,
             signal = shutdown() => signal.map_err(Into::into),
         }
     };
     election.run(workload).await?
 }
 
-async fn reconcile(client: Client, leader: Leader) -> Result<(), Box<dyn std::error::Error>> {
+async fn reconcile(client: Client, candidate: Candidate) -> Result<(), Box<dyn std::error::Error>> {
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     let wanted = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "gated-example" },
-        "data": { "writer": leader.identity().as_str() },
+        "data": { "writer": candidate.identity().as_str() },
     });
     loop {
         let apply = PatchParams::apply("gated-example").force();
@@ -41,7 +41,7 @@ async fn reconcile(client: Client, leader: Leader) -> Result<(), Box<dyn std::er
             Ok(_) => tokio::time::sleep(Duration::from_secs(10)).await,
             // A follower waits until it leads: no retries, no error in the log.
             Err(error) if matches!(GateError::find(&error), Some(GateError::NotLeader(_))) => {
-                leader.elected().await;
+                candidate.elected().await;
             }
             Err(error) => return Err(error.into()),
         }

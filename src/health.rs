@@ -2,7 +2,7 @@
 //!
 //! | the path ends in | answer |
 //! | --- | --- |
-//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Leader::check`], as client-go's `HealthzAdaptor` has it |
+//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`], as client-go's `HealthzAdaptor` has it |
 //! | `/leader` | 200 and JSON, for people: who holds the lease, and what is in this candidate's way |
 //!
 //! Only those, and only GET and HEAD. A follower is healthy, and so is a leader that has lost the lease. Do not make
@@ -11,12 +11,12 @@
 //! ```
 //! use hyper::server::conn::http1;
 //! use hyper_util::rt::TokioIo;
-//! use kube_leader_gate::{Leader, health::Health};
+//! use kube_leader_gate::{Candidate, health::Health};
 //! use std::time::Duration;
 //! use tokio::net::TcpListener;
 //!
-//! async fn serve(listener: TcpListener, leader: Leader) -> std::io::Result<()> {
-//!     let health = Health::new(leader, Duration::from_secs(20));
+//! async fn serve(listener: TcpListener, candidate: Candidate) -> std::io::Result<()> {
+//!     let health = Health::new(candidate, Duration::from_secs(20));
 //!     loop {
 //!         let (stream, _) = listener.accept().await?;
 //!         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), health.clone()));
@@ -37,7 +37,7 @@
 //! It answers anybody who can reach the server, without a secret in it: names of replicas, and what the API server said to
 //! refused lease calls.
 
-use crate::election::Leader;
+use crate::election::Candidate;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
@@ -58,7 +58,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// It never fails, waits for nothing, and does not look at a request's body or headers.
 #[derive(Clone, Debug)]
 pub struct Health {
-    leader: Leader,
+    candidate: Candidate,
     max_tolerable_expired: Duration,
 }
 
@@ -71,8 +71,8 @@ impl Health {
     /// The core Kubernetes controllers have 20 s. Any duration does; with one that never comes, only an election that has
     /// ended fails the probe.
     #[must_use]
-    pub const fn new(leader: Leader, max_tolerable_expired: Duration) -> Self {
-        Self { leader, max_tolerable_expired }
+    pub const fn new(candidate: Candidate, max_tolerable_expired: Duration) -> Self {
+        Self { candidate, max_tolerable_expired }
     }
 
     fn answer<B>(&self, request: &Request<B>) -> Response<String> {
@@ -98,24 +98,24 @@ impl Health {
     }
 
     fn probe(&self) -> Response<String> {
-        match self.leader.check(self.max_tolerable_expired) {
+        match self.candidate.check(self.max_tolerable_expired) {
             Ok(()) => response(StatusCode::OK, TEXT, "ok\n".into()),
             Err(unhealthy) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{unhealthy}\n")),
         }
     }
 
     fn page(&self) -> String {
-        let leader = &self.leader;
+        let candidate = &self.candidate;
         let page = json!({
-            "lease": leader.lease().to_string(),
-            "identity": leader.identity().as_str(),
-            "holder": leader.holder().as_deref(),
-            "is_leader": leader.is_leader(),
-            "can_write": leader.can_write(),
-            "term": leader.term().map(|term| term.to_string()),
-            "time_left_seconds": leader.time_left().map(|left| left.as_secs_f64()),
-            "writes_under_way": leader.writes_under_way(),
-            "trouble": leader.trouble().as_deref(),
+            "lease": candidate.lease().to_string(),
+            "identity": candidate.identity().as_str(),
+            "holder": candidate.holder().as_deref(),
+            "is_leader": candidate.is_leader(),
+            "can_write": candidate.can_write(),
+            "term": candidate.term().map(|term| term.to_string()),
+            "time_left_seconds": candidate.time_left().map(|left| left.as_secs_f64()),
+            "writes_under_way": candidate.writes_under_way(),
+            "trouble": candidate.trouble().as_deref(),
         });
         format!("{page}\n")
     }

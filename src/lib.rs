@@ -33,7 +33,7 @@
 //! | [`request`] | | what a request asks, and which requests are reads |
 //! | [`policy`] | | which writes a follower may send |
 //! | [`leadership`] | | who leads and until when, in one atomic word; works with any elector |
-//! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Leader`] handle |
+//! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Candidate`] handle |
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | a liveness probe for any HTTP server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
@@ -98,7 +98,7 @@ mod work;
 
 #[cfg(feature = "election")]
 pub use crate::{
-    election::{Election, Leader},
+    election::{Candidate, Election},
     lease::{Identity, LeaseTiming},
 };
 pub use crate::{

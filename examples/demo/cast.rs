@@ -68,7 +68,7 @@ impl Cast {
     pub async fn knows(&self, replica: &Replica, leader: &Replica) -> Result<(), Failure> {
         let what = format!("{} follows {}", replica.name(), leader.name());
         self.until(&what, || {
-            let holder = replica.leader()?.holder()?;
+            let holder = replica.candidate()?.holder()?;
             (*holder == *leader.name()).then_some(())
         })
         .await

@@ -7,7 +7,7 @@ use crate::{
     workload::{self, Counters, Counts},
 };
 use kube_client::Api;
-use kube_leader_gate::{Election, Identity, Leader, leadership::Term};
+use kube_leader_gate::{Candidate, Election, Identity, leadership::Term};
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -50,7 +50,7 @@ pub enum State {
 
 struct Life {
     orders: mpsc::UnboundedSender<Order>,
-    leader: Leader,
+    candidate: Candidate,
     thaw: Option<blocking::Sender<()>>,
     over: oneshot::Receiver<()>,
 }
@@ -75,22 +75,22 @@ impl Replica {
     }
 
     /// The handle of its election; it tells the truth from any thread, frozen or not.
-    pub fn leader(&self) -> Option<Leader> {
-        self.life().as_ref().map(|life| life.leader.clone())
+    pub fn candidate(&self) -> Option<Candidate> {
+        self.life().as_ref().map(|life| life.candidate.clone())
     }
 
     pub fn state(&self) -> State {
         match &*self.life() {
             None => State::Down,
-            Some(life) if life.thaw.is_some() => State::Frozen { gate_open: life.leader.can_write() },
-            Some(life) if life.leader.can_write() => State::Leads,
+            Some(life) if life.thaw.is_some() => State::Frozen { gate_open: life.candidate.can_write() },
+            Some(life) if life.candidate.can_write() => State::Leads,
             Some(_) => State::Follows,
         }
     }
 
     /// The term in which it leads.
     pub fn term(&self) -> Option<Term> {
-        self.leader()?.term()
+        self.candidate()?.term()
     }
 
     pub async fn start(&self) -> Result<(), Failure> {
@@ -106,8 +106,8 @@ impl Replica {
             // The runtime has been dropped, with all its tasks and sockets.
             let _ = ends.send(());
         })?;
-        let leader = birth.await??;
-        *self.life() = Some(Life { orders, leader, thaw: None, over });
+        let candidate = birth.await??;
+        *self.life() = Some(Life { orders, candidate, thaw: None, over });
         Ok(())
     }
 
@@ -164,13 +164,13 @@ async fn live(
     role: Role,
     counters: Arc<Counters>,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    born: oneshot::Sender<Result<Leader, Failure>>,
+    born: oneshot::Sender<Result<Candidate, Failure>>,
 ) {
     let stop = Arc::new(AtomicBool::new(false));
     let mut program = match start(role, counters, stop.clone()) {
-        Ok((leader, program)) => {
+        Ok((candidate, program)) => {
             // Nobody listens if the demo is over.
-            let _ = born.send(Ok(leader));
+            let _ = born.send(Ok(candidate));
             tokio::spawn(program)
         }
         Err(error) => return drop(born.send(Err(error))),
@@ -191,18 +191,18 @@ fn start(
     role: Role,
     counters: Arc<Counters>,
     stop: Arc<AtomicBool>,
-) -> Result<(Leader, impl Future<Output = ()>), Failure> {
+) -> Result<(Candidate, impl Future<Output = ()>), Failure> {
     let election = Election::builder(&role.namespace, &role.object)
         .identity(Identity::new(role.name)?)
         .timing(role.timing)
         .build(&role.config)?;
     let client = election.client(role.config)?;
     let api = Api::namespaced(client, &role.namespace);
-    let leader = election.leader();
+    let candidate = election.candidate();
     let program = async move {
         let work = workload::work(api, &role.object, role.name, role.pace, &counters, &stop);
         // An election that ends by itself ends the replica; its lane then shows it.
         let _ = election.run(work).await;
     };
-    Ok((leader, program))
+    Ok((candidate, program))
 }

@@ -24,7 +24,7 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Election, Leader, election::ElectionEnded, runtime};
+use kube_leader_gate::{CancellationToken, Candidate, Election, election::ElectionEnded, runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -66,8 +66,8 @@ pub async fn run(
 ) -> Result<(), ElectionEnded> {
     match mode {
         Mode::Gated => {
-            let leader = election.leader();
-            let work = gated(client, leader, shutdown.clone());
+            let candidate = election.candidate();
+            let work = gated(client, candidate, shutdown.clone());
             election.run_until(shutdown.cancelled(), work).await.map(drop)
         }
         Mode::LeadingOnly => {
@@ -79,9 +79,9 @@ pub async fn run(
 
 /// Runs on every replica. On each gain of leadership everything is looked at again: what was rejected while this replica
 /// followed, and what changed while nobody led.
-async fn gated(client: Client, leader: Leader, shutdown: CancellationToken) {
+async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken) {
     let installer = client.clone();
-    let mut gains = Box::pin(leader.gains().then(move |()| install(installer.clone())));
+    let mut gains = Box::pin(candidate.gains().then(move |()| install(installer.clone())));
     // The watch needs the kind: this replica brings it when it leads, or else another one has.
     tokio::select! {
         _ = gains.next() => {}

@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{GateError, Leader, Policy, request::RequestInfo};
+use kube_leader_gate::{Candidate, GateError, Policy, request::RequestInfo};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -26,7 +26,7 @@ const CUT_OFF: &str = "the sidecar stops and cannot wait for the API server's an
 pub struct Proxy {
     pub upstream: Upstream,
     pub hosts: Hosts,
-    pub leader: Leader,
+    pub candidate: Candidate,
     pub policy: Policy,
     /// The kubeconfig names another to act for.
     pub impersonates: bool,
@@ -95,7 +95,7 @@ impl Proxy {
                 return reply::bad_gateway("the API server switched to a protocol that nobody has asked for");
             };
             let server = upgrade::on(&mut response);
-            exchange.switch(Tunnel::new(caller, server, is_write.then(|| self.leader.clone())));
+            exchange.switch(Tunnel::new(caller, server, is_write.then(|| self.candidate.clone())));
         }
         response.map(Either::Left)
     }

@@ -41,7 +41,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
     let proxy = Arc::new(Proxy {
         upstream: upstream::connect(&config, &election.layer(), election.connections())?,
         hosts: hosts.clone(),
-        leader: election.leader(),
+        candidate: election.candidate(),
         policy,
         impersonates: kubeconfig::impersonates(&config),
         cut_off: CancellationToken::new(),
@@ -50,7 +50,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
     if let Some(addr) = args.status {
         let listener = bind(addr).await?;
         println!("status on http://{}", listener.local_addr()?);
-        background.spawn(Status::new(election.leader(), hosts).serve(listener));
+        background.spawn(Status::new(election.candidate(), hosts).serve(listener));
     }
     println!("serving on http://{}", listener.local_addr()?);
     serve(listener, proxy, election.start(), stopped).await
@@ -66,7 +66,7 @@ async fn serve(
     let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
     tokio::select! {
         never = connections.accept(&listener, serve) => match never {},
-        ended = running.ended() => return Err(ended.into()),
+        ended = running.died() => return Err(ended.into()),
         // An error says that whoever waits for signals has gone.
         _ = stopped => {}
     }

@@ -14,7 +14,7 @@ use hyper::{
     service::{Service, service_fn},
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use kube_leader_gate::{Leader, health::Health};
+use kube_leader_gate::{Candidate, health::Health};
 use std::{
     convert::Infallible,
     sync::{
@@ -35,16 +35,16 @@ const LONGEST_HEAD: usize = 8 * 1024;
 
 pub struct Status {
     hosts: Hosts,
-    leader: Leader,
+    candidate: Candidate,
     health: Health,
     /// The lease has been seen once.
     ready: AtomicBool,
 }
 
 impl Status {
-    pub fn new(leader: Leader, hosts: Hosts) -> Self {
-        let health = Health::new(leader.clone(), MAX_TOLERABLE_EXPIRED);
-        Self { hosts, leader, health, ready: AtomicBool::new(false) }
+    pub fn new(candidate: Candidate, hosts: Hosts) -> Self {
+        let health = Health::new(candidate.clone(), MAX_TOLERABLE_EXPIRED);
+        Self { hosts, candidate, health, ready: AtomicBool::new(false) }
     }
 
     /// Answers for ever.
@@ -85,16 +85,20 @@ impl Status {
     }
 
     fn is_ready(&self) -> Result<(), String> {
-        self.leader.check(MAX_TOLERABLE_EXPIRED).map_err(|error| error.to_string())?;
+        self.candidate.check(MAX_TOLERABLE_EXPIRED).map_err(|error| error.to_string())?;
         // A released lease has no holder for a moment; that takes nothing away.
-        if self.leader.holder().is_some() {
+        if self.candidate.holder().is_some() {
             self.ready.store(true, Ordering::Relaxed);
         }
         if self.ready.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let trouble = self.leader.trouble().map(|trouble| format!(": {trouble}"));
-        Err(format!("the lease {} has not been seen yet{}", self.leader.lease(), trouble.unwrap_or_default()))
+        let trouble = self.candidate.trouble().map(|trouble| format!(": {trouble}"));
+        Err(format!(
+            "the lease {} has not been seen yet{}",
+            self.candidate.lease(),
+            trouble.unwrap_or_default()
+        ))
     }
 }
 

@@ -5,7 +5,7 @@
 use futures_util::StreamExt;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use kube_leader_gate::{Leader, leadership::Term};
+use kube_leader_gate::{Candidate, leadership::Term};
 use std::{
     future::{pending, poll_fn},
     pin::pin,
@@ -20,14 +20,14 @@ pub struct Tunnel {
     bound: Option<Bound>,
 }
 
-type Bound = (Leader, Option<Term>);
+type Bound = (Candidate, Option<Term>);
 
 impl Tunnel {
     /// Opened at this moment, under `leader` if it took leadership.
-    pub fn new(caller: OnUpgrade, server: OnUpgrade, leader: Option<Leader>) -> Self {
-        let bound = leader.map(|leader| {
-            let term = leader.term();
-            (leader, term)
+    pub fn new(caller: OnUpgrade, server: OnUpgrade, candidate: Option<Candidate>) -> Self {
+        let bound = candidate.map(|candidate| {
+            let term = candidate.term();
+            (candidate, term)
         });
         Self { caller, server, bound }
     }
@@ -59,13 +59,13 @@ impl Tunnel {
 
 /// Whether the term is over, noticed by anybody or not.
 fn is_over(bound: Option<&Bound>) -> bool {
-    bound.is_some_and(|(leader, term)| term.is_none() || leader.term() != *term)
+    bound.is_some_and(|(candidate, term)| term.is_none() || candidate.term() != *term)
 }
 
 /// Waits until somebody has noticed that the term is over; for ever where none is asked for.
 async fn told(bound: Option<&Bound>) {
-    let Some((leader, term)) = bound else { return pending().await };
-    let mut changes = leader.changes();
+    let Some((candidate, term)) = bound else { return pending().await };
+    let mut changes = candidate.changes();
     while let Some(state) = changes.next().await {
         if state.term != *term {
             return;

@@ -1,13 +1,13 @@
 //! Observers that need a task of their own, beside the election and no longer than it.
 
-use super::Leader;
+use super::Candidate;
 use futures_util::future::BoxFuture;
 use std::{fmt, future::Future, time::Duration};
 use tokio::{task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-type Attend = Box<dyn FnOnce(Leader, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
+type Attend = Box<dyn FnOnce(Candidate, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What an election is to be attended by.
 #[derive(Default)]
@@ -24,18 +24,18 @@ impl Attendants {
     /// Adds one. The token is cancelled once the election has stopped: what is left to tell must be told soon then.
     pub(super) fn add<F>(
         &mut self,
-        attend: impl FnOnce(Leader, CancellationToken) -> F + Send + Sync + 'static,
+        attend: impl FnOnce(Candidate, CancellationToken) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.0.push(Box::new(|leader, over| Box::pin(attend(leader, over))));
+        self.0.push(Box::new(|candidate, over| Box::pin(attend(candidate, over))));
     }
 
-    pub(super) fn start(self, leader: &Leader, span: &Span) -> Attending {
+    pub(super) fn start(self, candidate: &Candidate, span: &Span) -> Attending {
         let over = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for attend in self.0 {
-            tasks.spawn(attend(leader.clone(), over.clone()).instrument(span.clone()));
+            tasks.spawn(attend(candidate.clone(), over.clone()).instrument(span.clone()));
         }
         Attending { tasks, over }
     }

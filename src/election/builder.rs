@@ -3,9 +3,9 @@
 use super::{
     attendants::Attendants,
     build_error::BuildError,
+    candidate::{Candidate, Profile},
     connections::Connections,
     hooks::Hooks,
-    leader::{Candidate, Leader},
     preemption::Priority,
     pulse::{Alive, Pulse},
     wrapped::WrappedClient,
@@ -46,14 +46,14 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// # }
 /// ```
 ///
-/// Take the workload's [`client`](Self::client) and the [`leader`](Self::leader) handle, then [`run`](Self::run) it, or
+/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle, then [`run`](Self::run) it, or
 /// [`run_while_leading`](Self::run_while_leading).
 /// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
     pub(super) lock: L,
     pub(super) grantor: Grantor,
-    pub(super) candidate: Arc<Candidate>,
+    pub(super) profile: Arc<Profile>,
     pub(super) drain_timeout: Duration,
     pub(crate) grace: Duration,
     pub(super) alive: Alive,
@@ -125,7 +125,7 @@ impl<L> Election<L> {
     /// The gate, as a layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        self.candidate.layer(self.grantor.leadership(), self.policy.clone())
+        self.profile.gate(self.grantor.leadership(), self.policy.clone())
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
@@ -143,13 +143,13 @@ impl<L> Election<L> {
     }
 
     pub(crate) fn timing(&self) -> LeaseTiming {
-        self.candidate.timing
+        self.profile.timing
     }
 
-    /// The handle to ask who leads.
+    /// The handle to ask who leads, which may outlive the election.
     #[must_use]
-    pub fn leader(&self) -> Leader {
-        Leader::new(self.grantor.leadership(), self.candidate.clone())
+    pub fn candidate(&self) -> Candidate {
+        Candidate::new(self.grantor.leadership(), self.profile.clone())
     }
 }
 
@@ -217,8 +217,8 @@ impl ElectionBuilder {
     ///
     /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::BuildError> {
     /// let election = Election::builder("my-namespace", "my-controller")
-    ///     .attend(|leader, stopped| async move {
-    ///         let mut changes = leader.changes();
+    ///     .attend(|candidate, stopped| async move {
+    ///         let mut changes = candidate.changes();
     ///         while let Some(Some(state)) = stopped.run_until_cancelled(changes.next()).await {
     ///             println!("held by {:?}", state.holder);
     ///         }
@@ -230,7 +230,7 @@ impl ElectionBuilder {
     #[must_use]
     pub fn attend<F>(
         mut self,
-        attend: impl FnOnce(Leader, CancellationToken) -> F + Send + Sync + 'static,
+        attend: impl FnOnce(Candidate, CancellationToken) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -279,7 +279,7 @@ impl ElectionBuilder {
             alive: Alive::new(pulse.clone()),
             lock: lock(lease.clone())?,
             grantor: Grantor::with_clock(self.clock),
-            candidate: Arc::new(Candidate { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
+            profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             attendants: self.attendants,

@@ -40,7 +40,7 @@ where
     // A task lives as long as its connection, which hyper closes with the client.
     fn execute(&self, connection: F) {
         let lapse = Lapse::new(&self.leadership);
-        tokio::spawn(Connection { inner: connection, ended: lapse.ended(), lapse });
+        tokio::spawn(Connection { inner: connection, ended: lapse.term_ended(), lapse });
     }
 }
 
@@ -68,7 +68,7 @@ impl<F: Future<Output = ()>> Future for Connection<F> {
                 return Poll::Ready(());
             }
             ready!(this.ended.as_mut().poll(cx));
-            this.ended.set(this.lapse.ended());
+            this.ended.set(this.lapse.term_ended());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The election: a side task that contends for the lease, for as long as it is not told to stop.
 //!
-//! [`Election`] is what a program builds, [`Running`] the task under way, [`Leader`] the handle to ask. Inside,
+//! [`Election`] is what a program builds, [`Running`] the task under way, [`Candidate`] the handle to ask. Inside,
 //! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
 //! `observer` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
 
@@ -8,12 +8,12 @@ mod attendants;
 mod build_error;
 mod builder;
 mod candidacy;
+mod candidate;
 pub(crate) mod complaint;
 mod connections;
 mod elector;
 mod ended;
 mod hooks;
-mod leader;
 mod observer;
 mod preemption;
 mod pulse;
@@ -26,9 +26,9 @@ pub(crate) use self::hooks::{LeaseCall, LeaseObserver};
 pub use self::{
     build_error::BuildError,
     builder::{Election, ElectionBuilder},
+    candidate::{Candidate, Unhealthy},
     connections::Connections,
     ended::{ElectionEnded, Stopped},
-    leader::{Leader, Unhealthy},
     preemption::{InvalidPriority, Priority},
     running::Running,
 };

@@ -1,7 +1,7 @@
 //! An election under way.
 
 use super::{
-    Election, Leader,
+    Candidate, Election,
     attendants::Attending,
     elector::{Elector, Orders},
     ended::{ElectionEnded, Stopped},
@@ -31,7 +31,7 @@ const CALLS_TO_STOP: u32 = 4;
 /// itself. [`stop`](Self::stop) gives it up in good order.
 #[derive(Debug)]
 pub struct Running {
-    leader: Leader,
+    candidate: Candidate,
     gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
@@ -59,13 +59,13 @@ impl<L: Lock> Election<L> {
     /// Outside of a tokio runtime, as [`tokio::spawn`] does.
     #[must_use = "dropping it ends the election"]
     pub fn start(self) -> Running {
-        let leader = self.leader();
+        let candidate = self.candidate();
         let (orders, received) = watch::channel(Orders::Contend);
-        let timing = self.candidate.timing;
+        let timing = self.profile.timing;
         let span = tracing::info_span!(
             "election",
-            lease = %self.candidate.lease,
-            identity = %self.candidate.identity,
+            lease = %self.profile.lease,
+            identity = %self.profile.identity,
         );
         tracing::info!(parent: &span, %timing, "contending");
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
@@ -73,9 +73,9 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(
             self.lock,
             self.grantor,
-            (self.candidate.identity.clone(), timing, self.priority),
-            self.candidate.pulse.clone(),
-            self.candidate.hooks.lease.clone(),
+            (self.profile.identity.clone(), timing, self.priority),
+            self.profile.pulse.clone(),
+            self.profile.hooks.lease.clone(),
             received,
         );
         let elect = async move {
@@ -83,11 +83,11 @@ impl<L: Lock> Election<L> {
             elector.run().await
         };
         Running {
-            attending: self.attendants.start(&leader, &span),
-            leader,
+            attending: self.attendants.start(&candidate, &span),
+            candidate,
             gate,
             orders,
-            pulse: self.candidate.pulse.clone(),
+            pulse: self.profile.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
             _deadline: Owned(tokio::spawn(deadline.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
@@ -101,12 +101,12 @@ impl<L: Lock> Election<L> {
 impl Running {
     /// The handle to ask who leads.
     #[must_use]
-    pub fn leader(&self) -> &Leader {
-        &self.leader
+    pub fn candidate(&self) -> &Candidate {
+        &self.candidate
     }
 
-    /// Waits for an end that nobody asked for. Cancel-safe.
-    pub async fn ended(&self) -> ElectionEnded {
+    /// Waits until the election has ended without being told to. Cancel-safe.
+    pub async fn died(&self) -> ElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
         ElectionEnded(())
@@ -130,7 +130,7 @@ impl Running {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
-        self.attending.finish(self.leader.timing().call_timeout()).await;
+        self.attending.finish(self.candidate.timing().call_timeout()).await;
         stopped
     }
 
@@ -151,7 +151,7 @@ impl Running {
     /// stop, and the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
-    /// does, see [`ended`](Self::ended).
+    /// does, see [`died`](Self::died).
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> Stopped {
@@ -164,7 +164,7 @@ impl Running {
     pub(crate) async fn stay_away(&self, pause: Duration) {
         let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
-            _ = self.ended() => {}
+            _ = self.died() => {}
             () = self.leadership().sleep_until(over) => self.contend(),
         }
     }
@@ -186,7 +186,7 @@ impl Running {
             outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
                 outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
             }
-            _ = self.ended() => Stopped::LeftToExpire,
+            _ = self.died() => Stopped::LeftToExpire,
         };
         // A term whose time to end has run out would be renewed for ever behind the closed gate.
         self.gate.revoke(Loss::Abandoned);
@@ -210,7 +210,7 @@ impl Running {
     }
 
     pub(crate) fn leadership(&self) -> &Leadership {
-        &self.leader.leadership
+        &self.candidate.leadership
     }
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
@@ -230,7 +230,7 @@ impl Running {
         }
         let leadership = self.leadership();
         let writing = leadership.writes_under_way() > 0;
-        let settles_at = leadership.settles_at(writing, self.leader.timing().tolerated_skew());
+        let settles_at = leadership.settles_at(writing, self.candidate.timing().tolerated_skew());
         let at_most = settles_at.saturating_since(leadership.now());
         if !at_most.is_zero() {
             tracing::info!(
@@ -241,7 +241,7 @@ impl Running {
     }
 
     fn time_to_give_up(&self) -> Duration {
-        let timing = self.leader.timing();
+        let timing = self.candidate.timing();
         timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP
     }
 }

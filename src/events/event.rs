@@ -2,7 +2,7 @@
 //!
 //! The limits are those of Kubernetes' validation of that version (`pkg/apis/core/validation/events.go`).
 
-use crate::{election::Leader, leadership::Term};
+use crate::{election::Candidate, leadership::Term};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ impl Transition {
     }
 
     /// The Event. Its name is its own, so that it is there once however often it is sent.
-    pub(super) fn event(&self, leader: &Leader) -> Value {
-        let (lease, identity) = (leader.lease(), leader.identity().as_str());
+    pub(super) fn event(&self, candidate: &Candidate) -> Value {
+        let (lease, identity) = (candidate.lease(), candidate.identity().as_str());
         let (action, words) = match self.change {
             Change::Gained => ("BecameLeader", "became leader"),
             Change::Lost => ("StoppedLeading", "stopped leading"),

@@ -28,7 +28,7 @@ mod event;
 mod post;
 
 use self::event::{Change, Transition};
-use crate::election::{ElectionBuilder, Leader};
+use crate::election::{Candidate, ElectionBuilder};
 use futures_util::StreamExt;
 use kube_client::Client;
 use tokio::sync::broadcast;
@@ -56,24 +56,24 @@ impl ElectionBuilder {
     /// ```
     #[must_use]
     pub fn events(self, client: Client) -> Self {
-        self.attend(|leader, stopped| report(client, leader, stopped))
+        self.attend(|candidate, stopped| report(client, candidate, stopped))
     }
 }
 
-async fn report(client: Client, leader: Leader, stopped: CancellationToken) {
+async fn report(client: Client, candidate: Candidate, stopped: CancellationToken) {
     let (tell, told) = broadcast::channel(WAITING);
-    tokio::join!(follow(&leader, stopped, tell), post::each(&client, &leader, told));
+    tokio::join!(follow(&candidate, stopped, tell), post::each(&client, &candidate, told));
 }
 
 /// Tells each transition, until the election has stopped.
-async fn follow(leader: &Leader, stopped: CancellationToken, tell: broadcast::Sender<Transition>) {
-    let mut states = leader.changes();
+async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadcast::Sender<Transition>) {
+    let mut states = candidate.changes();
     let mut led = None;
     loop {
         let state = stopped.run_until_cancelled(states.next()).await.flatten();
         let stopped = state.is_none();
         // A token that was cancelled meanwhile wins over a last state that nobody has looked at.
-        let term = state.unwrap_or_else(|| leader.state()).term;
+        let term = state.unwrap_or_else(|| candidate.state()).term;
         if term != led {
             // From one term to the next, where this task was too slow to see what was between them.
             let lost = led.take().map(|term| Transition::now(Change::Lost, term));

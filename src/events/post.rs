@@ -2,7 +2,7 @@
 
 use super::event::Transition;
 use crate::{
-    election::{Leader, complaint::Complaint},
+    election::{Candidate, complaint::Complaint},
     lease::{LockError, LockErrorKind, call::call},
 };
 use http::Method;
@@ -16,11 +16,11 @@ use tokio::{
 const ATTEMPTS: u32 = 5;
 
 /// Writes what is told until nobody tells any more.
-pub(super) async fn each(client: &Client, leader: &Leader, mut told: Receiver<Transition>) {
+pub(super) async fn each(client: &Client, candidate: &Candidate, mut told: Receiver<Transition>) {
     let mut complaint = Complaint::new("events cannot be written");
     loop {
         match told.recv().await {
-            Ok(transition) => write(client, leader, &transition, &mut complaint).await,
+            Ok(transition) => write(client, candidate, &transition, &mut complaint).await,
             Err(RecvError::Lagged(dropped)) => {
                 tracing::warn!(dropped, "events were dropped: too many wait to be written");
             }
@@ -29,9 +29,9 @@ pub(super) async fn each(client: &Client, leader: &Leader, mut told: Receiver<Tr
     }
 }
 
-async fn write(client: &Client, leader: &Leader, transition: &Transition, complaint: &mut Complaint) {
-    let (event, timing) = (transition.event(leader), leader.timing());
-    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", leader.lease().namespace());
+async fn write(client: &Client, candidate: &Candidate, transition: &Transition, complaint: &mut Complaint) {
+    let (event, timing) = (transition.event(candidate), candidate.timing());
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", candidate.lease().namespace());
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             sleep(timing.retry_period()).await;

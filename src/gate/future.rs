@@ -56,7 +56,7 @@ impl<F> ResponseFuture<F> {
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
         // A term that ended before this is seen by the first poll, one that ends later wakes it.
-        Self { state: State::Admitted { inner, ended: admission.ended(), admission, verb, observer } }
+        Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, verb, observer } }
     }
 
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
@@ -94,7 +94,7 @@ where
                 }
                 // Woken, perhaps for another grant: look again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));
-                ended.set(admission.ended());
+                ended.set(admission.term_ended());
             },
             StateProj::Rejected { error } => match error.take() {
                 Some(error) => Err(GateError::from(error).into()),

@@ -38,7 +38,7 @@ impl Admission {
 
     /// A future that resolves when a grant ends, be it this admission's or a later one: look at
     /// [`is_valid`](Self::is_valid) then, and before the first wait. Cancel-safe.
-    pub fn ended(&self) -> OwnedNotified {
+    pub fn term_ended(&self) -> OwnedNotified {
         self.inner.ended.clone().notified_owned()
     }
 

@@ -29,7 +29,7 @@ impl Lapse {
     }
 
     /// A future that resolves when a term ends. Cancel-safe.
-    pub(crate) fn ended(&self) -> OwnedNotified {
+    pub(crate) fn term_ended(&self) -> OwnedNotified {
         self.inner.ended.clone().notified_owned()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     tally::Tally,
 };
 use crate::{
-    election::Leader,
+    election::Candidate,
     leadership::{LeadershipState, Loss, Term},
 };
 use futures_util::StreamExt;
@@ -26,7 +26,7 @@ struct Attendant {
     labels: Labels,
     tally: Arc<Tally>,
     calls: Arc<Calls>,
-    leader: Leader,
+    candidate: Candidate,
     holder: Option<Arc<str>>,
     term: Option<Term>,
 }
@@ -35,11 +35,11 @@ pub(super) async fn attend(
     labels: Labels,
     tally: Arc<Tally>,
     calls: Arc<Calls>,
-    leader: Leader,
+    candidate: Candidate,
     stopped: CancellationToken,
 ) {
-    let mut changes = leader.changes();
-    let mut attendant = Attendant { labels, tally, calls, leader, holder: None, term: None };
+    let mut changes = candidate.changes();
+    let mut attendant = Attendant { labels, tally, calls, candidate, holder: None, term: None };
     attendant.begin();
     let mut period = interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -83,11 +83,11 @@ impl Attendant {
     }
 
     fn publish(&self) {
-        let Self { labels, leader, .. } = self;
-        labels.gauge(MASTER_STATUS).set(u8::from(leader.is_leader()));
-        labels.gauge(TIME_TO_DEADLINE_SECONDS).set(leader.time_left().unwrap_or_default());
-        labels.gauge(LEADERLESS_SECONDS).set(self.calls.leaderless(leader.leadership.now()));
-        let writes = u32::try_from(leader.writes_under_way()).unwrap_or(u32::MAX);
+        let Self { labels, candidate, .. } = self;
+        labels.gauge(MASTER_STATUS).set(u8::from(candidate.is_leader()));
+        labels.gauge(TIME_TO_DEADLINE_SECONDS).set(candidate.time_left().unwrap_or_default());
+        labels.gauge(LEADERLESS_SECONDS).set(self.calls.leaderless(candidate.leadership.now()));
+        let writes = u32::try_from(candidate.writes_under_way()).unwrap_or(u32::MAX);
         labels.gauge(WRITES_UNDER_WAY).set(writes);
         self.tally.publish(labels);
     }
@@ -100,7 +100,7 @@ impl Attendant {
 /// However it ends: told to, or dropped with its election.
 impl Drop for Attendant {
     fn drop(&mut self) {
-        self.follow(self.leader.state());
+        self.follow(self.candidate.state());
         self.calls.end();
         self.publish();
         // Whoever drops an election closes its gate, perhaps a moment later.

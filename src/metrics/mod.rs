@@ -71,6 +71,6 @@ impl ElectionBuilder {
         let (tally, calls) = (Arc::new(Tally::new()), Arc::new(Calls::new(labels.clone())));
         self.hooks.writes = Some(tally.clone());
         self.hooks.lease = Some(calls.clone());
-        self.attend(|leader, stopped| attendant::attend(labels, tally, calls, leader, stopped))
+        self.attend(|candidate, stopped| attendant::attend(labels, tally, calls, candidate, stopped))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::feed::{Feed, Heard};
 use crate::{
-    election::Leader,
+    election::Candidate,
     leadership::{LeadershipState, Term},
 };
 use futures_util::{StreamExt, stream::BoxStream};
@@ -22,7 +22,7 @@ type Objects<K> = HashMap<ObjectRef<K>, Arc<K>>;
 /// Tells of all objects, then of each change, while the term lasts.
 pub(super) struct Following<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> {
     feed: Arc<Feed<K>>,
-    leader: Leader,
+    candidate: Candidate,
     term: Term,
     /// Wakes at a loss.
     changes: BoxStream<'static, LeadershipState>,
@@ -34,9 +34,9 @@ pub(super) struct Following<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 
 }
 
 impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
-    pub(super) fn new(feed: Arc<Feed<K>>, leader: Leader, term: Term) -> Self {
-        let changes = leader.changes().boxed();
-        Self { feed, leader, term, changes, heard: None, told: None, due: VecDeque::new() }
+    pub(super) fn new(feed: Arc<Feed<K>>, candidate: Candidate, term: Term) -> Self {
+        let changes = candidate.changes().boxed();
+        Self { feed, candidate, term, changes, heard: None, told: None, due: VecDeque::new() }
     }
 
     /// None once the term is over, or nobody watches any more.
@@ -65,7 +65,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
     }
 
     fn leads(&self) -> bool {
-        self.leader.can_write() && self.leader.term().as_ref() == Some(&self.term)
+        self.candidate.can_write() && self.candidate.term().as_ref() == Some(&self.term)
     }
 
     fn apply(&mut self, object: Arc<K>) {

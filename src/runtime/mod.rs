@@ -6,7 +6,7 @@
 //! | | gated mode | leading only |
 //! | --- | --- | --- |
 //! | runs | on every replica, the whole controller | for the length of a term, the work; on every replica, the watch |
-//! | with | [`Leader::gains`](crate::Leader::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
+//! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
 //! | at a gain | every cached object is reconciled again | every cached object is told of, then each change |
 //! | for | reconcilers | programs that act on events, or must not run at all on a follower |
 //!
@@ -21,7 +21,7 @@
 //! 4. Nothing here spawns a task.
 //!
 //! # What to know
-//! - [`gated`] without `reconcile_all_on(leader.gains())` leaves alone for good what a follower has seen.
+//! - [`gated`] without `reconcile_all_on(candidate.gains())` leaves alone for good what a follower has seen.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, 30 s and more in the end; a
 //!   gain within that time takes effect after it. `Controller::trigger_backoff` sets another one.
 //! - The cache is as fresh as its watch. Do not take it for the server's state: read before a write that depends on it, or
@@ -57,7 +57,7 @@
 //! let election = Election::builder("default", "my-controller").build(&config)?;
 //! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
 //! let controller = Controller::new(maps.clone(), watcher::Config::default())
-//!     .reconcile_all_on(election.leader().gains())
+//!     .reconcile_all_on(election.candidate().gains())
 //!     .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))
 //!     .for_each(|_| future::ready(()));
 //! # let controller = async {
@@ -95,7 +95,7 @@
 //! # let endpoint = server.serve().await?;
 //! # let config = endpoint.config("replica-a");
 //! let election = Election::builder("default", "my-controller").build(&config)?;
-//! let leader = election.leader();
+//! let candidate = election.candidate();
 //! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
 //!
 //! // On every replica, for as long as the process lives.
@@ -109,8 +109,8 @@
 //! # let told = std::cell::RefCell::new(Vec::new());
 //! let lead = async {
 //!     loop {
-//!         let term = leader.elected().await;
-//!         let mut events = replay.during(&leader, &term);
+//!         let term = candidate.elected().await;
+//!         let mut events = replay.during(&candidate, &term);
 //!         while let Some(event) = events.next().await {
 //!             match event {
 //!                 Event::InitApply(map) | Event::Apply(map) => println!("{} is there", map.name_any()),

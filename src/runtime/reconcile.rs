@@ -22,7 +22,7 @@ pin_project! {
 }
 
 /// Wraps a reconciler so that a write which the gate refuses or cuts off is no error: the object is left alone until it
-/// changes, or until [`Leader::gains`](crate::Leader::gains) brings all objects back.
+/// changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
 ///
 /// 1. Fails `reconcile` with an error that has [`ErrNotLeader`](crate::ErrNotLeader) in its source chain (see
 ///    [`GateError::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
@@ -30,7 +30,7 @@ pin_project! {
 ///    Whoever leads next reconciles all objects and so finds what became of it; this process does so at its own next gain.
 /// 3. Anything else is passed on as it is, to the error policy.
 ///
-/// It needs `reconcile_all_on(leader.gains())` on the same controller: without that, nothing brings back what a follower
+/// It needs `reconcile_all_on(candidate.gains())` on the same controller: without that, nothing brings back what a follower
 /// left alone. With it nothing is missed, also not when the gain comes while `reconcile` is still about to fail: the
 /// controller keeps the request for an object that is being reconciled, and runs it afterwards.
 ///

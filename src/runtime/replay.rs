@@ -4,7 +4,7 @@ use super::{
     feed::{Feed, Source, feed},
     following::Following,
 };
-use crate::{election::Leader, leadership::Term};
+use crate::{election::Candidate, leadership::Term};
 use futures_util::{Stream, StreamExt, stream};
 use kube_runtime::{
     reflector::{Lookup, Store},
@@ -96,12 +96,12 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     /// use futures_util::StreamExt;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::runtime::{applier, controller, controller::Action, reflector::ObjectRef, watcher::Event};
-    /// use kube_leader_gate::{Leader, leadership::Term, runtime::{Replay, gated}};
+    /// use kube_leader_gate::{Candidate, leadership::Term, runtime::{Replay, gated}};
     /// use std::{convert::Infallible, future, sync::Arc, time::Duration};
     ///
     /// # async fn reconcile(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> { Ok(Action::await_change()) }
-    /// async fn lead(replay: &Replay<ConfigMap>, leader: &Leader, term: &Term) {
-    ///     let queue = replay.during(leader, term).filter_map(|event| {
+    /// async fn lead(replay: &Replay<ConfigMap>, candidate: &Candidate, term: &Term) {
+    ///     let queue = replay.during(candidate, term).filter_map(|event| {
     ///         future::ready(match event {
     ///             Event::InitApply(it) | Event::Apply(it) => Some(Ok::<_, Infallible>(ObjectRef::from_obj(&*it))),
     ///             Event::Init | Event::InitDone | Event::Delete(_) => None,
@@ -117,14 +117,14 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     /// ```
     pub fn during(
         &self,
-        leader: &Leader,
+        candidate: &Candidate,
         term: &Term,
     ) -> impl Stream<Item = Event<Arc<K>>> + Send + Unpin + use<K>
     where
         K: Send + Sync,
         K::DynamicType: Send + Sync,
     {
-        let following = Following::new(self.feed.clone(), leader.clone(), term.clone());
+        let following = Following::new(self.feed.clone(), candidate.clone(), term.clone());
         let next = |mut following: Following<K>| async move { Some((following.next().await?, following)) };
         stream::unfold(following, next).fuse().boxed()
     }

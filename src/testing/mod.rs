@@ -16,7 +16,7 @@
 //!     .identity(Identity::new("replica-a")?)
 //!     .build(&endpoint.config("replica-a"))?
 //!     .start();
-//! tokio::time::timeout(Duration::from_secs(5), election.leader().elected()).await?;
+//! tokio::time::timeout(Duration::from_secs(5), election.candidate().elected()).await?;
 //! assert_eq!(server.write_log()[0].user, "replica-a");
 //! election.stop().await;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

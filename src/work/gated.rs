@@ -22,7 +22,7 @@ impl<L: Lock> Election<L> {
     /// lease is given up, later if a write has ended without an answer (see
     /// [`Running::stop`](crate::election::Running::stop)). A panic goes on after that. To shut down on a signal, let the workload end on it, or use
     /// [`run_until`](Self::run_until).
-    /// [`Leader::ended`](crate::Leader::ended) tells whether the lease was released or is left to run out.
+    /// [`Candidate::ended`](crate::Candidate::ended) tells whether the lease was released or is left to run out.
     ///
     /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
     ///
@@ -68,11 +68,11 @@ impl<L: Lock> Election<L> {
         shutdown: impl Future<Output = ()>,
         workload: F,
     ) -> Result<Option<F::Output>, ElectionEnded> {
-        let (grace, leader) = (self.grace, self.leader());
+        let (grace, candidate) = (self.grace, self.candidate());
         let too_late = async {
             shutdown.await;
             sleep(grace).await;
-            let lease = leader.lease();
+            let lease = candidate.lease();
             tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
         };
         Ok(self.run_unless(too_late, contained(workload)).await?.ok())
@@ -88,7 +88,7 @@ impl<L: Lock> Election<L> {
         let mut output = tokio::select! {
             biased;
             output = &mut workload => Ok(output),
-            ended = running.ended() => return Err(ended),
+            ended = running.died() => return Err(ended),
             late = too_late => Err(late),
         };
         match &mut output {

@@ -13,7 +13,7 @@ use kube_client::{
     Api, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kube_leader_gate::{CancellationToken, Election, Identity, Leader};
+use kube_leader_gate::{CancellationToken, Candidate, Election, Identity};
 use serde_json::{Value, json};
 use std::{
     io::{self, Read, Write},
@@ -74,7 +74,7 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
             counters: counters.clone(),
         };
         let mut changes = JoinSet::new();
-        changes.spawn(tell_changes(election.leader()));
+        changes.spawn(tell_changes(election.candidate()));
         goes_on = if options.leading_only {
             lead(election, writers, &mut terminate).await?
         } else {
@@ -130,7 +130,7 @@ async fn lead(election: Election, writers: Writers, terminate: &mut Signal) -> R
     Ok(false)
 }
 
-async fn tell_changes(leader: Leader) {
+async fn tell_changes(leader: Candidate) {
     let mut changes = leader.changes();
     while let Some(state) = changes.next().await {
         let event = if state.term.is_some() { "leading" } else { "following" };

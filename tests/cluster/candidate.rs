@@ -12,14 +12,14 @@ use kube_client::{
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
-    election::{ElectionBuilder, Leader, Running},
+    election::{Candidate, ElectionBuilder, Running},
 };
 use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// One replica: an election, and a workload's client behind its gate.
-pub struct Candidate {
+pub struct Contender {
     /// From the election to the server.
     pub line: Line,
     /// From the workload to the server.
@@ -49,48 +49,48 @@ pub fn builder_for(world: &impl World, user: &str, lease: &str) -> ElectionBuild
     world.on_clock(Election::builder(world.namespace(), lease).identity(identity).timing(timing()))
 }
 
-pub async fn start(world: &impl World, user: &str, builder: ElectionBuilder) -> Candidate {
+pub async fn start(world: &impl World, user: &str, builder: ElectionBuilder) -> Contender {
     let Joined { election, line, client, work } = world.join(user, builder).await;
-    Candidate { line, work, client, running: election.start() }
+    Contender { line, work, client, running: election.start() }
 }
 
-pub async fn contending(world: &impl World, user: &str) -> Candidate {
+pub async fn contending(world: &impl World, user: &str) -> Contender {
     start(world, user, builder(world, user)).await
 }
 
 /// A candidate that leads already.
-pub async fn leading(world: &impl World, user: &str) -> Candidate {
+pub async fn leading(world: &impl World, user: &str) -> Contender {
     let candidate = contending(world, user).await;
     candidate.elected().await;
     candidate
 }
 
 /// A candidate that knows already who leads.
-pub async fn following(world: &impl World, user: &str) -> Candidate {
+pub async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = contending(world, user).await;
-    until("it knows the holder", async || candidate.leader().holder().is_some()).await;
+    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 
-// === impl Candidate ===
+// === impl Contender ===
 
-impl Candidate {
-    pub fn leader(&self) -> &Leader {
-        self.running.leader()
+impl Contender {
+    pub fn candidate(&self) -> &Candidate {
+        self.running.candidate()
     }
 
     /// Waits until it may write; returns its term.
     pub async fn elected(&self) -> kube_leader_gate::leadership::Term {
-        within(PATIENCE, "it leads", self.leader().elected()).await
+        within(PATIENCE, "it leads", self.candidate().elected()).await
     }
 
     /// Waits for so many renewals.
     pub async fn renews(&self, times: usize) {
         for _ in 0..times {
-            let mut left = self.leader().time_left();
+            let mut left = self.candidate().time_left();
             // It runs down, but for a renewal.
             until("it renews", async || {
-                let before = std::mem::replace(&mut left, self.leader().time_left());
+                let before = std::mem::replace(&mut left, self.candidate().time_left());
                 left > before
             })
             .await;

@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::Cluster,
-    candidate::{Candidate, builder, start},
+    candidate::{Contender, builder, start},
     real::Real,
     support::{DELAY, PATIENCE, until, within},
     world::World,
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 type Server = Real<&'static Cluster>;
 
-async fn reporting(world: &Server, user: &str) -> Candidate {
+async fn reporting(world: &Server, user: &str) -> Contender {
     let client = Client::try_from(world.config(user)).expect("a client");
     let candidate = start(world, user, builder(world, user).events(client)).await;
     candidate.elected().await;
@@ -73,7 +73,7 @@ pub async fn kubectl_shows_who_led_when() {
     let world = Real::shared().await;
     grant(&world, "restricted-2", true).await;
     let a = reporting(&world, "restricted-2").await;
-    let uid = a.leader().term().expect("a term").lease_uid().to_owned();
+    let uid = a.candidate().term().expect("a term").lease_uid().to_owned();
     until("it is told", async || !shown(&world).is_empty()).await;
     assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
     let lines = ["became leader", "stopped leading"]

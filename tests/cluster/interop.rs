@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::{Cluster, Guarded, program},
-    candidate::{Candidate, builder, prepare, start},
+    candidate::{Contender, builder, prepare, start},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, judged, taken_over, until},
@@ -110,9 +110,9 @@ impl Drop for GoCandidate {
     }
 }
 
-async fn following(world: &impl World, user: &str) -> Candidate {
+async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = start(world, user, builder(world, user).timing(timing())).await;
-    until("it knows the holder", async || candidate.leader().holder().is_some()).await;
+    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 
@@ -133,17 +133,17 @@ pub async fn client_go_hands_over_and_is_handed_over_to() {
     let mut first = GoCandidate::start(&world, CANDIDATES[0]);
     first.leads(&world, CANDIDATES[0]).await;
     let a = following(&world, CANDIDATES[1]).await;
-    assert_eq!(a.leader().holder().as_deref(), Some(CANDIDATES[0]));
+    assert_eq!(a.candidate().holder().as_deref(), Some(CANDIDATES[0]));
     let _writers = [a.writing(), a.writing(), a.writing()];
     tokio::time::sleep(timing().lease_duration()).await;
-    assert!(!a.leader().is_leader(), "client-go renews");
+    assert!(!a.candidate().is_leader(), "client-go renews");
     first.stop().await;
     a.elected().await;
 
     let mut last = GoCandidate::start(&world, CANDIDATES[2]);
     last.observes(CANDIDATES[1]).await;
     tokio::time::sleep(timing().lease_duration()).await;
-    assert!(a.leader().is_leader(), "and is seen to renew");
+    assert!(a.candidate().is_leader(), "and is seen to renew");
     a.running.stop().await;
     last.leads(&world, CANDIDATES[2]).await;
     assert_eq!(Outsider::of(&world).holder().await, CANDIDATES[2]);

@@ -2,7 +2,7 @@
 
 use crate::{
     apiserver::Cluster,
-    candidate::{Candidate, builder_for, start, timing},
+    candidate::{Contender, builder_for, start, timing},
     outsider::Outsider,
     real::Real,
     support::{DELAY, PATIENCE, release, throughout, until, within},
@@ -72,7 +72,7 @@ async fn is_allowed(world: &Real<&'static Cluster>, verb: &Value) -> bool {
     answer["status"]["allowed"] == true
 }
 
-async fn candidate(world: &impl World, user: &str, timing: LeaseTiming) -> Candidate {
+async fn candidate(world: &impl World, user: &str, timing: LeaseTiming) -> Contender {
     start(world, user, builder_for(world, user, LEASE).timing(timing)).await
 }
 
@@ -98,7 +98,7 @@ pub async fn the_role_suffices() {
     let a = candidate(&world, USERS[0], LeaseTiming::fast()).await;
     a.elected().await;
     let b = candidate(&world, USERS[1], LeaseTiming::fast()).await;
-    until("b knows a", async || b.leader().holder().is_some()).await;
+    until("b knows a", async || b.candidate().holder().is_some()).await;
     until("b watches", async || world.reads(USERS[1], "watch").await > 0).await;
     a.renews(2).await;
     assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
@@ -120,14 +120,14 @@ pub async fn a_watch_that_may_not_be_shared_is_not() {
         builder.build_in(&pool).expect("a valid election").start()
     };
     let (a, b) = (start(USERS[0]), start(USERS[1]));
-    until("one leads", async || a.leader().is_leader() || b.leader().is_leader()).await;
-    let (leader, follower) = if a.leader().is_leader() { (a, b) } else { (b, a) };
+    until("one leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
+    let (leader, follower) = if a.candidate().is_leader() { (a, b) } else { (b, a) };
     until("each watches for itself", async || {
         world.reads(USERS[0], "watch").await == 2 && world.reads(USERS[1], "watch").await == 2
     })
     .await;
     leader.stop().await;
-    within(PATIENCE, "the other leads", follower.leader().elected()).await;
+    within(PATIENCE, "the other leads", follower.candidate().elected()).await;
     assert_eq!(refused(&world).await, ["watch"; 2]);
     let handovers = judged(&world).await.handovers();
     assert!(handovers[..].iter().all(|gap| *gap < DELAY), "{handovers:?}");
@@ -140,9 +140,9 @@ pub async fn without_watch_it_polls() {
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;
     let b = candidate(&world, USERS[1], timing()).await;
-    until("b knows a", async || b.leader().holder().is_some()).await;
+    until("b knows a", async || b.candidate().holder().is_some()).await;
     a.renews(10).await;
-    assert!(!b.leader().is_leader());
+    assert!(!b.candidate().is_leader());
     a.running.stop().await;
     b.elected().await;
     let handover = judged(&world).await.handovers()[0];
@@ -157,7 +157,7 @@ pub async fn without_create_somebody_else_has_to() {
     grant(&world, Some("create")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     until("it has tried twice", async || refused(&world).await.len() >= 2).await;
-    assert!(!a.leader().is_leader());
+    assert!(!a.candidate().is_leader());
     Outsider::at(&world, LEASE).create(json!({})).await;
     a.elected().await;
     assert!(refused(&world).await.iter().all(|verb| verb == "create"));
@@ -169,7 +169,7 @@ pub async fn without_get_it_never_leads() {
     Outsider::at(&world, LEASE).create(json!({})).await;
     let a = candidate(&world, USERS[0], timing()).await;
     until("it has tried twice", async || refused(&world).await.len() >= 2).await;
-    throughout(timing().retry_period(), "it does not lead", || !a.leader().is_leader()).await;
+    throughout(timing().retry_period(), "it does not lead", || !a.candidate().is_leader()).await;
     assert!(refused(&world).await.iter().all(|verb| verb == "get"));
     assert_eq!(Outsider::at(&world, LEASE).holder().await, "");
 }
@@ -180,8 +180,8 @@ pub async fn without_update_it_leads_once_and_not_for_long() {
     grant(&world, Some("update")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;
-    until("the gate closes", async || !a.leader().can_write()).await;
-    throughout(timing().lease_duration(), "it leads no more", || !a.leader().is_leader()).await;
+    until("the gate closes", async || !a.candidate().can_write()).await;
+    throughout(timing().lease_duration(), "it leads no more", || !a.candidate().is_leader()).await;
     assert_eq!(a.running.stop().await, Stopped::LeftToExpire);
     assert!(refused(&world).await.iter().all(|verb| verb == "update"));
     assert!(release(&world, USERS[0]).await.is_none());

@@ -35,7 +35,7 @@ async fn its_own_lost_claim_is_no_double() {
     let _landed = server.inject(Fault::hang_after().verb("update").resource("leases").times(1));
     let _lost = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
-    within(Duration::from_secs(30), "it leads after two lost answers", a.leader().elected()).await;
+    within(Duration::from_secs(30), "it leads after two lost answers", a.candidate().elected()).await;
 }
 
 /// Its deadline has passed, it has tried to take the lease anew, and is stopped: the lease stands in its name.
@@ -45,7 +45,7 @@ async fn a_stop_after_a_failed_retake_releases() {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
         let no_writes = server.inject(Fault::status(500).verb("update").resource("leases"));
-        until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+        until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
         pass(Duration::from_secs(seconds)).await;
         drop(no_writes);
         assert_eq!(a.stop().await, Stopped::Released);
@@ -72,16 +72,16 @@ async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
 async fn s9_a_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
-    within(FIRST, "it leads", a.leader().elected()).await;
-    let term = a.leader().term();
+    within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = a.candidate().term();
     let refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(Duration::from_secs(27), "a renewal is refused", || refused.hits() > 0).await;
     pass(Duration::from_secs(60)).await;
     assert!(refused.hits() >= 60, "{} attempts in 60 s", refused.hits());
     drop(refused);
-    until(Duration::from_secs(1), "it renews", || a.leader().time_left() > Some(Duration::from_secs(100)))
+    until(Duration::from_secs(1), "it renews", || a.candidate().time_left() > Some(Duration::from_secs(100)))
         .await;
-    assert_eq!(a.leader().term(), term);
+    assert_eq!(a.candidate().term(), term);
 }
 
 /// A leader whose renewals conflict for ever hurries, and yet does not flood.
@@ -90,7 +90,7 @@ async fn renewals_that_conflict_for_ever_are_no_flood() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let conflict = server.inject(Fault::status(409).verb("update").resource("leases"));
-    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
     assert!((10..=60).contains(&conflict.hits()), "{} renewals in 8 s", conflict.hits());
 }
 
@@ -102,8 +102,8 @@ async fn a_candidate_that_has_never_led_is_healthy() {
     let _no = server.inject(Fault::status(500).verb("update").resource("leases"));
     let a = candidate(&server, "a").start();
     pass(SOON).await;
-    assert_eq!(a.leader().holder().as_deref(), Some("a"));
-    a.leader().check(Duration::ZERO).expect("it has only just begun");
+    assert_eq!(a.candidate().holder().as_deref(), Some("a"));
+    a.candidate().check(Duration::ZERO).expect("it has only just begun");
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,17 +111,17 @@ async fn a_follower_of_its_double_is_healthy() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let second = candidate(&server, "a").start();
-    within(FIRST, "it leads", second.leader().elected()).await;
+    within(FIRST, "it leads", second.candidate().elected()).await;
     pass(Duration::from_secs(40)).await;
-    second.leader().check(Duration::ZERO).expect("it leads");
-    first.leader().check(Duration::ZERO).expect("it follows");
+    second.candidate().check(Duration::ZERO).expect("it leads");
+    first.candidate().check(Duration::ZERO).expect("it follows");
 }
 
 #[tokio::test(start_paused = true)]
 async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     leader.check(Duration::ZERO).expect("it may still run");
     drop(election.run(async {}));
     assert!(leader.check(Duration::ZERO).is_err());
@@ -132,12 +132,12 @@ async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
 async fn a_shortened_duration_ends_the_term() {
     let server = ApiServer::new();
     let (a, a_client) = leading(&server, "a").await;
-    let first = a.leader().term().unwrap();
+    let first = a.candidate().term().unwrap();
     let no_writes = server.inject(Fault::status(500).verb("update").resource("leases"));
     server.edit("webhook", LEASE, |lease| lease["spec"]["leaseDurationSeconds"] = 1.into()).unwrap();
-    until(Duration::from_millis(5), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_millis(5), "the gate closes", || !a.candidate().can_write()).await;
     drop(no_writes);
-    let second = within(Duration::from_secs(3), "it leads anew", a.leader().elected()).await;
+    let second = within(Duration::from_secs(3), "it leads anew", a.candidate().elected()).await;
     assert_ne!(first, second);
     assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
     write(&a_client).await.expect("it leads");
@@ -152,9 +152,9 @@ async fn s9_the_tolerated_outage_is_tolerated() {
         for round in 0..rounds {
             let server = ApiServer::new();
             let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-            within(FIRST, "it leads", a.leader().elected()).await;
-            let term = a.leader().term();
-            let mut changes = a.leader().changes();
+            within(FIRST, "it leads", a.candidate().elected()).await;
+            let term = a.candidate().term();
+            let mut changes = a.candidate().changes();
             assert!(changes.next().await.is_some(), "the present state");
             // The first renewal comes early, by chance; each one after it when it is due.
             pass(timing.retry_period() + SOON).await;
@@ -180,7 +180,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
             let slow = if round % 16 < 8 { Fault::delay_after } else { Fault::delay_before };
             let _slow = server.inject(slow(latency).resource("leases"));
             pass(timing.call_timeout() * 4).await;
-            assert_eq!(a.leader().term(), term, "{timing}: round {round}");
+            assert_eq!(a.candidate().term(), term, "{timing}: round {round}");
             let seen = std::iter::from_fn(|| changes.next().now_or_never().flatten());
             assert!(seen.into_iter().all(|state| state.lost.is_none()), "{timing}: round {round}");
         }
@@ -199,8 +199,8 @@ async fn a_deletion_before_the_watch_stands_is_noticed() {
     pass(Duration::from_millis(250)).await;
     server.delete("outsider", LEASE).unwrap();
     pass(Duration::from_secs(2)).await;
-    assert_eq!(a.leader().holder(), None);
-    within(Duration::from_secs(15), "it leads once x's time is over", a.leader().elected()).await;
+    assert_eq!(a.candidate().holder(), None);
+    within(Duration::from_secs(15), "it leads once x's time is over", a.candidate().elected()).await;
 }
 
 /// A holder that has not heard of the deletion may still write: only it takes the lease anew at once.
@@ -212,14 +212,14 @@ async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
     let b_election = candidate(&server, "b");
     let b_client = gated(&server, &b_election, "b");
     let b = b_election.start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
     server.delete("outsider", LEASE).unwrap();
-    while a.leader().can_write() {
+    while a.candidate().can_write() {
         assert!(write(&a_client).await.is_err() || write(&b_client).await.is_err(), "both write");
         pass(Duration::from_millis(100)).await;
     }
-    within(Duration::from_secs(6), "b leads once a's time is over", b.leader().elected()).await;
+    within(Duration::from_secs(6), "b leads once a's time is over", b.candidate().elected()).await;
     drop(deaf);
 }
 
@@ -228,7 +228,7 @@ async fn a_follower_stops_at_once_in_an_outage() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let _hang = server.inject(Fault::hang_before());
     server.break_watches(|_| true, WatchBreak::Cut);
     pass(Duration::from_secs(5)).await;
@@ -239,7 +239,7 @@ async fn a_follower_stops_at_once_in_an_outage() {
 async fn the_stream_of_changes_ends_with_the_last_handle() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let mut changes = election.leader().changes();
+    let mut changes = election.candidate().changes();
     drop(election);
     assert!(changes.next().await.is_some());
     assert!(changes.next().await.is_none());
@@ -268,6 +268,6 @@ async fn s9_a_slow_connect_still_gives_a_fresh_connection() {
         .build_with(|lease| KubeLock::over(lease, connect).map_err(BuildError::Client))
         .unwrap();
     let a = election.start();
-    within(Duration::from_secs(15), "it leads over the fresh client", a.leader().elected()).await;
+    within(Duration::from_secs(15), "it leads over the fresh client", a.candidate().elected()).await;
     assert_eq!(most.load(Ordering::SeqCst), 1);
 }

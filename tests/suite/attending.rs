@@ -24,7 +24,7 @@ async fn an_observer_hears_of_the_release_before_the_stop_has_ended() {
         notes.lock().unwrap().push(leader.state().lost);
     });
     let running = build(&server, "a", builder).unwrap().start();
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
     assert!(!heard.lock().unwrap().contains(&Some(Loss::Released)));
     running.stop().await;
     assert_eq!(heard.lock().unwrap().last(), Some(&Some(Loss::Released)));
@@ -60,7 +60,7 @@ async fn an_observer_that_never_ends_delays_a_stop_by_a_call_timeout_at_most_and
             }
         });
         let running = build(&server, "a", builder).unwrap().start();
-        let leader = running.leader().clone();
+        let leader = running.candidate().clone();
         within(FIRST, "it leads", leader.elected()).await;
         assert_eq!(present.load(Ordering::SeqCst), 1);
         if stop {
@@ -79,6 +79,6 @@ async fn an_observer_that_panics_ends_alone() {
     let server = ApiServer::new();
     let builder = builder("a").attend(|_, _| async { panic!("an observer's own trouble") });
     let running = build(&server, "a", builder).unwrap().start();
-    within(FIRST, "it leads all the same", running.leader().elected()).await;
+    within(FIRST, "it leads all the same", running.candidate().elected()).await;
     running.stop().await;
 }

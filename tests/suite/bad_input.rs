@@ -26,8 +26,8 @@ async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
         pass(Duration::from_millis(14_900)).await;
-        assert!(!a.leader().is_leader(), "{spec}");
-        within(Duration::from_millis(200), "it leads", a.leader().elected()).await;
+        assert!(!a.candidate().is_leader(), "{spec}");
+        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
         let transitions = server.object(LEASE).unwrap()["spec"]["leaseTransitions"].as_i64().unwrap();
         assert!(i32::try_from(transitions).is_ok(), "{transitions}");
     }
@@ -39,7 +39,7 @@ async fn a_lease_without_a_spec_is_free() {
         let server = ApiServer::new();
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.candidate().elected()).await;
     }
 }
 
@@ -50,9 +50,9 @@ async fn a_huge_duration_is_respected() {
     server.put("outsider", LEASE, lease(&spec)).unwrap();
     let a = candidate(&server, "a").start();
     pass(Duration::from_secs(3600)).await;
-    assert!(!a.leader().is_leader());
+    assert!(!a.candidate().is_leader());
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,14 +75,14 @@ async fn whatever_the_server_refuses_contention_goes_on() {
         let client = gated(&server, &election, "a");
         let a = election.start();
         pass(Duration::from_secs(60)).await;
-        assert!(!a.leader().is_leader(), "{shown}");
+        assert!(!a.candidate().is_leader(), "{shown}");
         let refused = within(SOON, "a rejection needs no server", write(&client)).await;
         assert!(is_not_leader(&refused), "{shown}: {refused:?}");
         // Neither silence nor a flood: a retry period is 2 s.
         assert!((10..=400).contains(&fault.hits()), "{shown}: {} requests in 60 s", fault.hits());
         drop(fault);
-        within(Duration::from_secs(5), &shown, a.leader().elected()).await;
-        a.leader().check(Duration::ZERO).unwrap();
+        within(Duration::from_secs(5), &shown, a.candidate().elected()).await;
+        a.candidate().check(Duration::ZERO).unwrap();
     }
 }
 
@@ -93,15 +93,15 @@ async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
         let _breaking = server.inject(Fault::break_watch(how));
         let (a, _) = leading(&server, "a").await;
         let b = candidate(&server, "b").start();
-        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         for _ in 0..600 {
             pass(Duration::from_millis(100)).await;
-            assert!(a.leader().is_leader() && !b.leader().is_leader(), "{how:?}");
+            assert!(a.candidate().is_leader() && !b.candidate().is_leader(), "{how:?}");
         }
         let watches = server.reads("b", "watch", "leases");
         assert!((3..=60).contains(&watches), "{how:?}: {watches} watches in 60 s");
         a.stop().await;
-        within(Duration::from_secs(3), "b leads", b.leader().elected()).await;
+        within(Duration::from_secs(3), "b leads", b.candidate().elected()).await;
     }
 }
 
@@ -111,9 +111,9 @@ async fn a_watch_that_is_never_answered_is_tried_again() {
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("watch").user("b"));
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     pass(Duration::from_secs(60)).await;
-    assert!(a.leader().is_leader() && !b.leader().is_leader());
+    assert!(a.candidate().is_leader() && !b.candidate().is_leader());
     assert!(hang.hits() > 1, "tried again");
 }
 

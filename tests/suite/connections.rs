@@ -41,7 +41,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(make(&election, self.endpoint.config("a")));
         let running = election.start();
-        within(PATIENCE, "it leads", running.leader().elected()).await;
+        within(PATIENCE, "it leads", running.candidate().elected()).await;
         maps.list(&ListParams::default()).await.unwrap();
         (running, maps)
     }
@@ -53,7 +53,7 @@ impl Scene {
         let params = PostParams::default();
         let mut write = pin!(maps.create(&params, &map));
         // In one thread: until here nobody but this task and the client's buffer has run.
-        while running.leader().writes_under_way() == 0 {
+        while running.candidate().writes_under_way() == 0 {
             assert!(futures_util::poll!(write.as_mut()).is_pending());
             yield_now().await;
         }
@@ -105,7 +105,7 @@ async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
     within(PATIENCE, "it ends", reading).await.unwrap().expect_err("its connection was closed");
     drop(hang);
 
-    within(PATIENCE, "it leads again", running.leader().elected()).await;
+    within(PATIENCE, "it leads again", running.candidate().elected()).await;
     let delay = scene.server.inject(Fault::delay_before(Duration::from_millis(200)).verb("list"));
     let reading = read();
     until(PATIENCE, "it is under way", || delay.hits() == 1).await;

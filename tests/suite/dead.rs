@@ -29,11 +29,11 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     let (election, breaks) = fragile(&server);
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.leader().elected()).await;
-    let leader = running.leader().clone();
+    within(FIRST, "it leads", running.candidate().elected()).await;
+    let leader = running.candidate().clone();
     leader.check(Duration::ZERO).expect("healthy");
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", running.ended()).await;
+    within(Duration::from_secs(3), "the election ends", running.died()).await;
     assert!(!leader.is_leader() && !leader.can_write());
     assert!(is_not_leader(&write(&client).await));
     let sick = leader.check(Duration::from_secs(3600)).unwrap_err();
@@ -45,7 +45,7 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
 async fn s10_dropping_the_run_closes_the_gate() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let mut run = Box::pin(election.run(std::future::pending::<()>()));
     tokio::select! {
         _ = &mut run => unreachable!("its workload never ends"),
@@ -64,7 +64,7 @@ async fn s10_dropping_the_run_closes_the_gate() {
 async fn s10_a_dead_election_ends_the_workload() {
     let server = ApiServer::new();
     let (election, breaks) = fragile(&server);
-    let leader = election.leader();
+    let leader = election.candidate();
     let owned = Arc::new(());
     let alive = Arc::downgrade(&owned);
     let workload = async move {
@@ -85,7 +85,7 @@ async fn s10_dropping_the_election_closes_the_gate_and_ends_its_calls() {
     let (a, _) = leading(&server, "a").await;
     let slow = server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases"));
     until(Duration::from_secs(3), "a renewal is under way", || slow.hits() > 0).await;
-    let (leader, written) = (a.leader().clone(), lease_writes(&server, "a").len());
+    let (leader, written) = (a.candidate().clone(), lease_writes(&server, "a").len());
     assert!(leader.can_write());
     drop(a);
     assert!(!leader.can_write());

@@ -13,11 +13,11 @@ async fn one_of_three_leads_writes_and_hands_over() {
         (gated(&server, &election, identity), election.start())
     });
     until(SOON, "the followers know a", || {
-        followers.iter().all(|(_, running)| running.leader().holder().as_deref() == Some("a"))
+        followers.iter().all(|(_, running)| running.candidate().holder().as_deref() == Some("a"))
     })
     .await;
     for (client, running) in &followers {
-        assert!(!running.leader().is_leader());
+        assert!(!running.candidate().is_leader());
         let refused = write(client).await;
         assert!(is_not_leader(&refused), "{refused:?}");
         let message = refused.unwrap_err().to_string();
@@ -27,12 +27,12 @@ async fn one_of_three_leads_writes_and_hands_over() {
     }
     write(&a_client).await.expect("the leader writes");
     pass(Duration::from_secs(60)).await;
-    assert!(a.leader().is_leader(), "a renews");
+    assert!(a.candidate().is_leader(), "a renews");
     a.stop().await;
     assert!(is_not_leader(&write(&a_client).await));
-    until(SOON, "another one leads", || followers.iter().any(|(_, running)| running.leader().is_leader()))
+    until(SOON, "another one leads", || followers.iter().any(|(_, running)| running.candidate().is_leader()))
         .await;
-    let leaders = followers.iter().filter(|(_, running)| running.leader().is_leader()).count();
+    let leaders = followers.iter().filter(|(_, running)| running.candidate().is_leader()).count();
     assert_eq!(leaders, 1);
     assert_eq!(server.object(LEASE).unwrap()["spec"]["leaseTransitions"], 1);
 }
@@ -42,7 +42,7 @@ async fn a_follower_in_steady_state_only_watches() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let gets = server.reads("b", "get", "leases");
     pass(Duration::from_secs(240)).await;
     assert_eq!(server.reads("b", "get", "leases"), gets);
@@ -55,13 +55,13 @@ async fn without_the_watch_permission_it_polls_and_still_takes_over() {
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let gets = server.reads("b", "get", "leases");
     pass(Duration::from_secs(60)).await;
     let polls = server.reads("b", "get", "leases") - gets;
     assert!((24..=31).contains(&polls), "{polls} polls in 60 s at 2-2.4 s");
     a.stop().await;
-    within(Duration::from_millis(2500), "b leads by its next poll", b.leader().elected()).await;
+    within(Duration::from_millis(2500), "b leads by its next poll", b.candidate().elected()).await;
 }
 
 /// Polls are seconds apart; the takeover is not.
@@ -72,10 +72,10 @@ async fn a_crashed_leader_is_succeeded_at_the_expiry() {
         let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
         let (a, _) = leading(&server, "a").await;
         let b = candidate(&server, "b").start();
-        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let seen = tokio::time::Instant::now();
         drop(a);
-        within(Duration::from_secs(16), "b leads", b.leader().elected()).await;
+        within(Duration::from_secs(16), "b leads", b.candidate().elected()).await;
         let late = seen.elapsed().saturating_sub(Duration::from_secs(15));
         assert!(late < Duration::from_millis(20), "watching: {watching}, {late:?} after the expiry");
     }
@@ -88,9 +88,9 @@ async fn it_never_gives_up() {
     let (a, client) = leading(&server, "a").await;
     for round in 0..20 {
         server.delete("outsider", LEASE).expect("deleted");
-        until(SOON, "the gate closes", || !a.leader().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        until(SOON, "the gate closes", || !a.candidate().can_write()).await;
+        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
         write(&client).await.unwrap_or_else(|error| panic!("round {round}: {error}"));
     }
-    a.leader().check(Duration::ZERO).expect("healthy");
+    a.candidate().check(Duration::ZERO).expect("healthy");
 }

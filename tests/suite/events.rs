@@ -20,7 +20,7 @@ fn reporting(server: &ApiServer, identity: &str) -> Running {
 }
 
 async fn leads(running: &Running) {
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
 }
 
 /// The notes, oldest first.
@@ -51,7 +51,7 @@ async fn gains_and_losses_are_told_in_client_gos_words() {
     let server = ApiServer::new();
     let a = reporting(&server, "a");
     leads(&a).await;
-    let uid = a.leader().term().unwrap().lease_uid().to_owned();
+    let uid = a.candidate().term().unwrap().lease_uid().to_owned();
     told(&server, SOON, &["a became leader"]).await;
     let mut event = server.objects(EVENTS).remove(0);
     let metadata = event["metadata"].take();
@@ -70,7 +70,7 @@ async fn gains_and_losses_are_told_in_client_gos_words() {
     steal(&server);
     told(&server, SOON, &["a became leader", "a stopped leading"]).await;
     pass(Duration::from_secs(17)).await;
-    assert!(a.leader().is_leader(), "the outsider does not renew");
+    assert!(a.candidate().is_leader(), "the outsider does not renew");
     a.stop().await;
     // The release too, before the stop has ended.
     let all = ["a became leader", "a stopped leading", "a became leader", "a stopped leading"];
@@ -185,12 +185,12 @@ async fn only_so_many_wait() {
     until(SOON, "the first one hangs", || hang.hits() > 0).await;
     for _ in 0..15 {
         rob(&server);
-        until(SOON, "it is robbed", || !a.leader().is_leader()).await;
+        until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
         leads(&a).await;
     }
     drop(hang);
     steal(&server);
-    until(SOON, "it is robbed", || !a.leader().is_leader()).await;
+    until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
     pass(Duration::from_secs(10)).await;
     let notes = notes(&server);
     assert_eq!(notes.len(), 1 + 16, "the one that was under way, and those that waited: {notes:?}");

@@ -30,10 +30,10 @@ async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
     let all = spec(&server)["leaseTransitions"].as_u64().unwrap();
     assert!(all <= 24, "{all} transitions in {HOURS} h");
     assert!(writers(&server).len() as u64 <= all + 1, "at most one turn for each term");
-    assert!(a.leader().is_leader() != b.leader().is_leader());
+    assert!(a.candidate().is_leader() != b.candidate().is_leader());
     // Once they agree, the preferred one is not held back for ever by what was.
     drop(a);
-    within(Duration::from_secs(16), "b leads", async { b.leader().elected().await }).await;
+    within(Duration::from_secs(16), "b leads", async { b.candidate().elected().await }).await;
 }
 
 /// Three in a ring, of different timings, are bounded as well.
@@ -67,7 +67,7 @@ async fn a_ring_of_three_does_not_flap_for_ever() {
 async fn after_a_quiet_time_it_preempts_at_once_again() {
     let server = ApiServer::new();
     let high = ranked(&server, "b", "high").start();
-    within(FIRST, "it leads", high.leader().elected()).await;
+    within(FIRST, "it leads", high.candidate().elected()).await;
     for pause in [0, 45, 45] {
         pass(Duration::from_secs(pause)).await;
         let low = candidate(&server, "a");
@@ -75,9 +75,9 @@ async fn after_a_quiet_time_it_preempts_at_once_again() {
         let cut = server.inject(Fault::drop_before().user("b"));
         server.break_watches(|_| true, kube_leader_gate::testing::WatchBreak::Cut);
         let low = low.start();
-        within(Duration::from_secs(16), "a leads", low.leader().elected()).await;
+        within(Duration::from_secs(16), "a leads", low.candidate().elected()).await;
         drop(cut);
-        within(Duration::from_secs(4), "b leads again", high.leader().elected()).await;
+        within(Duration::from_secs(4), "b leads again", high.candidate().elected()).await;
     }
 }
 
@@ -87,7 +87,7 @@ async fn an_acquisition_that_is_undone_each_time_is_no_flood() {
     for deletes in [true, false] {
         let server = ApiServer::new();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.candidate().elected()).await;
         let before = lease_writes(&server, "a").len();
         for _ in 0..10_000 {
             if server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a") {

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::server::conn::http1;
 use hyper_util::{client::legacy, rt::TokioExecutor, rt::TokioIo};
 use kube_leader_gate::{
-    Leader,
+    Candidate,
     health::Health,
     testing::{ApiServer, Fault, ManualClock},
 };
@@ -20,18 +20,18 @@ use tower::{Service, ServiceExt};
 
 const TOLERATED: Duration = Duration::from_secs(20);
 
-async fn ask(leader: &Leader, method: Method, path: &str) -> Response<String> {
+async fn ask(leader: &Candidate, method: Method, path: &str) -> Response<String> {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
     let mut health = Health::new(leader.clone(), TOLERATED);
     ServiceExt::<Request<()>>::ready(&mut health).await.unwrap().call(request).await.unwrap()
 }
 
-async fn probe(leader: &Leader) -> (u16, String) {
+async fn probe(leader: &Candidate) -> (u16, String) {
     let response = ask(leader, Method::GET, "/livez").await;
     (response.status().as_u16(), response.into_body())
 }
 
-async fn page(leader: &Leader) -> Value {
+async fn page(leader: &Candidate) -> Value {
     let response = ask(leader, Method::GET, "/leader").await;
     assert_eq!(response.status(), 200);
     serde_json::from_str(response.body()).unwrap()
@@ -45,16 +45,16 @@ fn healthy() -> (u16, String) {
 async fn a_follower_and_a_leader_that_renews_are_healthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    assert_eq!(probe(&election.leader()).await, healthy(), "it has not begun");
+    assert_eq!(probe(&election.candidate()).await, healthy(), "it has not begun");
     let a = election.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     let b = candidate(&server, "b").start();
     for _ in 0..20 {
-        assert_eq!(probe(a.leader()).await, healthy());
-        assert_eq!(probe(b.leader()).await, healthy());
+        assert_eq!(probe(a.candidate()).await, healthy());
+        assert_eq!(probe(b.candidate()).await, healthy());
         pass(Duration::from_secs(5)).await;
     }
-    assert!(a.leader().is_leader() && !b.leader().is_leader());
+    assert!(a.candidate().is_leader() && !b.candidate().is_leader());
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,21 +65,21 @@ async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_l
         let outage = server.inject(Fault::status(503).user("a").verb("update"));
         // The last renewal was sent within a retry period before.
         pass(Duration::from_secs(15 + 20 - 2)).await;
-        assert!(!a.leader().is_leader());
-        assert_eq!(probe(a.leader()).await, healthy());
+        assert!(!a.candidate().is_leader());
+        assert_eq!(probe(a.candidate()).await, healthy());
         pass(Duration::from_secs(3)).await;
-        let (status, why) = probe(a.leader()).await;
+        let (status, why) = probe(a.candidate()).await;
         assert_eq!(status, 503);
         assert!(why.starts_with("the lease is held by this process and was last renewed 3"), "{why}");
         assert!(why.ends_with("ago, tolerated: 35s\n"), "{why}");
         if stolen {
             steal(&server);
-            until(SOON, "it knows", || a.leader().holder().as_deref() == Some("outsider")).await;
+            until(SOON, "it knows", || a.candidate().holder().as_deref() == Some("outsider")).await;
         } else {
             drop(outage);
-            within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+            within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
         }
-        assert_eq!(probe(a.leader()).await, healthy());
+        assert_eq!(probe(a.candidate()).await, healthy());
     }
 }
 
@@ -90,20 +90,20 @@ async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() 
     free(&server);
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     clock.advance(Duration::from_secs(35));
-    assert_eq!(probe(a.leader()).await, healthy());
+    assert_eq!(probe(a.candidate()).await, healthy());
     clock.advance(Duration::from_nanos(1));
-    assert_eq!(probe(a.leader()).await.0, 503);
-    until(Duration::from_secs(3), "it leads again", || a.leader().is_leader()).await;
-    assert_eq!(probe(a.leader()).await, healthy());
+    assert_eq!(probe(a.candidate()).await.0, 503);
+    until(Duration::from_secs(3), "it leads again", || a.candidate().is_leader()).await;
+    assert_eq!(probe(a.candidate()).await, healthy());
 }
 
 #[tokio::test(start_paused = true)]
 async fn s10_an_election_that_has_ended_is_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     drop(a);
     until(SOON, "it ends", || leader.check(Duration::MAX).is_err()).await;
     let why = "the leader election has ended; restart the process to contend again\n";
@@ -118,7 +118,7 @@ async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
     let _slow = server.inject(Fault::delay_after(Duration::from_millis(1500)).verb("create"));
     let _hang = server.inject(Fault::hang_before().verb("update"));
     let mut a = candidate(&server, "a").start();
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     until(FIRST, "it acquires", || server.object(LEASE).is_some()).await;
     let standing_down = a.step_down(Duration::from_secs(600));
     assert!(tokio::time::timeout(Duration::from_secs(60), standing_down).await.is_err());
@@ -131,12 +131,12 @@ async fn the_page_says_who_leads_and_what_is_in_the_way() {
     let (a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b"));
     let b = candidate(&server, "b").start();
-    until(SOON, "it is in trouble", || b.leader().trouble().is_some()).await;
-    let page_of_b = page(b.leader()).await;
+    until(SOON, "it is in trouble", || b.candidate().trouble().is_some()).await;
+    let page_of_b = page(b.candidate()).await;
     assert!(page_of_b["trouble"].as_str().unwrap().contains("forbidden"), "{page_of_b}");
     drop(refused);
-    until(Duration::from_secs(5), "it has passed", || b.leader().trouble().is_none()).await;
-    for (leader, leads) in [(a.leader(), true), (b.leader(), false)] {
+    until(Duration::from_secs(5), "it has passed", || b.candidate().trouble().is_none()).await;
+    for (leader, leads) in [(a.candidate(), true), (b.candidate(), false)] {
         let page = page(leader).await;
         assert_eq!(page["lease"], "default/operator");
         assert_eq!(page["identity"], leader.identity().as_str());
@@ -154,7 +154,7 @@ async fn the_page_says_who_leads_and_what_is_in_the_way() {
 async fn it_answers_nothing_else() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     for path in ["/livez", "/healthz", "/election/livez", "/leader", "/livez?verbose"] {
         assert_eq!(ask(&leader, Method::GET, path).await.status(), 200, "{path}");
     }
@@ -176,7 +176,7 @@ async fn it_answers_nothing_else() {
 async fn hyper_serves_it_over_a_socket() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let health = Health::new(election.leader(), TOLERATED);
+    let health = Health::new(election.candidate(), TOLERATED);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move {

@@ -24,7 +24,7 @@ async fn leading(config: Config) -> (Running, Client) {
         .unwrap();
     let client = election.client(config).unwrap();
     let running = election.start();
-    within(PATIENCE, "it leads", running.leader().elected()).await;
+    within(PATIENCE, "it leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -55,16 +55,16 @@ async fn s14_no_retry_sits_below_the_election() {
     config.default_retry = true;
     config.read_timeout = Some(Duration::from_millis(500));
     let (a, _) = leading(config).await;
-    let term = a.leader().term();
+    let term = a.candidate().term();
     let busy = Fault::status_retry_after(503, Duration::from_secs(600));
     let busy = server.inject(busy.verb("update").resource("leases").times(3));
     until(PATIENCE, "a renewal is refused", || busy.hits() == 1).await;
     let (began, renewed) = (Instant::now(), lease_writes(&server, "a").len());
     until(PATIENCE, "it is tried again", || busy.hits() == 3).await;
     // The election's own two pauses are half a second at most.
-    assert!(began.elapsed() < a.leader().timing().call_timeout(), "{:?}", began.elapsed());
+    assert!(began.elapsed() < a.candidate().timing().call_timeout(), "{:?}", began.elapsed());
     until(PATIENCE, "it renews", || lease_writes(&server, "a").len() > renewed).await;
-    assert_eq!(a.leader().term(), term);
+    assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
 }
 
@@ -74,16 +74,16 @@ async fn s14_the_workload_cannot_starve_the_election() {
     const STUCK: usize = 100;
     let (server, endpoint) = serve().await;
     let (a, client) = leading(endpoint.config("a")).await;
-    let term = a.leader().term();
+    let term = a.candidate().term();
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let mut stuck = JoinSet::new();
     for _ in 0..STUCK {
         let client = client.clone();
         stuck.spawn(async move { write(&client).await });
     }
-    until(PATIENCE, "they are under way", || a.leader().writes_under_way() == STUCK).await;
+    until(PATIENCE, "they are under way", || a.candidate().writes_under_way() == STUCK).await;
     let before = lease_writes(&server, "a").len();
     until(PATIENCE, "it renews on", || lease_writes(&server, "a").len() >= before + 3).await;
-    assert_eq!(a.leader().term(), term);
-    assert_eq!(a.leader().writes_under_way(), STUCK);
+    assert_eq!(a.candidate().term(), term);
+    assert_eq!(a.candidate().writes_under_way(), STUCK);
 }

@@ -42,14 +42,14 @@ async fn s8_an_answer_after_the_deletion_opens_no_gate() {
         pass(Duration::from_millis(20)).await;
         let dead = server.object(LEASE).unwrap()["metadata"]["uid"].clone();
         server.delete("outsider", LEASE).unwrap();
-        until(Duration::from_millis(20), "the gate is closed", || !a.leader().can_write()).await;
+        until(Duration::from_millis(20), "the gate is closed", || !a.candidate().can_write()).await;
         for _ in 0..3000 {
             pass(Duration::from_millis(1)).await;
-            if let Some(term) = a.leader().term() {
+            if let Some(term) = a.candidate().term() {
                 assert_ne!(dead, term.lease_uid(), "{verb}: it leads by a lease that is gone");
             }
         }
-        assert!(a.leader().can_write(), "{verb}: it has begun a new term");
+        assert!(a.candidate().can_write(), "{verb}: it has begun a new term");
     }
 }
 
@@ -60,8 +60,8 @@ async fn a_step_down_that_ran_out_of_time_ends_the_term() {
     let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
     let client = gated(&server, &election, "a");
     let mut a = election.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
-    let leader = a.leader().clone();
+    within(FIRST, "it leads", a.candidate().elected()).await;
+    let leader = a.candidate().clone();
     pass(SECOND * 20).await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let writing = begin_write(&leader, &client).await;
@@ -124,14 +124,14 @@ async fn the_end_of_the_last_write_is_never_missed() {
             async move { Ok::<_, Infallible>(Response::new(answered.await.is_ok())) }
         }));
         let a = election.start();
-        within(FIRST, "a leads", a.leader().elected()).await;
+        within(FIRST, "a leads", a.candidate().elected()).await;
         let request = Request::post("/api/v1/namespaces/default/configmaps").body(String::new()).unwrap();
         let mut write: BoxFuture<'static, _> = gate.oneshot(request).boxed();
         assert!((&mut write).now_or_never().is_none());
         let high = ranked(&server, "b", "high").start();
-        until(SOON, "a drains", || a.leader().state().closing).await;
+        until(SOON, "a drains", || a.candidate().state().closing).await;
         pass(SECOND).await;
-        assert!(!high.leader().is_leader());
+        assert!(!high.candidate().is_leader());
         *trap.act.lock().unwrap() = Some(Box::new(move || {
             answer.send(()).unwrap();
             write.now_or_never().expect("it is answered").expect("it is not cut off");
@@ -141,7 +141,7 @@ async fn the_end_of_the_last_write_is_never_missed() {
         server
             .edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["round"] = nth.to_string().into())
             .unwrap();
-        until(SECOND, "the write has ended", || a.leader().writes_under_way() == 0).await;
-        within(SOON, &format!("b leads ({nth})"), high.leader().elected()).await;
+        until(SECOND, "the write has ended", || a.candidate().writes_under_way() == 0).await;
+        within(SOON, &format!("b leads ({nth})"), high.candidate().elected()).await;
     }
 }

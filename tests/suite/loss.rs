@@ -20,7 +20,7 @@ async fn s1_the_deadline_counts_from_before_the_call() {
     pass(Duration::from_millis(3500)).await;
     // Sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
     let sent = lease_writes(&server, "a")[1].received;
-    let left = a.leader().time_left().unwrap() + sent.at.elapsed();
+    let left = a.candidate().time_left().unwrap() + sent.at.elapsed();
     assert!(left <= Duration::from_millis(10_010) && left >= Duration::from_millis(9990), "{left:?}");
 }
 
@@ -30,8 +30,8 @@ async fn s1_the_first_deadline_counts_from_before_the_call() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
-    within(FIRST * 2, "it leads", a.leader().elected()).await;
-    let left = a.leader().time_left().unwrap();
+    within(FIRST * 2, "it leads", a.candidate().elected()).await;
+    let left = a.candidate().time_left().unwrap();
     assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }
 
@@ -41,14 +41,14 @@ async fn s1_an_outage_closes_the_gate_at_the_deadline() {
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::drop_before());
     let began = tokio::time::Instant::now();
-    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
     let after = began.elapsed();
     assert!(after <= Duration::from_secs(10) && after > Duration::from_secs(9), "{after:?}");
     assert!(is_not_leader(&write(&client).await));
     // The lease still stands in its name: it may take it back, in a new term.
     let before = spec(&server)["leaseTransitions"].clone();
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
     assert_ne!(spec(&server)["leaseTransitions"], before);
     write(&client).await.expect("it leads");
 }
@@ -61,7 +61,7 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
         let (a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+        until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
         let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
         if !expire {
             steal(&server);
@@ -69,7 +69,7 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
         let bound = if expire { Duration::from_secs(11) } else { SOON };
         let result = within(bound, "it is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(a.leader().writes_under_way(), 0);
+        assert_eq!(a.candidate().writes_under_way(), 0);
     }
 }
 
@@ -80,7 +80,7 @@ async fn s2_a_hanging_write_is_cut_off_as_the_gate_closes() {
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
     let result = within(Duration::from_millis(5), "it is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }
@@ -91,10 +91,10 @@ async fn s7_a_theft_closes_the_gate_by_the_watch() {
     let (a, client) = leading(&server, "a").await;
     let renewals = lease_writes(&server, "a").len();
     steal(&server);
-    until(Duration::from_millis(5), "the gate closes", || !a.leader().is_leader()).await;
+    until(Duration::from_millis(5), "the gate closes", || !a.candidate().is_leader()).await;
     assert_eq!(lease_writes(&server, "a").len(), renewals, "by the watch, not by a renewal");
-    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
-    assert_eq!(a.leader().holder().as_deref(), Some("outsider"));
+    assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
+    assert_eq!(a.candidate().holder().as_deref(), Some("outsider"));
     assert!(is_not_leader(&write(&client).await));
 }
 
@@ -104,7 +104,7 @@ async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, client) = leading(&server, "a").await;
     steal(&server);
-    until(Duration::from_millis(2100), "the gate closes", || !a.leader().is_leader()).await;
+    until(Duration::from_millis(2100), "the gate closes", || !a.candidate().is_leader()).await;
     assert!(is_not_leader(&write(&client).await));
 }
 
@@ -116,7 +116,7 @@ async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").user("a"));
     until(Duration::from_secs(3), "a renewal hangs", || hang.hits() > 0).await;
     steal(&server);
-    until(Duration::from_millis(5), "the gate closes", || !a.leader().is_leader()).await;
+    until(Duration::from_millis(5), "the gate closes", || !a.candidate().is_leader()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,14 +125,14 @@ async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
         let server = ApiServer::new();
         let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
         let (a, client) = leading(&server, "a").await;
-        let first = a.leader().term().unwrap();
+        let first = a.candidate().term().unwrap();
         let no_create = server.inject(Fault::status(500).verb("create").resource("leases"));
         server.delete("outsider", LEASE).unwrap();
         let bound = Duration::from_millis(if watching { 5 } else { 2100 });
-        until(bound, "the gate closes", || !a.leader().is_leader()).await;
+        until(bound, "the gate closes", || !a.candidate().is_leader()).await;
         assert!(is_not_leader(&write(&client).await));
         drop(no_create);
-        let second = within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
         assert_ne!(first.lease_uid(), second.lease_uid());
     }
 }
@@ -145,8 +145,8 @@ async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
     let (a, _) = leading(&server, "a").await;
     let _no_reads = server.inject(Fault::status(500).verb("get"));
     let _gone = server.inject(Fault::status(404).verb("update").resource("leases"));
-    until(Duration::from_millis(2100), "the gate closes", || !a.leader().is_leader()).await;
-    assert_eq!(a.leader().state().lost, Some(Loss::Deleted));
+    until(Duration::from_millis(2100), "the gate closes", || !a.candidate().is_leader()).await;
+    assert_eq!(a.candidate().state().lost, Some(Loss::Deleted));
 }
 
 /// Two hung renewals in a row, and it still leads.
@@ -155,12 +155,12 @@ async fn s9_hung_calls_do_not_eat_the_lease() {
     for fault in [Fault::hang_before, Fault::hang_after, Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
-        let mut changes = a.leader().changes();
+        let mut changes = a.candidate().changes();
         assert!(changes.next().await.is_some(), "the present state");
         let fault = server.inject(fault().verb("update").resource("leases").times(3));
         until(Duration::from_secs(12), "three renewals go wrong", || fault.hits() == 3).await;
         pass(Duration::from_secs(3)).await;
-        assert!(a.leader().is_leader());
+        assert!(a.candidate().is_leader());
         assert!(changes.next().now_or_never().is_none(), "and it never stopped leading");
         assert!(lease_writes(&server, "a").len() >= 2, "it renewed after that");
     }
@@ -172,15 +172,15 @@ async fn a_holder_that_cannot_renew_becomes_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let _outage = server.inject(Fault::drop_before());
     pass(Duration::from_secs(14)).await;
-    a.leader().check(Duration::ZERO).expect("not yet expired");
-    a.leader().check(Duration::from_secs(5)).expect("tolerated");
+    a.candidate().check(Duration::ZERO).expect("not yet expired");
+    a.candidate().check(Duration::from_secs(5)).expect("tolerated");
     pass(Duration::from_secs(3)).await;
-    assert!(a.leader().check(Duration::ZERO).is_err());
-    a.leader().check(Duration::from_secs(5)).expect("tolerated");
+    assert!(a.candidate().check(Duration::ZERO).is_err());
+    a.candidate().check(Duration::from_secs(5)).expect("tolerated");
     pass(Duration::from_secs(60)).await;
-    assert!(a.leader().check(Duration::from_secs(5)).is_err());
-    b.leader().check(Duration::ZERO).expect("a follower is healthy");
+    assert!(a.candidate().check(Duration::from_secs(5)).is_err());
+    b.candidate().check(Duration::ZERO).expect("a follower is healthy");
 }

@@ -40,8 +40,8 @@ impl Scenario {
         until(bound, "one leads and all know it", || {
             let holder = self.holder();
             let leads = |(candidate, running): (&Candidate, &Running)| {
-                running.leader().is_leader() == (candidate.identity == holder)
-                    && running.leader().holder().as_deref() == Some(holder.as_str())
+                running.candidate().is_leader() == (candidate.identity == holder)
+                    && running.candidate().holder().as_deref() == Some(holder.as_str())
             };
             self.running().all(leads) && self.running().any(|(candidate, _)| candidate.identity == holder)
         })
@@ -96,7 +96,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     });
     edited.expect("the lease is there");
     until(Duration::from_millis(50), "all gates close", || {
-        scenario.running().all(|(_, running)| !running.leader().can_write())
+        scenario.running().all(|(_, running)| !running.candidate().can_write())
     })
     .await;
     scenario.nobody_writes().await;

@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_secs(5);
 async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(12)).resource("tokenreviews").times(1));
     let mut rejected = false;
     // On the heap: it holds two writes.
@@ -45,7 +45,7 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
 async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(9)).resource("tokenreviews").times(1));
     let mut answered = None;
     let workload = async {
@@ -72,7 +72,7 @@ async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
     }
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let mut dropped = None;
     let workload = async {

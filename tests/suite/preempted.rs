@@ -44,15 +44,15 @@ async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish(
     hammer(&mut writing, gated(&server, &election, "b"));
     let high = election.start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
-    until(Duration::from_millis(5), "the gate is closed", || !low.leader().can_write()).await;
-    assert!(low.leader().is_leader() && low.leader().state().closing);
+    until(Duration::from_millis(5), "the gate is closed", || !low.candidate().can_write()).await;
+    assert!(low.candidate().is_leader() && low.candidate().state().closing);
     assert!(is_not_leader(&write(&low_client).await));
     assert_eq!(annotations(&server)[HANDOVER], "from 0 to 1");
     pass(Duration::from_millis(2800)).await;
-    assert!(!high.leader().is_leader() && high.leader().holder().as_deref() == Some("b"));
-    within(SOON * 2, "the higher one leads", high.leader().elected()).await;
+    assert!(!high.candidate().is_leader() && high.candidate().holder().as_deref() == Some("b"));
+    within(SOON * 2, "the higher one leads", high.candidate().elected()).await;
     admitted.await.unwrap().expect("it was not cut off");
-    assert_eq!(low.leader().state().lost, Some(Loss::Taken));
+    assert_eq!(low.candidate().state().lost, Some(Loss::Taken));
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
 }
@@ -68,8 +68,8 @@ async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
     let began = Instant::now();
     let high = ranked(&server, "b", "high").start();
     until(Duration::from_secs(11), "the write is cut off", || stuck.is_finished()).await;
-    assert_eq!(low.leader().state().lost, Some(Loss::Expired));
-    within(Duration::from_secs(6), "the higher one leads", high.leader().elected()).await;
+    assert_eq!(low.candidate().state().lost, Some(Loss::Expired));
+    within(Duration::from_secs(6), "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() >= Duration::from_millis(14_800), "{:?}", began.elapsed());
     assert_eq!(lease_writes(&server, "a").len(), 1, "its acquisition, and nothing else");
 }
@@ -88,7 +88,7 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
         assert_eq!(annotations(&server), json!({ KEY: "high", HANDOVER: "from 3 to 4" }));
         // Whoever comes next waits for both.
         assert_eq!(spec(&server)["leaseDurationSeconds"], seconds.max(15));
-        let leads = within(Duration::from_secs(seconds + 1), "it leads", high.leader().elected());
+        let leads = within(Duration::from_secs(seconds + 1), "it leads", high.candidate().elected());
         let refused = async {
             pass(Duration::from_millis(seconds * 1000 - 100)).await;
             assert!(is_not_leader(&write(&client).await));
@@ -101,10 +101,10 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
         assert_eq!(annotations(&server), json!({ KEY: "high" }));
         assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
         // The grant is as long as any other.
-        let left = high.leader().time_left().unwrap();
+        let left = high.candidate().time_left().unwrap();
         assert!(left > Duration::from_millis(9900) && left <= Duration::from_secs(10), "{left:?}");
         pass(Duration::from_secs(30)).await;
-        assert_eq!(high.leader().term(), Some(term));
+        assert_eq!(high.candidate().term(), Some(term));
     }
 }
 
@@ -114,11 +114,11 @@ async fn s1_a_term_that_lapses_after_a_preemption_is_over() {
     let server = ApiServer::new();
     held_by_foreign(&server, 5);
     let high = ranked(&server, "b", "high").start();
-    let first = within(Duration::from_secs(6), "it leads", high.leader().elected()).await;
+    let first = within(Duration::from_secs(6), "it leads", high.candidate().elected()).await;
     let outage = server.inject(Fault::drop_before());
-    until(Duration::from_secs(11), "the gate closes", || !high.leader().can_write()).await;
+    until(Duration::from_secs(11), "the gate closes", || !high.candidate().can_write()).await;
     drop(outage);
-    let second = within(Duration::from_secs(3), "it leads again", high.leader().elected()).await;
+    let second = within(Duration::from_secs(3), "it leads again", high.candidate().elected()).await;
     assert_eq!(second.transitions(), first.transitions() + 1);
 }
 
@@ -136,8 +136,8 @@ async fn s6_a_holder_that_cannot_hear_is_waited_for() {
     let high = election.start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(Duration::from_secs(5)).await;
-    assert!(low.leader().can_write(), "it knows nothing");
-    within(Duration::from_secs(11), "the higher one leads", high.leader().elected()).await;
+    assert!(low.candidate().can_write(), "it knows nothing");
+    within(Duration::from_secs(11), "the higher one leads", high.candidate().elected()).await;
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
 }
@@ -153,7 +153,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         let mut writing = JoinSet::new();
         write_every(&mut writing, gated(&server, &low, "a"), 20);
         let low = low.start();
-        within(FIRST, "it leads", low.leader().elected()).await;
+        within(FIRST, "it leads", low.candidate().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
         server.break_watches(|_| true, WatchBreak::Cut);
         let third = ranked(&server, "c", "middle");
@@ -190,9 +190,9 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
                 None
             }
         };
-        until(Duration::from_secs(23), "a's deadline", || !low.leader().can_write()).await;
+        until(Duration::from_secs(23), "a's deadline", || !low.candidate().can_write()).await;
         let leads =
-            || again.as_ref().is_some_and(|it| it.leader().can_write()) || second.leader().can_write();
+            || again.as_ref().is_some_and(|it| it.candidate().can_write()) || second.candidate().can_write();
         until(Duration::from_secs(60), how, leads).await;
         pass(SOON * 5).await;
         let writers = writers(&server);
@@ -217,8 +217,8 @@ async fn s6_a_preemption_without_an_answer_is_one() {
         let _lost =
             server.inject(Fault::hang_before().user("b").verb("update").resource("leases").times(lost));
         let high = election.start();
-        within(Duration::from_secs(30), "the higher one leads", high.leader().elected()).await;
-        assert!(!low.leader().can_write());
+        within(Duration::from_secs(30), "the higher one leads", high.candidate().elected()).await;
+        assert!(!low.candidate().can_write());
         pass(SOON).await;
         assert_eq!(writers(&server), ["a", "b"]);
     }
@@ -241,8 +241,8 @@ async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
     let high = election.start();
     until(SOON, "the swap is under way", || slow.hits() == 1).await;
     assert_eq!(server.break_watches(|user| user == "b", WatchBreak::End), 1);
-    within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
-    assert!(!low.leader().can_write());
+    within(Duration::from_secs(16), "the higher one leads", high.candidate().elected()).await;
+    assert!(!low.candidate().can_write());
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
 }
@@ -254,12 +254,12 @@ async fn a_holder_that_is_stopping_acknowledges() {
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(2)).resource("tokenreviews").user("a"));
     let admitted = tokio::spawn(async move { write(&low_client).await });
-    until(SOON, "a write is under way", || low.leader().writes_under_way() == 1).await;
+    until(SOON, "a write is under way", || low.candidate().writes_under_way() == 1).await;
     let stopping = tokio::spawn(low.stop());
     pass(SOON).await;
     let began = Instant::now();
     let high = ranked(&server, "b", "high").start();
-    within(Duration::from_secs(3), "the higher one leads", high.leader().elected()).await;
+    within(Duration::from_secs(3), "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
     admitted.await.unwrap().expect("it was not cut off");
     assert_eq!(stopping.await.unwrap(), Stopped::Released);
@@ -272,12 +272,12 @@ async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
     let server = ApiServer::new();
     let priority = Priority::ranked("low", ["high", "low"]).unwrap();
     let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
-    within(FIRST, "it leads", low.leader().elected()).await;
+    within(FIRST, "it leads", low.candidate().elected()).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(SOON).await;
     drop(high);
-    within(Duration::from_secs(20), "it leads again", low.leader().elected()).await;
+    within(Duration::from_secs(20), "it leads again", low.candidate().elected()).await;
 }
 
 /// What stands in a lease of its own is no preemption.
@@ -285,13 +285,13 @@ async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
 async fn a_holder_does_not_yield_to_itself() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
-    let term = low.leader().term();
+    let term = low.candidate().term();
     let forged =
         |lease: &mut serde_json::Value| lease["metadata"]["annotations"][HANDOVER] = "from 0 to 0".into();
     server.edit("outsider", LEASE, forged).unwrap();
     pass(SOON).await;
     write(&low_client).await.expect("it leads");
-    assert_eq!(low.leader().term(), term);
+    assert_eq!(low.candidate().term(), term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }), "gone with a renewal");
 }
@@ -307,9 +307,9 @@ async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
         let client = low_client.clone();
         async move { write(&client).await }
     });
-    until(SOON, "a write is under way", || low.leader().writes_under_way() == 1).await;
+    until(SOON, "a write is under way", || low.candidate().writes_under_way() == 1).await;
     let high = ranked(&server, "b", "high").start();
-    until(SOON, "the gate is closed", || !low.leader().can_write()).await;
+    until(SOON, "the gate is closed", || !low.candidate().can_write()).await;
     drop(high);
     server
         .edit("outsider", LEASE, |lease| {
@@ -317,6 +317,6 @@ async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
             lease["metadata"]["annotations"] = backup["metadata"]["annotations"].clone();
         })
         .unwrap();
-    until(SOON, "it leads again", || low.leader().can_write()).await;
-    assert_eq!(low.leader().term().unwrap().transitions(), 1);
+    until(SOON, "it leads again", || low.candidate().can_write()).await;
+    assert_eq!(low.candidate().term().unwrap().transitions(), 1);
 }

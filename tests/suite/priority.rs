@@ -36,7 +36,7 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     let election = ranked(server, identity, key);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -91,7 +91,7 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
-    let before = low.leader().term().unwrap();
+    let before = low.candidate().term().unwrap();
     let election = ranked(&server, "b", "high");
     let mut writing = JoinSet::new();
     hammer(&mut writing, low_client);
@@ -99,20 +99,20 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
     pass(SOON).await;
     let high = election.start();
     let began = Instant::now();
-    let after = within(SOON, "the higher one leads", high.leader().elected()).await;
+    let after = within(SOON, "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() < Duration::from_millis(20), "{:?}", began.elapsed());
-    assert!(!low.leader().is_leader());
-    assert_eq!(low.leader().state().lost, Some(Loss::Taken));
+    assert!(!low.candidate().is_leader());
+    assert_eq!(low.candidate().state().lost, Some(Loss::Taken));
     assert_eq!(after.transitions(), before.transitions() + 1);
     assert_eq!(annotations(&server), json!({ KEY: "high" }), "nothing is left of the handover");
     assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
     pass(Duration::from_secs(20)).await;
-    assert_eq!(high.leader().term(), Some(after));
+    assert_eq!(high.candidate().term(), Some(after));
     assert_eq!(writers(&server), ["a", "b"]);
     drop(writing);
     // The key goes with a release, as Istio has it; anybody may lead then.
     assert_eq!(high.stop().await, Stopped::Released);
-    within(SOON, "the lower one leads", low.leader().elected()).await;
+    within(SOON, "the lower one leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
     low.stop().await;
     assert!(annotations(&server).get(KEY).is_none());
@@ -123,7 +123,7 @@ async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
     let server = ApiServer::new();
     let (high, _) = leading_as(&server, "a", "high").await;
     let middle = ranked(&server, "b", "middle").start();
-    until(SOON, "b knows a", || middle.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || middle.candidate().holder().is_some()).await;
     // Somebody faster, of lower precedence.
     high.stop().await;
     held_by(&server, "c", &json!({ KEY: "low" }));
@@ -137,9 +137,9 @@ async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
     let priority = Priority::new("x", move |_| asked.load(Ordering::SeqCst)).unwrap();
     let b = with(&server, "b", priority).start();
     pass(Duration::from_secs(60)).await;
-    assert!(!b.leader().is_leader());
+    assert!(!b.candidate().is_leader());
     now.store(true, Ordering::SeqCst);
-    within(Duration::from_millis(2100), "it leads with the next renewal", b.leader().elected()).await;
+    within(Duration::from_millis(2100), "it leads with the next renewal", b.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,14 +148,14 @@ async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
         let a = with(&server, "a", Priority::ranked(holder, order).unwrap()).start();
-        within(FIRST, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.candidate().elected()).await;
         let b = ranked(&server, "b", candidate).start();
         pass(Duration::from_secs(60)).await;
-        assert!(a.leader().is_leader(), "{holder}, {candidate}");
+        assert!(a.candidate().is_leader(), "{holder}, {candidate}");
         assert!(server.write_log().iter().all(|write| write.user == "a"), "{holder}, {candidate}");
         // What nobody holds is anybody's.
         a.stop().await;
-        within(SOON, "b leads", b.leader().elected()).await;
+        within(SOON, "b leads", b.candidate().elected()).await;
     }
 }
 
@@ -165,8 +165,8 @@ async fn s6_a_lease_that_has_run_out_is_taken_by_a_lower_one_too() {
     held_by(&server, "dead", &json!({ KEY: "high" }));
     let low = ranked(&server, "a", "low").start();
     pass(Duration::from_millis(14_900)).await;
-    assert!(!low.leader().is_leader());
-    within(Duration::from_millis(200), "it leads", low.leader().elected()).await;
+    assert!(!low.candidate().is_leader());
+    within(Duration::from_millis(200), "it leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
 }
 
@@ -178,12 +178,12 @@ async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
     let mut writing = JoinSet::new();
     hammer(&mut writing, gated(&server, &election, "a"));
     let old = election.start();
-    within(FIRST, "it leads", old.leader().elected()).await;
+    within(FIRST, "it leads", old.candidate().elected()).await;
     assert!(annotations(&server).is_null());
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
     let new = election.start();
-    within(SOON, "b leads", new.leader().elected()).await;
+    within(SOON, "b leads", new.candidate().elected()).await;
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
 }
@@ -207,7 +207,7 @@ async fn each_rollout_hands_over_once() {
     let leaders = |running: &[Running], number: &str| {
         running
             .iter()
-            .any(|it| it.leader().can_write() && it.leader().identity().as_str().starts_with(number))
+            .any(|it| it.candidate().can_write() && it.candidate().identity().as_str().starts_with(number))
     };
     until(FIRST, "one leads", || leaders(&running, "one")).await;
     pass(SOON).await;
@@ -238,9 +238,9 @@ async fn without_watches_it_preempts_within_some_retry_periods() {
         hammer(&mut writing, gated(&server, &election, "b"));
         let high = election.start();
         // The holder's next renewal tells it, the other's next one tells of the acknowledgement.
-        within(Duration::from_millis(4100), deaf, high.leader().elected()).await;
+        within(Duration::from_millis(4100), deaf, high.candidate().elected()).await;
         pass(SOON).await;
-        assert!(!low.leader().is_leader());
+        assert!(!low.candidate().is_leader());
         assert_eq!(writers(&server), ["a", "b"]);
     }
 }
@@ -254,7 +254,7 @@ async fn a_holder_whose_key_makes_no_sense_is_not_preempted() {
         let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
         pass(Duration::from_millis(14_900)).await;
         assert_eq!(spec(&server)["holderIdentity"], "foreign");
-        within(Duration::from_millis(200), "it leads", a.leader().elected()).await;
+        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
         assert_eq!(annotations(&server), json!({ KEY: "a", "other": "stays" }));
     }
 }
@@ -267,7 +267,7 @@ async fn s10_a_comparison_that_panics_ends_the_election() {
     let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(SOON, "it has ended", a.ended()).await;
-    assert!(a.leader().check(Duration::ZERO).is_err());
+    within(SOON, "it has ended", a.died()).await;
+    assert!(a.candidate().check(Duration::ZERO).is_err());
     assert!(is_not_leader(&write(&client).await));
 }

@@ -35,17 +35,17 @@ async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
         let server = ApiServer::new();
         let _blind = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
         let (a, client) = leading(&server, "a").await;
-        let first = a.leader().term().unwrap();
+        let first = a.candidate().term().unwrap();
         pass(SOON).await;
         server.break_watches(|_| true, WatchBreak::Cut);
         let uid = recreate(&server);
-        assert!(a.leader().is_leader(), "it has seen nothing");
+        assert!(a.candidate().is_leader(), "it has seen nothing");
         let bound = SECOND * 2 + SOON;
-        until(bound, "the gate closes", || !a.leader().is_leader()).await;
-        assert_eq!(a.leader().state().lost, Some(Loss::Deleted), "watching: {watching}");
+        until(bound, "the gate closes", || !a.candidate().is_leader()).await;
+        assert_eq!(a.candidate().state().lost, Some(Loss::Deleted), "watching: {watching}");
         assert!(is_not_leader(&write(&client).await));
         // What stands there is in its name, and nobody knows whose it is.
-        let second = within(SECOND * 16, "it leads again", a.leader().elected()).await;
+        let second = within(SECOND * 16, "it leads again", a.candidate().elected()).await;
         assert_eq!(uid, second.lease_uid(), "watching: {watching}");
         assert_ne!(first.lease_uid(), second.lease_uid());
         write(&client).await.expect("it leads");
@@ -70,7 +70,7 @@ async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
             let election = builder("a").build_in(&over(news, false)).unwrap();
             let client = gated(&server, &election, "a");
             let a = election.start();
-            let first = within(SECOND, "a leads", a.leader().elected()).await;
+            let first = within(SECOND, "a leads", a.candidate().elected()).await;
             pass(SECOND).await;
             let mut writing = JoinSet::new();
             hammer(&mut writing, client);
@@ -78,12 +78,12 @@ async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
             hammer(&mut writing, gated(&server, &newcomer, "c"));
             server.delete("outsider", LEASE).unwrap();
             let c = newcomer.start();
-            until(lag + SOON, "the gate closes", || !a.leader().is_leader()).await;
+            until(lag + SOON, "the gate closes", || !a.candidate().is_leader()).await;
             pass(SECOND).await;
             assert_eq!(writers(&server), ["a"], "after {lag:?}");
-            let second = a.leader().term().expect("a leads on");
+            let second = a.candidate().term().expect("a leads on");
             assert_ne!(first.lease_uid(), second.lease_uid());
-            assert!(!c.leader().is_leader() && c.leader().holder().as_deref() == Some("a"));
+            assert!(!c.candidate().is_leader() && c.candidate().holder().as_deref() == Some("a"));
         }
     }
 }
@@ -94,7 +94,7 @@ async fn a_first_candidate_looks_twice_before_it_creates_the_lease() {
     let server = ApiServer::new();
     let a = candidate(&server, "a").start();
     let began = tokio::time::Instant::now();
-    within(SECOND, "it leads", a.leader().elected()).await;
+    within(SECOND, "it leads", a.candidate().elected()).await;
     let after = began.elapsed();
     assert!(after >= SECOND / 4 && after < SECOND / 2 + SOON, "{after:?}");
     assert!(server.reads("a", "get", "leases") >= 2);

@@ -29,12 +29,12 @@ async fn s9_a_failed_renewal_is_followed_by_a_renewal() {
         for no_read in [Fault::status(500), Fault::hang_before()] {
             let server = ApiServer::new();
             let (a, _) = leading(&server, "a").await;
-            let term = a.leader().term();
+            let term = a.candidate().term();
             let failed = server.inject(failure.clone().verb("update").resource("leases").times(1));
             let reads = server.inject(no_read.verb("get").resource("leases"));
             until(SECOND * 3, "a renewal fails", || failed.hits() == 1).await;
             pass(SECOND * 12).await;
-            assert_eq!(a.leader().term(), term, "{failure:?}, {} reads", reads.hits());
+            assert_eq!(a.candidate().term(), term, "{failure:?}, {} reads", reads.hits());
             assert_eq!(reads.hits(), 0, "{failure:?}: it reads");
         }
     }
@@ -46,12 +46,12 @@ async fn s9_a_conflict_is_followed_by_a_read_and_a_renewal() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
-    let term = a.leader().term();
+    let term = a.candidate().term();
     let unheard = server.inject(Fault::hang_after().verb("update").resource("leases").times(1));
     let before = server.reads("a", "get", "leases");
     until(SECOND * 3, "a renewal lands unheard", || unheard.hits() == 1).await;
     pass(SECOND * 12).await;
-    assert_eq!(a.leader().term(), term);
+    assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "get", "leases"), before + 1);
 }
 
@@ -61,15 +61,15 @@ async fn s9_slow_answers_after_three_hung_calls_keep_the_term() {
     for round in 0..20 {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
-        let term = a.leader().term();
-        let mut changes = a.leader().changes();
+        let term = a.candidate().term();
+        let mut changes = a.candidate().changes();
         assert!(changes.next().await.is_some(), "the present state");
         let hung = server.inject(calls(Fault::hang_before()).times(3));
         let slow = LeaseTiming::fast().call_timeout().mul_f64(0.875);
         let _slow = server.inject(calls(Fault::delay_after(slow)));
         until(SECOND * 9, "three calls hang", || hung.hits() == 3).await;
         pass(SECOND * 6 + SOON).await;
-        assert_eq!(a.leader().term(), term, "round {round}");
+        assert_eq!(a.candidate().term(), term, "round {round}");
         let seen = std::iter::from_fn(|| changes.next().now_or_never().flatten());
         assert!(seen.into_iter().all(|state| state.lost.is_none()), "round {round}");
     }

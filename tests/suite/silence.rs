@@ -25,12 +25,12 @@ async fn a_release_behind_a_silent_watch_is_seen_within_a_few_retry_periods() {
     let (a, _) = leading(&server, "a").await;
     let (b, watches) = mute(&server, "b");
     let b = b.start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     pass(Duration::from_secs(60)).await;
-    assert!(!b.leader().is_leader(), "a renews");
+    assert!(!b.candidate().is_leader(), "a renews");
     assert!(watches.load(Ordering::SeqCst) > 5, "the watch is started afresh");
     a.stop().await;
-    within(Duration::from_millis(4100), "b leads", b.leader().elected()).await;
+    within(Duration::from_millis(4100), "b leads", b.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -38,9 +38,9 @@ async fn a_leader_with_a_silent_watch_starts_it_afresh() {
     let server = ApiServer::new();
     let (a, watches) = mute(&server, "a");
     let a = a.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     pass(Duration::from_secs(60)).await;
-    assert!(a.leader().is_leader());
+    assert!(a.candidate().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);
 }
 
@@ -53,10 +53,10 @@ async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
     let b = candidate(&server, "b").start();
     pass(Duration::from_secs(300)).await;
     drop(outage);
-    until(LeaseTiming::fast().retry_period() * 2, "b knows a", || b.leader().holder().is_some()).await;
+    until(LeaseTiming::fast().retry_period() * 2, "b knows a", || b.candidate().holder().is_some()).await;
     pass(SOON).await;
     a.stop().await;
-    within(SOON, "b leads", b.leader().elected()).await;
+    within(SOON, "b leads", b.candidate().elected()).await;
 }
 
 /// To a follower with a silent watch, a holder with a short lease seems to have run out each time.
@@ -66,9 +66,9 @@ async fn s6_a_follower_reads_before_it_swaps() {
     let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
     let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-    within(FIRST, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.candidate().elected()).await;
     let b = mute(&server, "b").0.start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let reads = server.reads("b", "get", "leases");
     pass(Duration::from_secs(60)).await;
     assert!(server.reads("b", "get", "leases") >= reads + 15, "b looks when a's time seems to be over");

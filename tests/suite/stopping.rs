@@ -18,7 +18,7 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
     for fault in [Fault::hang_before, Fault::drop_before, Fault::drop_after, Fault::forbidden] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
-        let leader = a.leader().clone();
+        let leader = a.candidate().clone();
         let fault = server.inject(fault().verb("update").resource("leases"));
         let stop = tokio::spawn(a.stop());
         until(SOON, "the release is sent", || fault.hits() > 0).await;
@@ -36,7 +36,7 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
 async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_lease_released() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     let (told, shutdown) = oneshot::channel();
     let workload = async {
         leader.elected().await;
@@ -69,7 +69,7 @@ async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
 async fn s4_a_clean_stop_drains_before_it_releases() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
     let workload = async {
         leader.elected().await;
@@ -100,7 +100,7 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
 async fn s4_writes_that_do_not_finish_delay_the_release() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let hanging = tokio::spawn(async move { write(&client).await });
     until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
@@ -122,8 +122,8 @@ async fn s4_a_stopping_candidate_acquires_nothing() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
     let writer = client.clone();
     let hanging = tokio::spawn(async move { write(&writer).await });
-    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
-    let leader = a.leader().clone();
+    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    let leader = a.candidate().clone();
     let stop = tokio::spawn(a.stop());
     until(SOON, "it drains", || !leader.can_write()).await;
     server.delete("outsider", LEASE).unwrap();
@@ -156,7 +156,7 @@ async fn s5_a_late_release_leaves_its_own_next_life_alone() {
     first.stop().await;
     assert_eq!(spec(&server)["holderIdentity"], "a");
     pass(Duration::from_secs(5)).await;
-    assert!(second.leader().is_leader());
+    assert!(second.candidate().is_leader());
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,7 +199,7 @@ async fn a_follower_stops_without_touching_the_lease() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     assert_eq!(within(SOON, "it stops", b.stop()).await, Stopped::Released);
     assert_eq!(spec(&server)["holderIdentity"], "a");
 }
@@ -208,7 +208,7 @@ async fn a_follower_stops_without_touching_the_lease() {
 async fn run_returns_the_workload_s_output_after_the_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     let output = election.run(async move { leader.elected().await.transitions() }).await;
     assert_eq!(output, Ok(0));
     assert_eq!(spec(&server)["holderIdentity"], "");
@@ -219,7 +219,7 @@ async fn run_returns_the_workload_s_output_after_the_release() {
 async fn a_workload_that_panics_releases_and_the_panic_goes_on() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     let workload = async move {
         leader.elected().await;
         panic!("the workload breaks");

@@ -20,18 +20,18 @@ async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
     write_every(&mut writing, client, 10);
     let began = Instant::now();
     let a = election.start();
-    within(Duration::from_secs(1), "it leads", a.leader().elected()).await;
-    let first = a.leader().term();
+    within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
+    let first = a.candidate().term();
     let b = candidate(&server, "b");
     write_every(&mut writing, gated(&server, &b, "b"), 10);
     let b = b.start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     pass(Duration::from_secs(8)).await;
     let renewed = lease_writes(&server, "a");
     assert!(renewed.len() >= 4, "it renews: {}", renewed.len());
     assert!(renewed.windows(2).all(|pair| pair[0].lease == pair[1].lease), "and changes nothing");
-    assert_eq!(a.leader().term(), first, "its deadline is still to come");
-    until(Duration::from_secs(3), "the gate closes at the deadline", || a.leader().term() != first).await;
+    assert_eq!(a.candidate().term(), first, "its deadline is still to come");
+    until(Duration::from_secs(3), "the gate closes at the deadline", || a.candidate().term() != first).await;
     assert!(began.elapsed() <= Duration::from_millis(10_600), "{:?}", began.elapsed());
     // Whoever leads after that, they are never two.
     pass(Duration::from_secs(40)).await;

@@ -3,7 +3,7 @@
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
-    Election, Identity, Leader, LeaseTiming,
+    Candidate, Election, Identity, LeaseTiming,
     election::{BuildError, ElectionBuilder, Running},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
@@ -58,7 +58,7 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
     let election = candidate(server, identity);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -72,7 +72,7 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
 }
 
 /// A write in a task of its own, once it is under way; a fault of the server's holds it up.
-pub async fn begin_write(leader: &Leader, client: &Client) -> JoinHandle<Result<(), kube_client::Error>> {
+pub async fn begin_write(leader: &Candidate, client: &Client) -> JoinHandle<Result<(), kube_client::Error>> {
     let (before, client) = (leader.writes_under_way(), client.clone());
     let writing = tokio::spawn(async move { write(&client).await });
     until(SOON, "the write is under way", || leader.writes_under_way() > before).await;

@@ -17,10 +17,10 @@ async fn s13_a_candidate_counts_the_suspend() {
     server.put("outsider", LEASE, lease(&spec)).unwrap();
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
-    until(SOON, "a knows x", || a.leader().holder().is_some()).await;
+    until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
     pass(SOON).await;
     clock.advance(Duration::from_secs(15));
-    within(RESUMED, "it leads", a.leader().elected()).await;
+    within(RESUMED, "it leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,12 +31,12 @@ async fn s13_a_leader_counts_the_suspend() {
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
     clock.advance(Duration::from_secs(10));
-    assert!(!a.leader().can_write());
+    assert!(!a.candidate().can_write());
     let result = within(RESUMED, "it is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }

@@ -19,7 +19,7 @@ async fn s6_no_wall_clock_is_ever_compared() {
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
         let began = tokio::time::Instant::now();
-        within(Duration::from_secs(31), "it leads", a.leader().elected()).await;
+        within(Duration::from_secs(31), "it leads", a.candidate().elected()).await;
         // The *recorded* duration, not this candidate's 15 s, from when it was first seen.
         let after = began.elapsed();
         assert!(after >= Duration::from_secs(30) && after < Duration::from_millis(30_050), "{after:?}");
@@ -34,7 +34,7 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
     for beat in 0..20 {
         pass(Duration::from_secs(14)).await;
         server.edit("go", LEASE, |lease| lease["spec"]["renewTime"] = format!("beat {beat}").into()).unwrap();
-        assert!(!a.leader().is_leader());
+        assert!(!a.candidate().is_leader());
     }
     // Labels are no renewal: a stranger that touches them all the time does not keep a dead holder alive.
     let began = tokio::time::Instant::now();
@@ -47,7 +47,7 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
     };
     tokio::select! {
         () = touching => {}
-        _ = within(Duration::from_millis(15_100), "it leads", a.leader().elected()) => {}
+        _ = within(Duration::from_millis(15_100), "it leads", a.candidate().elected()) => {}
     }
 }
 
@@ -63,7 +63,7 @@ async fn s6_one_of_many_wins_the_race() {
         server.inject(Fault::delay_before(Duration::from_millis(50)).verb("update").resource("leases"));
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let running: Vec<_> = names.iter().map(|name| candidate(&server, name).start()).collect();
-    let leaders = || running.iter().filter(|candidate| candidate.leader().is_leader()).count();
+    let leaders = || running.iter().filter(|candidate| candidate.candidate().is_leader()).count();
     until(Duration::from_secs(16), "one leads", || leaders() > 0).await;
     for _ in 0..1000 {
         pass(Duration::from_millis(1)).await;
@@ -85,7 +85,7 @@ async fn s6_a_write_between_read_and_swap_wins() {
     until(SOON, "its swap is under way", || slow.hits() == 1).await;
     server.edit("b", LEASE, |lease| lease["spec"]["holderIdentity"] = "b".into()).unwrap();
     pass(Duration::from_secs(5)).await;
-    assert!(!a.leader().is_leader());
+    assert!(!a.candidate().is_leader());
     assert_eq!(spec(&server)["holderIdentity"], "b");
 }
 
@@ -93,15 +93,15 @@ async fn s6_a_write_between_read_and_swap_wins() {
 async fn s11_terms_of_one_process_never_overlap() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
-    let mut terms = vec![a.leader().term().unwrap()];
+    let mut terms = vec![a.candidate().term().unwrap()];
     for _ in 0..5 {
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
         let writer = client.clone();
         let of_this_term = tokio::spawn(async move { write(&writer).await });
-        until(SOON, "a write of this term is under way", || a.leader().writes_under_way() == 1).await;
+        until(SOON, "a write of this term is under way", || a.candidate().writes_under_way() == 1).await;
         server.delete("outsider", LEASE).unwrap();
-        until(SOON, "the term is over", || !a.leader().is_leader()).await;
-        let next = within(Duration::from_secs(3), "the next term", a.leader().elected()).await;
+        until(SOON, "the term is over", || !a.candidate().is_leader()).await;
+        let next = within(Duration::from_secs(3), "the next term", a.candidate().elected()).await;
         assert!(of_this_term.is_finished(), "nothing of the old term goes on in the new one");
         assert!(!terms.contains(&next));
         terms.push(next);
@@ -140,14 +140,14 @@ async fn s12_foreign_fields_survive_every_update() {
 async fn a_restarted_candidate_takes_its_own_lease_back_in_a_new_term() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
-    let before = first.leader().term().unwrap();
+    let before = first.candidate().term().unwrap();
     let second = candidate(&server, "a").start();
-    let after = within(FIRST, "it leads", second.leader().elected()).await;
+    let after = within(FIRST, "it leads", second.candidate().elected()).await;
     assert_eq!(after.transitions(), before.transitions() + 1);
-    until(SOON, "the first life has noticed", || !first.leader().is_leader()).await;
+    until(SOON, "the first life has noticed", || !first.candidate().is_leader()).await;
     // Two live processes with one identity do not fight for ever.
     pass(Duration::from_secs(60)).await;
-    assert!(second.leader().is_leader() && !first.leader().is_leader());
+    assert!(second.candidate().is_leader() && !first.candidate().is_leader());
     assert_eq!(spec(&server)["leaseTransitions"], after.transitions());
 }
 
@@ -156,7 +156,7 @@ async fn the_default_timing_is_what_stands_in_the_lease() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     let spec = spec(&server);
     assert_eq!(spec["leaseDurationSeconds"], 137);
     assert_eq!(spec["leaseTransitions"], 0);

@@ -8,7 +8,7 @@ use crate::support::{
 use futures_util::StreamExt;
 use kube_client::Client;
 use kube_leader_gate::{
-    Election, Leader,
+    Candidate, Election,
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn rejection(client: &Client) -> String {
     result.unwrap_err().to_string()
 }
 
-async fn in_trouble(leader: &Leader, bound: Duration) -> Arc<str> {
+async fn in_trouble(leader: &Candidate, bound: Duration) -> Arc<str> {
     until(bound, "it is in trouble", || leader.trouble().is_some()).await;
     leader.trouble().expect("trouble")
 }
@@ -39,7 +39,7 @@ async fn without_permission_it_says_which_until_it_has_it() {
     let client = gated(&server, &election, "a");
     assert!(!rejection(&client).await.contains("trouble"), "it has not begun");
     let running = election.start();
-    let trouble = in_trouble(running.leader(), SOON).await;
+    let trouble = in_trouble(running.candidate(), SOON).await;
     assert!(trouble.starts_with("lease calls fail: read: forbidden: 403: "), "{trouble}");
     assert!(
         trouble
@@ -50,8 +50,8 @@ async fn without_permission_it_says_which_until_it_has_it() {
         format!("nobody is known to hold the lease; the election is in trouble: {trouble}; nothing was sent");
     assert!(message.contains(&said), "{message}");
     drop(refused);
-    within(Duration::from_secs(3), "it leads", running.leader().elected()).await;
-    assert_eq!(running.leader().trouble(), None);
+    within(Duration::from_secs(3), "it leads", running.candidate().elected()).await;
+    assert_eq!(running.candidate().trouble(), None);
     write(&client).await.unwrap();
 }
 
@@ -71,15 +71,16 @@ async fn it_changes_with_the_kind_of_trouble_alone() {
             .await;
     });
     let running = build(&server, "a", builder).unwrap().start();
-    let first = in_trouble(running.leader(), SOON).await;
+    let first = in_trouble(running.candidate(), SOON).await;
     pass(Duration::from_secs(60)).await;
     assert!(refused.hits() > 20, "{}", refused.hits());
-    assert!(Arc::ptr_eq(&running.leader().trouble().unwrap(), &first), "nothing is said anew");
+    assert!(Arc::ptr_eq(&running.candidate().trouble().unwrap(), &first), "nothing is said anew");
     assert_eq!(heard.load(Ordering::SeqCst), 1, "what there was");
     drop(refused);
     let _hang = server.inject(Fault::hang_before().verb("get").resource("leases"));
-    until(Duration::from_secs(5), "another sort", || running.leader().trouble() != Some(first.clone())).await;
-    let second = running.leader().trouble().unwrap();
+    until(Duration::from_secs(5), "another sort", || running.candidate().trouble() != Some(first.clone()))
+        .await;
+    let second = running.candidate().trouble().unwrap();
     assert!(second.contains("timeout: no answer within 1.625s; look at the API server"), "{second}");
 }
 
@@ -89,14 +90,14 @@ async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
-    until(Duration::from_secs(12), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_secs(12), "the gate closes", || !a.candidate().can_write()).await;
     let message = rejection(&client).await;
     assert!(
         message.contains("last seen held by \"a\"; the election is in trouble: lease calls fail: renew: ")
     );
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
-    assert_eq!(a.leader().trouble(), None);
+    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    assert_eq!(a.candidate().trouble(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,9 +108,9 @@ async fn it_has_passed_with_the_next_renewal() {
     let (a, _) = leading(&server, "a").await;
     let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
     until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
-    in_trouble(a.leader(), SOON).await;
-    until(Duration::from_secs(1), "it has passed", || a.leader().trouble().is_none()).await;
-    assert!(a.leader().can_write());
+    in_trouble(a.candidate(), SOON).await;
+    until(Duration::from_secs(1), "it has passed", || a.candidate().trouble().is_none()).await;
+    assert!(a.candidate().can_write());
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,9 +119,9 @@ async fn a_follower_that_may_not_watch_is_in_no_trouble() {
     let (_a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b").verb("watch"));
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     until(SOON, "the watch is refused", || refused.hits() > 0).await;
-    assert_eq!(b.leader().trouble(), None);
+    assert_eq!(b.candidate().trouble(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +129,7 @@ async fn a_lease_that_makes_no_sense_is_trouble() {
     let server = ApiServer::new();
     server.put("x", LEASE, lease(&json!({ "holderIdentity": "x" }))).unwrap();
     let a = candidate(&server, "a").start();
-    let trouble = in_trouble(a.leader(), SOON).await;
+    let trouble = in_trouble(a.candidate(), SOON).await;
     assert!(trouble.starts_with("the lease makes no sense: "), "{trouble}");
 }
 
@@ -139,10 +140,10 @@ async fn s10_an_election_that_has_ended_says_so() {
     let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", running.ended()).await;
-    let trouble = running.leader().trouble().expect("trouble");
+    within(Duration::from_secs(3), "the election ends", running.died()).await;
+    let trouble = running.candidate().trouble().expect("trouble");
     assert_eq!(&*trouble, "the leader election has ended; restart the process to contend again");
     let message = rejection(&client).await;
     assert!(

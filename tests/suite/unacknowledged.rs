@@ -5,7 +5,7 @@ use crate::{
     support::{SKEW, SOON, begin_write, gated, lease_writes, pass, spec, until, within, write},
 };
 use kube_leader_gate::{
-    Leader,
+    Candidate,
     testing::{ApiServer, Fault},
 };
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::Instant};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Waits until it leads, and says how long after `end` that was.
-async fn led_after(leader: &Leader, end: Instant) -> Duration {
+async fn led_after(leader: &Candidate, end: Instant) -> Duration {
     within(SECOND * 16, "the higher one leads", leader.elected()).await;
     end.elapsed()
 }
@@ -29,13 +29,13 @@ async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
-    let writing = begin_write(low.leader(), &low_client).await;
+    let writing = begin_write(low.candidate(), &low_client).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(SECOND).await;
     writing.abort();
     assert!(writing.await.unwrap_err().is_cancelled());
-    let after = led_after(high.leader(), Instant::now()).await;
+    let after = led_after(high.candidate(), Instant::now()).await;
     assert!(is_skew(after), "b leads {after:?} after the drop");
 }
 
@@ -51,7 +51,7 @@ async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
         let end = Instant::now();
         pass(SECOND).await;
         let high = ranked(&server, "b", "high").start();
-        let after = led_after(high.leader(), end).await;
+        let after = led_after(high.candidate(), end).await;
         assert!(is_skew(after), "b leads {after:?} after the write's end");
     }
 }
@@ -62,7 +62,7 @@ async fn s4_nobody_writes_while_an_unanswered_write_is_waited_for() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
-    let writing = begin_write(low.leader(), &low_client).await;
+    let writing = begin_write(low.candidate(), &low_client).await;
     writing.abort();
     let _ = writing.await;
     drop(hang);
@@ -73,7 +73,7 @@ async fn s4_nobody_writes_while_an_unanswered_write_is_waited_for() {
     hammer(&mut both, gated(&server, &election, "b"));
     pass(SOON).await;
     let high = election.start();
-    let after = led_after(high.leader(), end).await;
+    let after = led_after(high.candidate(), end).await;
     assert!(is_skew(after), "b leads {after:?} after the write's end");
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);

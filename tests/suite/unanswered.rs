@@ -35,7 +35,7 @@ async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     };
     let client = election.wrap(client);
     let running = election.start();
-    within(FIRST, "it leads", running.leader().elected()).await;
+    within(FIRST, "it leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -49,14 +49,14 @@ async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Cli
     let _fault = server.inject(fault.resource("tokenreviews"));
     match way {
         "dropped" => {
-            let writing = begin_write(a.leader(), client).await;
+            let writing = begin_write(a.candidate(), client).await;
             writing.abort();
             assert!(writing.await.unwrap_err().is_cancelled());
         }
         "timed out above the gate" => assert!(timeout(SECOND, write(client)).await.is_err()),
         _ => assert!(write(client).await.is_err()),
     }
-    assert_eq!(a.leader().writes_under_way(), 0, "{way}");
+    assert_eq!(a.candidate().writes_under_way(), 0, "{way}");
     Instant::now()
 }
 
@@ -89,10 +89,10 @@ async fn s4_an_unanswered_write_delays_a_step_down() {
         let server = ApiServer::new();
         let (mut a, client) = leading_with(&server, way).await;
         let b = candidate(&server, "b").start();
-        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let end = end_unanswered(&server, way, &a, &client).await;
         let stepping = tokio::spawn(async move { a.step_down(SECOND * 30).await });
-        within(SKEW + SOON, "b leads", b.leader().elected()).await;
+        within(SKEW + SOON, "b leads", b.candidate().elected()).await;
         let after = released_after(&server, end);
         assert!(is_skew(after), "{way}: released {after:?} later");
         assert_eq!(stepping.await.unwrap(), Stopped::Released, "{way}");
@@ -105,7 +105,7 @@ async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
     for panics in [false, true] {
         let server = ApiServer::new();
         let election = candidate(&server, "a");
-        let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+        let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let mut end = None;
         let workload = async {
@@ -158,11 +158,11 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
         let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
         let client = gated(&server, &election, "a");
         let mut a = election.start();
-        within(FIRST, "it leads", a.leader().elected()).await;
+        within(FIRST, "it leads", a.candidate().elected()).await;
         let b = candidate(&server, "b").start();
-        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
-        let hanging = begin_write(a.leader(), &client).await;
+        let hanging = begin_write(a.candidate(), &client).await;
         let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
         let ending = tokio::spawn(async move {
             let stopped = if for_good { a.stop().await } else { a.step_down(SECOND * 30).await };
@@ -172,7 +172,7 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
         assert!(is_cut_off(&result), "{result:?}");
         let cut_off = Instant::now();
         drop(refused);
-        within(SECOND * 7, "b leads", b.leader().elected()).await;
+        within(SECOND * 7, "b leads", b.candidate().elected()).await;
         let led_after = cut_off.elapsed();
         assert!(led_after + Duration::from_millis(10) >= SKEW, "b leads {led_after:?} after the write's end");
         let (stopped, at) = ending.await.unwrap();
@@ -191,7 +191,7 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
         let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
         let client = gated(&server, &election, "a");
         let mut a = election.start();
-        let leader = a.leader().clone();
+        let leader = a.candidate().clone();
         within(FIRST, "it leads", leader.elected()).await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = begin_write(&leader, &client).await;
@@ -212,7 +212,7 @@ async fn s4_an_unanswered_write_outlives_its_term() {
     for how in ["deleted", "expired", "stood down"] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
-        let (leader, first) = (a.leader().clone(), a.leader().term());
+        let (leader, first) = (a.candidate().clone(), a.candidate().term());
         let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = begin_write(&leader, &client).await;
         let refuse = || server.inject(Fault::status(500).verb("update").resource("leases"));
@@ -252,7 +252,7 @@ async fn s4_the_release_waits_for_the_skew_of_the_timing() {
     let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     let end = end_unanswered(&server, "dropped", &a, &client).await;
     let skew = timing.tolerated_skew();
     assert_eq!(within(skew + SOON, "it stops", a.stop()).await, Stopped::Released);

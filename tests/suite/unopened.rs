@@ -36,11 +36,11 @@ async fn a_holder_that_never_opened_acknowledges_at_once() {
             server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a")
         })
         .await;
-        assert!(!low.leader().is_leader(), "it has not heard of it");
+        assert!(!low.candidate().is_leader(), "it has not heard of it");
         let (began, high) = (Instant::now(), high.start());
-        within(Duration::from_secs(16), "the higher one leads", high.leader().elected()).await;
+        within(Duration::from_secs(16), "the higher one leads", high.candidate().elected()).await;
         assert!(began.elapsed() < bound, "{what}: b leads after {:?}", began.elapsed());
-        assert!(!low.leader().is_leader() && low.leader().state().lost.is_none(), "it never led");
+        assert!(!low.candidate().is_leader() && low.candidate().state().lost.is_none(), "it never led");
         pass(SOON).await;
         assert_eq!(writers(&server), ["b"], "{what}");
     }
@@ -51,9 +51,9 @@ async fn a_holder_that_never_opened_acknowledges_at_once() {
 async fn s6_a_term_of_another_s_is_never_acknowledged() {
     let server = ApiServer::new();
     let (a, _) = leading_as(&server, "a", "low").await;
-    assert_eq!(a.leader().term().unwrap().transitions(), 0);
+    assert_eq!(a.candidate().term().unwrap().transitions(), 0);
     let b = ranked(&server, "b", "high").start();
-    within(SOON, "b leads", b.leader().elected()).await;
+    within(SOON, "b leads", b.candidate().elected()).await;
     drop(b);
     let played_in = |lease: &mut serde_json::Value| {
         lease["spec"] = json!({ "holderIdentity": "c", "leaseDurationSeconds": 15, "leaseTransitions": 0,
@@ -62,11 +62,11 @@ async fn s6_a_term_of_another_s_is_never_acknowledged() {
         lease["metadata"]["annotations"] = json!({ KEY: "low" });
     };
     server.edit("c", LEASE, played_in).unwrap();
-    until(SOON, "a knows c", || a.leader().holder().as_deref() == Some("c")).await;
+    until(SOON, "a knows c", || a.candidate().holder().as_deref() == Some("c")).await;
     let written = lease_writes(&server, "a").len();
     let (began, d) = (Instant::now(), ranked(&server, "d", "high").start());
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "d").await;
-    within(Duration::from_secs(16), "d leads", d.leader().elected()).await;
+    within(Duration::from_secs(16), "d leads", d.candidate().elected()).await;
     assert!(began.elapsed() > Duration::from_secs(14), "c may write: d leads after {:?}", began.elapsed());
     assert_eq!(lease_writes(&server, "a").len(), written, "a has nothing to say");
 }

@@ -124,7 +124,7 @@ async fn following(endpoint: &Endpoint, holder: &str) -> (Running, Client) {
     let election = election(endpoint, "b");
     let client = election.client(endpoint.config("b")).unwrap();
     let running = election.start();
-    until(PATIENCE, "it knows the holder", || running.leader().holder().as_deref() == Some(holder)).await;
+    until(PATIENCE, "it knows the holder", || running.candidate().holder().as_deref() == Some(holder)).await;
     (running, client)
 }
 
@@ -148,7 +148,7 @@ async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
         let endpoint = server.serve().await.unwrap();
         let uplink = Uplink::new(endpoint.addr()).await;
         let election = election(&endpoint, "a");
-        let (leader, client) = (election.leader(), election.client(uplink.config("a")).unwrap());
+        let (leader, client) = (election.candidate(), election.client(uplink.config("a")).unwrap());
         let followed = Notify::new();
         let workload = async {
             followed.notified().await;
@@ -172,7 +172,7 @@ async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
             until(PATIENCE, "a leads", || leader.is_leader()).await;
             let (b, b_client) = following(&endpoint, "a").await;
             followed.notify_one();
-            within(PATIENCE, "b leads", b.leader().elected()).await;
+            within(PATIENCE, "b leads", b.candidate().elected()).await;
             create(&b_client, "of-b").await.expect("b leads");
             // What is under way lands.
             let landed = async { until(PATIENCE, "it lands", || !creates(&server, "a").is_empty()).await };

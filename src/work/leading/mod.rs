@@ -115,13 +115,13 @@ impl<L: Lock> Election<L> {
         loop {
             let tenure = select! {
                 biased;
-                ended = running.ended() => return Err(ended),
+                ended = running.died() => return Err(ended),
                 () = &mut shutdown => return Ok(running.stop().await),
                 Some(tenure) = terms.next() => tenure,
             };
             select! {
                 biased;
-                ended = running.ended() => return Err(ended),
+                ended = running.died() => return Err(ended),
                 () = &mut shutdown => return Ok(running.stop().await),
                 () = unwanted(&tenure) => continue,
                 () = settled(&leadership, margin) => {}
@@ -189,8 +189,8 @@ async fn unwanted(tenure: &Tenure) {
 }
 
 fn span(running: &Running, tenure: &Tenure) -> Span {
-    let leader = running.leader();
-    tracing::info_span!("work", lease = %leader.lease(), identity = %leader.identity(), term = %tenure.term())
+    let candidate = running.candidate();
+    tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %tenure.term())
 }
 
 /// Runs the work until something ends it. The deadline is looked at before each poll.

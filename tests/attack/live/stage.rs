@@ -53,7 +53,7 @@ impl Stage {
         let client = cluster.client("admin");
         furnish(&client).await;
         let leader = election(&cluster, LEADER, Policy::strict()).start();
-        leader.leader().elected().await;
+        leader.candidate().elected().await;
         let exemptions = std::iter::once(None).chain(exemptions::used().into_iter().map(Some));
         let mut followers = Vec::new();
         for (number, exemption) in (1..).zip(exemptions) {
@@ -82,7 +82,7 @@ impl Stage {
     /// Sees that the leader has led all the time, and stops all.
     pub async fn end(self) {
         for follower in self.followers {
-            assert_eq!(follower.running.leader().holder().as_deref(), Some(LEADER), "{}", follower.user);
+            assert_eq!(follower.running.candidate().holder().as_deref(), Some(LEADER), "{}", follower.user);
             follower.serving.abort();
             follower.running.stop().await;
         }
@@ -102,7 +102,7 @@ impl Follower {
         let proxy = Arc::new(Proxy {
             upstream: upstream.expect("a way to the server"),
             hosts: Hosts::new(Vec::new()),
-            leader: election.leader(),
+            candidate: election.candidate(),
             policy,
             impersonates: false,
             cut_off: CancellationToken::new(),
@@ -111,7 +111,7 @@ impl Follower {
         let addr = listener.local_addr().expect("an address");
         let running = election.start();
         let knows = async {
-            while running.leader().holder().as_deref() != Some(LEADER) {
+            while running.candidate().holder().as_deref() != Some(LEADER) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

@@ -42,12 +42,14 @@ pub async fn the_first_candidate_creates_the_lease(world: &impl World) {
 pub async fn one_of_many_creates_the_lease(world: &impl World) {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
-    until("all know the holder", async || all.iter().all(|candidate| candidate.leader().holder().is_some()))
-        .await;
+    until("all know the holder", async || {
+        all.iter().all(|candidate| candidate.candidate().holder().is_some())
+    })
+    .await;
     let holder = Outsider::of(world).holder().await;
     for (name, candidate) in names.iter().zip(&all) {
-        assert_eq!(candidate.leader().holder().as_deref(), Some(holder.as_str()));
-        assert_eq!(candidate.leader().is_leader(), *name == holder, "{name}");
+        assert_eq!(candidate.candidate().holder().as_deref(), Some(holder.as_str()));
+        assert_eq!(candidate.candidate().is_leader(), *name == holder, "{name}");
     }
     let creations: Vec<u16> = (world.writes().await.iter())
         .filter(|write| write.resource == "leases" && write.verb == "create")
@@ -83,7 +85,7 @@ pub async fn s6_one_of_many_takes_an_expired_lease(world: &impl World) {
     Outsider::of(world).create_held("dead", 1, &micro_time(SignedDuration::ZERO)).await;
     let names: Vec<String> = (0..6).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
-    let leaders = || all.iter().filter(|candidate| candidate.leader().is_leader()).count();
+    let leaders = || all.iter().filter(|candidate| candidate.candidate().is_leader()).count();
     until("one leads", async || leaders() > 0).await;
     throughout(Duration::from_secs(1), "one leads", || leaders() == 1).await;
     let log = world.writes().await;
@@ -107,10 +109,10 @@ pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) 
     assert_eq!(after.lease_uid(), before.lease_uid());
     assert_eq!(after.transitions(), before.transitions() + 1);
     first.line.mend();
-    until("the first life has noticed", async || !first.leader().is_leader()).await;
+    until("the first life has noticed", async || !first.candidate().is_leader()).await;
     // Two live processes with one identity do not fight for ever.
     throughout(timing().lease_duration() + Duration::from_secs(1), "the second leads", || {
-        second.leader().is_leader() && !first.leader().is_leader() && !other.leader().is_leader()
+        second.candidate().is_leader() && !first.candidate().is_leader() && !other.candidate().is_leader()
     })
     .await;
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;

@@ -1,7 +1,7 @@
 //! Candidates that fall silent.
 
 use crate::{
-    candidate::{Candidate, following, leading, timing},
+    candidate::{Contender, following, leading, timing},
     outsider::Outsider,
     support::{DELAY, is_not_leader, judged, taken_over, until},
     world::World,
@@ -13,7 +13,7 @@ pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: 
     let _writers = [a.writing(), b.writing(), c.writing()];
     a.renews(2).await;
     drop(a);
-    until("another one leads", async || b.leader().is_leader() || c.leader().is_leader()).await;
+    until("another one leads", async || b.candidate().is_leader() || c.candidate().is_leader()).await;
     until("and writes", async || b.write().await.is_ok() || c.write().await.is_ok()).await;
     let verdict = judged(world, &CANDIDATES).await;
     assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
@@ -35,8 +35,8 @@ pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl W
     a.line.cut();
     closes_before_a_successor(&a, &b).await;
     a.line.mend();
-    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
-    assert!(b.leader().is_leader());
+    until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
+    assert!(b.candidate().is_leader());
     let verdict = judged(world, &CANDIDATES).await;
     assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
     taken_over(world, "candidate-0").await;
@@ -52,7 +52,7 @@ pub async fn a_silent_line_closes_the_gate(world: &impl World) {
     closes_before_a_successor(&a, &b).await;
     // What was held back arrives late: renewals of a term that is over.
     a.line.mend();
-    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
+    until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
     assert_eq!(Outsider::of(world).holder().await, "candidate-1");
     let verdict = judged(world, &CANDIDATES).await;
     assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
@@ -60,10 +60,10 @@ pub async fn a_silent_line_closes_the_gate(world: &impl World) {
     taken_over(world, "candidate-0").await;
 }
 
-async fn closes_before_a_successor(a: &Candidate, b: &Candidate) {
+async fn closes_before_a_successor(a: &Contender, b: &Contender) {
     until("a's gate closes", async || {
-        assert!(!b.leader().is_leader(), "b leads before a's gate has closed");
-        !a.leader().can_write()
+        assert!(!b.candidate().is_leader(), "b leads before a's gate has closed");
+        !a.candidate().can_write()
     })
     .await;
     assert!(is_not_leader(&a.write().await));
@@ -81,8 +81,8 @@ pub async fn s9_an_attempt_after_a_timeout_uses_a_fresh_connection(world: &impl 
         a.line.forget();
         // A retry period and a call's timeout have passed at least.
         let low = timing().renew_deadline().saturating_sub(timing().retry_period() + timing().call_timeout());
-        until("a renewal fails", async || a.leader().time_left() < Some(low)).await;
+        until("a renewal fails", async || a.candidate().time_left() < Some(low)).await;
         a.renews(1).await;
-        assert_eq!(a.leader().term(), Some(term.clone()), "and has led throughout");
+        assert_eq!(a.candidate().term(), Some(term.clone()), "and has led throughout");
     }
 }

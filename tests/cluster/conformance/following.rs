@@ -1,7 +1,7 @@
 //! What a follower does while it waits, and how it hears that the waiting is over.
 
 use crate::{
-    candidate::{Candidate, builder, start},
+    candidate::{Contender, builder, start},
     support::{DELAY, judged, release, throughout, until},
     world::World,
 };
@@ -27,17 +27,17 @@ pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
     assert_eq!(world.reads("candidate-1", "watch").await, watches, "it watches anew");
     assert_eq!(world.reads("candidate-1", "list").await, 0);
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
-    assert!(!b.leader().is_leader());
+    assert!(!b.candidate().is_leader());
 }
 
 /// At a retry period of 2 s, no poll explains it.
 pub async fn followers_hand_over_by_watch(world: &impl World) {
     let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
     let mut names = vec!["candidate-0", "candidate-1", "candidate-2"];
-    let mut all: Vec<Candidate> = join_all(names.iter().map(|user| candidate(*user))).await;
+    let mut all: Vec<Contender> = join_all(names.iter().map(|user| candidate(*user))).await;
     for left in (1..=2).rev() {
         until("all know the holder", async || known(&all)).await;
-        let leader = all.iter().position(|candidate| candidate.leader().is_leader()).expect("a leader");
+        let leader = all.iter().position(|candidate| candidate.candidate().is_leader()).expect("a leader");
         let (user, leader) = (names.remove(leader), all.remove(leader));
         leader.write().await.expect("the leader writes");
         leader.running.stop().await;
@@ -50,11 +50,11 @@ pub async fn followers_hand_over_by_watch(world: &impl World) {
 }
 
 /// One of them leads, and the others know it.
-fn known(all: &[Candidate]) -> bool {
-    let mut leaders = all.iter().filter(|candidate| candidate.leader().is_leader());
+fn known(all: &[Contender]) -> bool {
+    let mut leaders = all.iter().filter(|candidate| candidate.candidate().is_leader());
     let (Some(leader), None) = (leaders.next(), leaders.next()) else { return false };
-    let identity = leader.leader().identity().as_str();
-    all.iter().all(|candidate| candidate.leader().holder().as_deref() == Some(identity))
+    let identity = leader.candidate().identity().as_str();
+    all.iter().all(|candidate| candidate.candidate().holder().as_deref() == Some(identity))
 }
 
 pub async fn a_watch_that_ended_is_started_again(world: &impl World) {

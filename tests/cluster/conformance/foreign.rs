@@ -20,16 +20,16 @@ pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     let before = Instant::now();
     outsider.steal().await;
     let stolen = Instant::now();
-    until("the gate closes", async || !a.leader().is_leader()).await;
+    until("the gate closes", async || !a.candidate().is_leader()).await;
     assert!(stolen.elapsed() < DELAY, "{:?} after the theft", stolen.elapsed());
-    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
+    assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
     assert!(is_not_leader(&a.write().await));
     until("all know the thief", async || {
-        [&a, &b].iter().all(|candidate| candidate.leader().holder().as_deref() == Some("outsider"))
+        [&a, &b].iter().all(|candidate| candidate.candidate().holder().as_deref() == Some("outsider"))
     })
     .await;
     // A thief that does not renew is a dead holder.
-    until("a candidate leads", async || a.leader().is_leader() || b.leader().is_leader()).await;
+    until("a candidate leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
     assert!(before.elapsed() >= timing().lease_duration(), "{:?} after the theft", before.elapsed());
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
     let [_, thief, successor] = &verdict.terms[..] else { panic!("{:?}", verdict.terms) };
@@ -43,15 +43,16 @@ pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) 
     // Its second life, so that a count of 0 is a new one.
     let outsider = Outsider::of(world);
     outsider.patch(json!({ "spec": { "holderIdentity": "" } })).await;
-    until("it takes it again", async || a.leader().term().is_some_and(|term| term.transitions() == 1)).await;
+    until("it takes it again", async || a.candidate().term().is_some_and(|term| term.transitions() == 1))
+        .await;
     outsider.delete().await;
     until("it leads in a new lease", async || {
-        a.leader().term().is_some_and(|term| term.lease_uid() != first.lease_uid())
+        a.candidate().term().is_some_and(|term| term.lease_uid() != first.lease_uid())
     })
     .await;
     let spec = outsider.spec().await;
     assert_eq!(spec["leaseTransitions"], 0);
-    assert_eq!(a.leader().term().map(|term| term.transitions()), Some(0));
+    assert_eq!(a.candidate().term().map(|term| term.transitions()), Some(0));
     a.write().await.expect("it leads");
     let verdict = judged(world, &["candidate-0"]).await;
     assert_eq!(verdict.successions().last().map(|last| last.kind), Some(SuccessionKind::AfterDeletion));
@@ -65,11 +66,11 @@ pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl 
     a.renews(1).await;
     a.line.hold();
     Outsider::of(world).delete().await;
-    until("b knows of it", async || b.leader().holder().is_none()).await;
+    until("b knows of it", async || b.candidate().holder().is_none()).await;
     b.elected().await;
-    assert!(!a.leader().can_write());
+    assert!(!a.candidate().can_write());
     a.line.mend();
-    until("a follows b", async || a.leader().holder().as_deref() == Some("candidate-1")).await;
+    until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
     let users: Vec<_> = verdict.terms.iter().map(|term| term.user.as_str()).collect();
     assert_eq!(users, ["candidate-0", "candidate-1"]);
@@ -83,9 +84,9 @@ pub async fn labels_disturb_nobody(world: &impl World) {
     for touch in 0..40 {
         outsider.patch(json!({ "metadata": { "labels": { "touch": touch.to_string() } } })).await;
         tokio::time::sleep(Duration::from_millis(60)).await;
-        assert!(a.leader().can_write() && !b.leader().is_leader(), "touch {touch}");
+        assert!(a.candidate().can_write() && !b.candidate().is_leader(), "touch {touch}");
     }
-    assert_eq!(a.leader().term(), Some(term));
+    assert_eq!(a.candidate().term(), Some(term));
     assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["touch"], "39");
     assert!(lease_writes(world, "candidate-0").await.len() >= 4, "it has renewed");
     assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
@@ -99,11 +100,11 @@ pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
     a.renews(1).await;
     outsider.patch(json!({ "spec": { "leaseDurationSeconds": 1 } })).await;
     until("it leads in a new term", async || {
-        a.leader().term().is_some_and(|term| term.transitions() == first.transitions() + 1)
+        a.candidate().term().is_some_and(|term| term.transitions() == first.transitions() + 1)
     })
     .await;
     assert_eq!(outsider.spec().await["leaseDurationSeconds"], 4);
-    assert_eq!(a.leader().state().lost, Some(Loss::Taken));
+    assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
 }
 
 /// linkerd2 #15506, kubert #134: electors that die silently or run once.
@@ -113,10 +114,10 @@ pub async fn it_never_gives_up(world: &impl World) {
     for round in 0..10 {
         let before = a.elected().await;
         outsider.delete().await;
-        until("a new term", async || a.leader().term().is_some_and(|term| term != before)).await;
+        until("a new term", async || a.candidate().term().is_some_and(|term| term != before)).await;
         a.write().await.unwrap_or_else(|error| panic!("round {round}: {error}"));
     }
-    a.leader().check(Duration::ZERO).expect("healthy");
+    a.candidate().check(Duration::ZERO).expect("healthy");
     let b = contending(world, "candidate-1").await;
     a.running.stop().await;
     b.elected().await;

@@ -24,7 +24,8 @@ fn replica(world: &impl World, user: &str) -> Vec<Running> {
 }
 
 async fn leads(replica: &[Running]) {
-    within(PATIENCE, "it leads everywhere", join_all(replica.iter().map(|it| it.leader().elected()))).await;
+    within(PATIENCE, "it leads everywhere", join_all(replica.iter().map(|it| it.candidate().elected())))
+        .await;
 }
 
 /// With the permission to watch the whole namespace.
@@ -33,7 +34,7 @@ pub async fn many_elections_hand_over_by_one_watch(world: &impl World) {
     let a = replica(world, a_user);
     leads(&a).await;
     let b = replica(world, b_user);
-    let knows = |it: &Running| it.leader().holder().as_deref() == Some(a_user);
+    let knows = |it: &Running| it.candidate().holder().as_deref() == Some(a_user);
     until("b knows a", async || b.iter().all(knows)).await;
     until("b watches", async || world.reads(b_user, "watch").await > 0).await;
     let stopped = within(PATIENCE, "a stops", join_all(a.into_iter().map(Running::stop))).await;

@@ -20,7 +20,7 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
         tokio::time::sleep(timing().tolerated_outage().mul_f64(0.8)).await;
         world.come_back().await;
         a.renews(1).await;
-        assert_eq!(a.leader().term(), Some(term.clone()), "and has led throughout");
+        assert_eq!(a.candidate().term(), Some(term.clone()), "and has led throughout");
     }
 
     a.renews(1).await;
@@ -30,23 +30,26 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
     until("the gate closes", async || {
         // In this order: a look that takes long counts as an early one.
         let now = Instant::now();
-        let open = a.leader().can_write();
+        let open = a.candidate().can_write();
         last_open = if open { now } else { last_open };
         !open
     })
     .await;
     let closed = Instant::now();
-    until("and is known to be", async || a.leader().state().lost == Some(Loss::Expired)).await;
+    until("and is known to be", async || a.candidate().state().lost == Some(Loss::Expired)).await;
     // A rejection needs no server.
     assert!(is_not_leader(&a.write().await) && is_not_leader(&b.write().await));
-    throughout(Duration::from_secs(1), "nobody leads", || !a.leader().is_leader() && !b.leader().is_leader())
-        .await;
-    world.come_back().await;
-    until("one leads and both know it", async || {
-        a.leader().is_leader() != b.leader().is_leader() && a.leader().holder() == b.leader().holder()
+    throughout(Duration::from_secs(1), "nobody leads", || {
+        !a.candidate().is_leader() && !b.candidate().is_leader()
     })
     .await;
-    assert_ne!(a.leader().term(), Some(term));
+    world.come_back().await;
+    until("one leads and both know it", async || {
+        a.candidate().is_leader() != b.candidate().is_leader()
+            && a.candidate().holder() == b.candidate().holder()
+    })
+    .await;
+    assert_ne!(a.candidate().term(), Some(term));
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
     assert_eq!(verdict.terms.len(), 2, "{:?}", verdict.terms);
     let renewals = lease_writes(world, "candidate-0").await;
@@ -67,12 +70,12 @@ pub async fn a_server_that_was_restarted_is_found_again(world: &impl World) {
     world.restart().await;
     let fresh = timing().renew_deadline().saturating_sub(timing().retry_period() * 2);
     until("one has renewed and both know it", async || {
-        a.leader().time_left().max(b.leader().time_left()) > Some(fresh)
-            && a.leader().is_leader() != b.leader().is_leader()
-            && a.leader().holder() == b.leader().holder()
+        a.candidate().time_left().max(b.candidate().time_left()) > Some(fresh)
+            && a.candidate().is_leader() != b.candidate().is_leader()
+            && a.candidate().holder() == b.candidate().holder()
     })
     .await;
-    let (leader, follower) = if a.leader().is_leader() { (a, b) } else { (b, a) };
+    let (leader, follower) = if a.candidate().is_leader() { (a, b) } else { (b, a) };
     leader.renews(2).await;
     leader.write().await.expect("the leader writes");
     leader.running.stop().await;

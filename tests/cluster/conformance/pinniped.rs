@@ -1,7 +1,7 @@
 //! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the lease.
 
 use crate::{
-    candidate::{Candidate, contending, write},
+    candidate::{Contender, contending, write},
     outsider::Outsider,
     support::{is_not_leader, until},
     world::World,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl World) {
     let names = ["candidate-0", "candidate-1", "candidate-2"];
-    let mut all: Vec<Candidate> = join_all(names.map(|name| contending(world, name))).await;
+    let mut all: Vec<Contender> = join_all(names.map(|name| contending(world, name))).await;
     let outsider = Outsider::of(world);
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
@@ -19,7 +19,7 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
     // An outsider stands in the lease: nobody can write until it has run out.
     let before = outsider.spec().await;
     outsider.patch(json!({ "spec": { "holderIdentity": "some-other-identity" } })).await;
-    until("all gates close", async || all.iter().all(|candidate| !candidate.leader().can_write())).await;
+    until("all gates close", async || all.iter().all(|candidate| !candidate.candidate().can_write())).await;
     nobody_writes(&all).await;
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
@@ -37,7 +37,7 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
     while !all.is_empty() {
         led(&all, &outsider).await;
         only_the_holder_writes(&all).await;
-        let leader = all.iter().position(|candidate| candidate.leader().is_leader()).expect("a leader");
+        let leader = all.iter().position(|candidate| candidate.candidate().is_leader()).expect("a leader");
         let leader = all.remove(leader);
         leader.running.stop().await;
         assert!(is_not_leader(&write(&leader.client).await));
@@ -46,35 +46,35 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
 }
 
 /// One leads, and all know it.
-async fn led(all: &[Candidate], outsider: &Outsider) {
+async fn led(all: &[Contender], outsider: &Outsider) {
     until("one leads and all know it", async || {
         let holder = outsider.holder().await;
-        let leads = |candidate: &Candidate| {
-            candidate.leader().can_write() == (candidate.leader().identity().as_str() == holder)
-                && candidate.leader().holder().as_deref() == Some(holder.as_str())
+        let leads = |candidate: &Contender| {
+            candidate.candidate().can_write() == (candidate.candidate().identity().as_str() == holder)
+                && candidate.candidate().holder().as_deref() == Some(holder.as_str())
         };
-        all.iter().all(leads) && all.iter().any(|candidate| candidate.leader().is_leader())
+        all.iter().all(leads) && all.iter().any(|candidate| candidate.candidate().is_leader())
     })
     .await;
 }
 
 /// Everybody reads, one writes.
-async fn only_the_holder_writes(all: &[Candidate]) {
+async fn only_the_holder_writes(all: &[Contender]) {
     for candidate in all {
         candidate.client.apiserver_version().await.expect("reads pass");
-        let leads = candidate.leader().is_leader();
+        let leads = candidate.candidate().is_leader();
         let result = candidate.write().await;
         if leads {
             result.expect("the holder writes");
         } else {
-            assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.leader().identity());
+            assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.candidate().identity());
         }
     }
 }
 
-async fn nobody_writes(all: &[Candidate]) {
+async fn nobody_writes(all: &[Contender]) {
     for candidate in all {
         let result = candidate.write().await;
-        assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.leader().identity());
+        assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.candidate().identity());
     }
 }

@@ -1,13 +1,13 @@
 //! Prioritised election.
 
 use crate::{
-    candidate::{Candidate, builder, start, timing},
+    candidate::{Contender, builder, start, timing},
     support::{lease_writes, until},
     world::World,
 };
 use kube_leader_gate::{election::Priority, testing::WriteRecord};
 
-async fn ranked(world: &impl World, user: &str, key: &str) -> Candidate {
+async fn ranked(world: &impl World, user: &str, key: &str) -> Contender {
     let priority = Priority::ranked(key, ["high", "low"]).expect("a priority");
     start(world, user, builder(world, user).priority(priority)).await
 }
@@ -26,7 +26,7 @@ pub async fn a_preferred_candidate_takes_over_and_nobody_writes_twice(world: &im
     let high = ranked(world, "candidate-1", "high").await;
     let _more_writers = [high.writing(), high.writing()];
     high.elected().await;
-    assert!(!low.leader().is_leader());
+    assert!(!low.candidate().is_leader());
     until("it writes", async || work_of(world, "candidate-1").await.len() > 10).await;
     high.renews(1).await;
     let (before, after) = (work_of(world, "candidate-0").await, work_of(world, "candidate-1").await);
@@ -37,7 +37,7 @@ pub async fn a_preferred_candidate_takes_over_and_nobody_writes_twice(world: &im
             "{write:?} when another writes from {first:?} on"
         );
     }
-    assert!(high.leader().is_leader(), "and nobody takes it back");
+    assert!(high.candidate().is_leader(), "and nobody takes it back");
 }
 
 /// It may still write: nobody has told it.
@@ -49,7 +49,7 @@ pub async fn a_preempted_holder_that_says_nothing_is_waited_for(world: &impl Wor
     let renewals = lease_writes(world, "candidate-0").await;
     let high = ranked(world, "candidate-1", "high").await;
     until("it takes the lease", async || !lease_writes(world, "candidate-1").await.is_empty()).await;
-    assert!(!high.leader().is_leader());
+    assert!(!high.candidate().is_leader());
     let _writer = high.writing();
     high.elected().await;
     until("it writes", async || !work_of(world, "candidate-1").await.is_empty()).await;

@@ -17,7 +17,7 @@ pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), a.writing(), a.writing(), b.writing()];
     a.renews(2).await;
-    let (client, leader) = (a.client.clone(), a.leader().clone());
+    let (client, leader) = (a.client.clone(), a.candidate().clone());
     assert_eq!(a.running.stop().await, Stopped::Released);
     assert!(!leader.is_leader());
     let refused = write(&client).await;
@@ -49,8 +49,8 @@ pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.leader().writes_under_way() == 1).await;
-    let leader = a.leader().clone();
+    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+    let leader = a.candidate().clone();
     let renewed = lease_writes(world, "candidate-0").await.len();
     let stop = tokio::spawn(a.running.stop());
     until("it drains", async || !leader.can_write()).await;
@@ -79,7 +79,7 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.leader().writes_under_way() == 1).await;
+    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
     let stop = tokio::spawn(a.running.stop());
     let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
@@ -100,8 +100,8 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
         a.work.hold();
         let client = a.client.clone();
         let slow = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.leader().writes_under_way() == 1).await;
-        let leader = a.leader().clone();
+        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+        let leader = a.candidate().clone();
         let stop = tokio::spawn(a.running.stop());
         until("it drains", async || !leader.can_write()).await;
         let outsider = Outsider::of(world);
@@ -132,7 +132,7 @@ async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider
     a.renews(1).await;
     a.line.hold();
     change(&outsider).await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     let stop = tokio::spawn(a.running.stop());
     until("its gate is closed", async || !leader.is_leader()).await;
     a.line.mend();
@@ -167,5 +167,5 @@ pub async fn a_follower_stops_without_touching_the_lease(world: &impl World) {
     let b = following(world, "candidate-1").await;
     assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, Stopped::Released);
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
-    assert!(a.leader().is_leader());
+    assert!(a.candidate().is_leader());
 }

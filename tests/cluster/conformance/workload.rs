@@ -1,7 +1,7 @@
 //! What goes through the gate of a workload's own client.
 
 use crate::{
-    candidate::{Candidate, following, leading, timing, write},
+    candidate::{Contender, following, leading, timing, write},
     outsider::Outsider,
     support::{PATIENCE, is_cut_off, is_not_leader, throughout, until, within},
     world::World,
@@ -55,7 +55,7 @@ fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
 
 /// Sends it through the gate, and says what became of it: an HTTP status, or the error.
 async fn send(
-    candidate: &Candidate,
+    candidate: &Contender,
     world: &impl World,
     (method, path, kind, body): &(Method, &str, &str, serde_json::Value),
 ) -> Result<u16, kube_client::Error> {
@@ -110,7 +110,7 @@ pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
         a.work.hold();
         let client = a.client.clone();
         let hanging = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.leader().writes_under_way() == 1).await;
+        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
         if stolen {
             Outsider::of(world).steal().await;
         } else {
@@ -118,8 +118,8 @@ pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
         }
         let result = within(PATIENCE, "it is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert!(!a.leader().can_write());
-        assert_eq!(a.leader().writes_under_way(), 0);
+        assert!(!a.candidate().can_write());
+        assert_eq!(a.candidate().writes_under_way(), 0);
         drop(a);
         Outsider::of(world).delete().await;
     }
@@ -135,8 +135,8 @@ pub async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals(world:
         let client = a.client.clone();
         stuck.spawn(async move { write(&client).await });
     }
-    until("they hang", async || a.leader().writes_under_way() == 50).await;
-    throughout(timing().renew_deadline() * 2, "it leads", || a.leader().can_write()).await;
-    assert_eq!(a.leader().term(), Some(term));
-    assert_eq!(a.leader().writes_under_way(), 50);
+    until("they hang", async || a.candidate().writes_under_way() == 50).await;
+    throughout(timing().renew_deadline() * 2, "it leads", || a.candidate().can_write()).await;
+    assert_eq!(a.candidate().term(), Some(term));
+    assert_eq!(a.candidate().writes_under_way(), 50);
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
-    CancellationToken, Election, Identity, Leader, LeaseTiming,
+    CancellationToken, Candidate, Election, Identity, LeaseTiming,
     election::{BuildError, ElectionEnded},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A replica as a task.
 struct Replica {
-    leader: Leader,
+    leader: Candidate,
     shutdown: CancellationToken,
     task: JoinSet<Result<(), ElectionEnded>>,
 }
@@ -54,7 +54,7 @@ impl Replica {
             .clock(Arc::new(TokioClock::new()))
             .build_with(|lease| KubeLock::over(lease, move || Ok(inner.clone())).map_err(BuildError::Client))
             .unwrap();
-        let (leader, client) = (election.leader(), election.wrap(client));
+        let (leader, client) = (election.candidate(), election.wrap(client));
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(operator::run(election, client, mode, shutdown.clone()));

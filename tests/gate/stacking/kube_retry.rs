@@ -41,7 +41,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(client(&election, endpoint.config("a")));
         let running = election.start();
-        within(SOON, "it leads", running.leader().elected()).await;
+        within(SOON, "it leads", running.candidate().elected()).await;
         Self { server, running, maps, _endpoint: endpoint }
     }
 
@@ -100,6 +100,6 @@ async fn s2_it_sends_nothing_after_the_loss() {
         .await;
     steal(&scene.server);
     assert_eq!(ended(writing).await, Outcome::LeadershipLost);
-    assert_eq!(scene.running.leader().writes_under_way(), 0);
+    assert_eq!(scene.running.candidate().writes_under_way(), 0);
     assert_eq!(arrived(&scene.server).len(), 1);
 }

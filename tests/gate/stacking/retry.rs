@@ -131,8 +131,9 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
         let writing = scene.write("x");
         scene.have_arrived(1).await;
         hold(&scene.server, 15);
-        until("it is a follower", || !scene.running.leader().can_write()).await;
-        let term = within(Duration::from_secs(20), "it leads again", scene.running.leader().elected()).await;
+        until("it is a follower", || !scene.running.candidate().can_write()).await;
+        let term =
+            within(Duration::from_secs(20), "it leads again", scene.running.candidate().elected()).await;
         assert_eq!(term.transitions(), 8);
         pass(Duration::from_secs(60)).await;
         (ended(writing).await, scene.arrived().len())

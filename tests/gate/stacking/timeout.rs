@@ -73,7 +73,7 @@ async fn the_timeout_comes_first() {
             assert_eq!(scene.under_way(), 0);
             assert_eq!(scene.arrived().len(), 1);
             assert_eq!(scene.stands("x"), stands);
-            assert!(scene.running.leader().can_write());
+            assert!(scene.running.candidate().can_write());
         }
     }
 }

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use futures_util::future::BoxFuture;
 use kube_client::Client;
 use kube_leader_gate::{
-    CancellationToken, Leader,
+    CancellationToken, Candidate,
     leadership::Term,
     testing::{ApiServer, Fault},
 };
@@ -72,7 +72,7 @@ async fn work(
     token: CancellationToken,
     term: Term,
     client: Client,
-    leader: Leader,
+    leader: Candidate,
 ) {
     let present = present;
     let writes = async {

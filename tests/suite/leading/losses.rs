@@ -67,7 +67,7 @@ async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way()
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the token is cancelled", || !journal.cancelled().is_empty()).await;
     assert!(!low.leader.can_write() && low.leader.is_leader());
-    within(Duration::from_secs(4), "b leads", high.leader().elected()).await;
+    within(Duration::from_secs(4), "b leads", high.candidate().elected()).await;
     admitted.await.unwrap().expect("it was not cut off");
     high.stop().await;
     until(SOON, "it works again", || journal.begun().len() == 2).await;
@@ -196,7 +196,7 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
         let journal = Journal::default();
         let breaks = Arc::new(AtomicBool::new(false));
         let election = bent(&server, "a", Bend::Panics(breaks.clone()));
-        let leader = election.leader();
+        let leader = election.candidate();
         let run = if deaf {
             tokio::spawn(election.run_while_leading(future::pending(), journal.deaf()))
         } else {
@@ -228,7 +228,7 @@ async fn s10_dropping_the_future_drops_the_work_and_closes_the_gate() {
     assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
     // Before it was ever polled, too.
     let election = candidate(&server, "b");
-    let leader = election.leader();
+    let leader = election.candidate();
     drop(election.run_while_leading(future::pending(), journal.deaf()));
     assert!(leader.ended().await.is_err());
 }

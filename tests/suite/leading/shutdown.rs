@@ -183,7 +183,7 @@ async fn a_shutdown_comes_before_a_gain() {
     let server = ApiServer::new();
     let (journal, shutdown) = (Journal::default(), CancellationToken::new());
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     let mut run = pin!(election.run_while_leading(shutdown.cancelled(), journal.deaf()));
     assert!((&mut run).now_or_never().is_none());
     within(FIRST, "it leads", leader.elected()).await;

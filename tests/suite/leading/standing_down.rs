@@ -21,11 +21,11 @@ const PAUSE: Duration = Duration::from_secs(30);
 async fn another_candidate_leads_at_once_and_it_contends_again_later() {
     let server = ApiServer::new();
     let (mut a, a_client) = leading(&server, "a").await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
-    within(SOON, "b leads", b.leader().elected()).await;
+    within(SOON, "b leads", b.candidate().elected()).await;
     assert!(!leader.is_leader() && is_not_leader(&write(&a_client).await));
     assert_eq!(leader.state().lost, Some(kube_leader_gate::leadership::Loss::Released));
     drop(b);
@@ -44,7 +44,7 @@ async fn what_was_given_up_is_known_without_a_watch() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (mut a, _) = leading(&server, "a").await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
     until(SOON, "it is given up", || spec(&server)["holderIdentity"] == "").await;
     until(SOON, "and known to be", || leader.holder().is_none()).await;
@@ -60,7 +60,7 @@ async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
         let server = ApiServer::new();
         let slow = server.inject(fault(Duration::from_secs(1)).verb("create").resource("leases").times(1));
         let mut a = candidate(&server, "a").start();
-        let leader = a.leader().clone();
+        let leader = a.candidate().clone();
         until(FIRST, "it acquires", || slow.hits() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
         let mut opened = false;
@@ -89,7 +89,7 @@ async fn a_claim_that_lands_late_is_given_back() {
         let late = Fault::delay_before(Duration::from_secs(3)).verb(verb).resource("leases").times(1);
         let late = server.inject(late);
         let mut a = bent(&server, "a", Bend::Outlives).start();
-        let leader = a.leader().clone();
+        let leader = a.candidate().clone();
         until(Duration::from_secs(1), "it acquires", || late.hits() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
         let holder = || server.object(LEASE).map(|lease| lease["spec"]["holderIdentity"].clone());
@@ -117,7 +117,7 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
-        let (leader, b) = (a.leader().clone(), (!alone).then(|| candidate(&server, "b").start()));
+        let (leader, b) = (a.candidate().clone(), (!alone).then(|| candidate(&server, "b").start()));
         // Its deadline cuts the write off, when the lease has no time left for it.
         let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
@@ -131,7 +131,7 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
         let written = lease_writes(&server, "a").len();
         assert_eq!(spec(&server)["holderIdentity"], "a");
         if let Some(b) = &b {
-            within(Duration::from_secs(16), "b takes it over", b.leader().elected()).await;
+            within(Duration::from_secs(16), "b takes it over", b.candidate().elected()).await;
         }
         tokio::time::sleep_until(away + Duration::from_secs(29)).await;
         assert_eq!(lease_writes(&server, "a").len(), written, "neither renewed nor taken");
@@ -152,7 +152,7 @@ async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
         let (mut a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_after().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { (write(&client).await, Instant::now()) });
-        until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+        until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
         let dropped = tokio::time::timeout(Duration::from_secs(11), a.step_down(PAUSE)).await;
         let (result, cut_off) = hanging.await.unwrap();
         assert!(dropped.is_err() && is_cut_off(&result));
@@ -169,7 +169,7 @@ async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
 async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
     let server = ApiServer::new();
     let (mut a, _) = leading(&server, "a").await;
-    let leader = a.leader().clone();
+    let leader = a.candidate().clone();
     let outage = server.inject(Fault::hang_before());
     let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
     until(SOON, "the gate closes", || !leader.can_write()).await;
@@ -188,8 +188,8 @@ async fn a_follower_stays_out_and_leaves_the_lease_alone() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut b = candidate(&server, "b").start();
-    let b_leader = b.leader().clone();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    let b_leader = b.candidate().clone();
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let stepping = tokio::spawn(async move { (b.step_down(PAUSE).await, b) });
     pass(SOON).await;
     a.stop().await;
@@ -208,7 +208,7 @@ async fn a_step_down_that_is_dropped_stays_out() {
         for again in [true, false] {
             let server = ApiServer::new();
             let (mut a, client) = leading(&server, "a").await;
-            let leader = a.leader().clone();
+            let leader = a.candidate().clone();
             let dropped = tokio::time::timeout(dropped_after, a.step_down(PAUSE)).await;
             assert!(dropped.is_err());
             pass(2 * PAUSE).await;
@@ -229,7 +229,7 @@ async fn a_step_down_that_is_dropped_stays_out() {
 async fn the_handle_tells_how_the_election_has_ended() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    let leader = election.leader();
+    let leader = election.candidate();
     assert!(leader.ended().now_or_never().is_none(), "it may still run");
     let waiting = {
         let leader = leader.clone();
@@ -243,7 +243,7 @@ async fn the_handle_tells_how_the_election_has_ended() {
     // Its deadline cuts a write off, when the lease has no time left for it.
     let server = ApiServer::new();
     let election = build(&server, "b", builder("b")).unwrap();
-    let (leader, client) = (election.leader(), gated(&server, &election, "b"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "b"));
     let _refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let workload = async {
@@ -255,7 +255,7 @@ async fn the_handle_tells_how_the_election_has_ended() {
     assert_eq!(leader.ended().now_or_never(), Some(Ok(Stopped::LeftToExpire)));
 
     let (c, _) = leading(&ApiServer::new(), "c").await;
-    let leader = c.leader().clone();
+    let leader = c.candidate().clone();
     drop(c);
     assert!(within(SOON, "it is told", leader.ended()).await.is_err());
 }

@@ -4,7 +4,7 @@ use crate::support::{build, builder, gated};
 use futures_util::future::BoxFuture;
 use kube_client::Client;
 use kube_leader_gate::{
-    CancellationToken, Leader,
+    CancellationToken, Candidate,
     election::{ElectionBuilder, ElectionEnded, Stopped},
     leadership::{Clock, Moment, Term},
     testing::{ApiServer, TokioClock},
@@ -24,7 +24,7 @@ use tokio::{
 
 /// A candidate under way.
 pub struct Runs {
-    pub leader: Leader,
+    pub leader: Candidate,
     pub client: Client,
     pub shutdown: CancellationToken,
     pub run: JoinHandle<Result<Stopped, ElectionEnded>>,
@@ -67,14 +67,14 @@ pub fn lead_with<F, W>(
     server: &ApiServer,
     identity: &str,
     builder: ElectionBuilder,
-    work: impl FnOnce(Client, Leader) -> F,
+    work: impl FnOnce(Client, Candidate) -> F,
 ) -> Runs
 where
     F: FnMut(CancellationToken, Term) -> W + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
     let election = build(server, identity, builder).expect("a valid election");
-    let (leader, client) = (election.leader(), gated(server, &election, identity));
+    let (leader, client) = (election.candidate(), gated(server, &election, identity));
     let shutdown = CancellationToken::new();
     let work = work(client.clone(), leader.clone());
     let run = tokio::spawn(election.run_while_leading(shutdown.clone().cancelled_owned(), work));

@@ -90,7 +90,7 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");
-    let (leader, starved) = (election.leader(), Cell::new(false));
+    let (leader, starved) = (election.candidate(), Cell::new(false));
     let mut run =
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
@@ -148,7 +148,7 @@ async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");
-    let (leader, client) = (election.leader(), gated(&server, &election, "a"));
+    let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let starved = Cell::new(false);
     let mut run =
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));

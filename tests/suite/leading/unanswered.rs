@@ -62,7 +62,7 @@ async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the gate is closed", || !a.leader.can_write()).await;
     assert!(is_not_leader(&write(&a.client).await));
-    within(SECOND * 8, "b leads", high.leader().elected()).await;
+    within(SECOND * 8, "b leads", high.candidate().elected()).await;
     let (written, at) = results.lock().unwrap().pop().expect("the work has seen the answer");
     assert_eq!(written, Ok(()));
     assert!(at.elapsed() < SOON, "b waits no longer than for the answer");
@@ -82,7 +82,7 @@ async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
     until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
     let cut_off = Instant::now();
     assert!(cut_off - began > SECOND * 7, "it has its time: {:?}", cut_off - began);
-    within(SECOND * 16, "b leads", high.leader().elected()).await;
+    within(SECOND * 16, "b leads", high.candidate().elected()).await;
     assert!(cut_off.elapsed() + SLACK >= SKEW, "b leads {:?} after the write's end", cut_off.elapsed());
 }
 
@@ -178,7 +178,7 @@ async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
         until(SECOND * 2, "the work has ended", || journal.present() == 0).await;
         let dropped = dropped.lock().unwrap().expect("it has dropped its write");
         match b {
-            Some(b) => drop(within(SKEW + SOON, "b leads", b.leader().elected()).await),
+            Some(b) => drop(within(SKEW + SOON, "b leads", b.candidate().elected()).await),
             None => until(SKEW + SECOND * 2, "it works again", || journal.begun().len() == 2).await,
         }
         assert!(dropped.elapsed() + SLACK >= SKEW, "alone: {alone}, {:?} after the drop", dropped.elapsed());
@@ -209,7 +209,7 @@ async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
     let b = b.start();
     a.shutdown.cancel();
     let dropped = Instant::now();
-    within(SKEW + SOON, "b leads", b.leader().elected()).await;
+    within(SKEW + SOON, "b leads", b.candidate().elected()).await;
     let after = releases(&server, "a")[0].received.at - dropped;
     assert!(after + SLACK >= SKEW, "released {after:?} after the write was dropped");
     write(&b_client).await.unwrap_or_else(|error| panic!("b leads: {error}"));

@@ -57,7 +57,7 @@ fn play(paused: bool, scene: impl Future<Output = ()>) {
 }
 
 async fn leads(running: &Running) {
-    within(MINUTE, "it leads", running.leader().elected()).await;
+    within(MINUTE, "it leads", running.candidate().elected()).await;
 }
 
 async fn handover_and_theft() {
@@ -66,7 +66,7 @@ async fn handover_and_theft() {
     let b = candidate(&server, "b");
     let rejected = gated(&server, &b, "b");
     let b = b.start();
-    until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     write(&rejected).await.unwrap_err();
     a.stop().await;
     leads(&b).await;
@@ -98,7 +98,7 @@ async fn nonsense_in_the_lease() {
     let server = ApiServer::new();
     server.put("x", LEASE, lease(&json!({ "holderIdentity": "x" }))).unwrap();
     let a = candidate(&server, "a").start();
-    until(SOON, "a knows x", || a.leader().holder().is_some()).await;
+    until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
     for second in 0..2 {
         let edit = |lease: &mut Value| {
             lease["spec"]["renewTime"] = format!("2026-01-01T00:00:0{second}.000000Z").into();
@@ -116,7 +116,7 @@ async fn races_and_silence() {
     let (a, _) = leading(&server, "a").await;
     let b = bent(&server, "b", Bend::Mute(Arc::new(AtomicU32::new(0)))).start();
     pass(MINUTE).await;
-    assert!(a.leader().is_leader() && !b.leader().is_leader());
+    assert!(a.candidate().is_leader() && !b.candidate().is_leader());
 }
 
 async fn stops_that_fail() {
@@ -170,7 +170,7 @@ async fn events() {
 /// Takes the lease away, and lets it have it again.
 async fn rob(server: &ApiServer, running: &Running) {
     steal(server);
-    until(SOON, "it is robbed", || !running.leader().is_leader()).await;
+    until(SOON, "it is robbed", || !running.candidate().is_leader()).await;
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
     leads(running).await;
     pass(SOON).await;
@@ -231,7 +231,7 @@ async fn preemption() {
     server.delete("outsider", LEASE).unwrap();
     server.put("mute", LEASE, mute).unwrap();
     let high = ranked("high", "high");
-    until(SOON, "it has taken the lease", || high.leader().holder().as_deref() == Some("high")).await;
+    until(SOON, "it has taken the lease", || high.candidate().holder().as_deref() == Some("high")).await;
     high.stop().await;
 }
 
@@ -268,6 +268,6 @@ async fn connections() {
     leads(&a).await;
     write(&client).await.unwrap();
     steal(&server);
-    until(MINUTE, "the gate closes", || !a.leader().is_leader()).await;
+    until(MINUTE, "the gate closes", || !a.candidate().is_leader()).await;
     pass(SOON).await;
 }

@@ -48,7 +48,7 @@ async fn a_lease_that_is_forbidden_is_lost_alone() {
         let mut scene = Scene::new(shared).await;
         let _forbidden = FEW.map(|number| scene.server.inject(Fault::forbidden().name(shard(number))));
         scene.watch_over(Duration::from_secs(20), &FEW).await;
-        assert!(FEW.iter().all(|number| !scene.a.elections[*number].leader().can_write()));
+        assert!(FEW.iter().all(|number| !scene.a.elections[*number].candidate().can_write()));
     }
 }
 
@@ -58,7 +58,7 @@ async fn s9_leases_that_hang_are_lost_alone() {
         let mut scene = Scene::new(shared).await;
         let _hang = FEW.map(|number| scene.server.inject(Fault::hang_before().name(shard(number))));
         scene.watch_over(Duration::from_secs(30), &FEW).await;
-        assert!(FEW.iter().all(|number| !scene.a.elections[*number].leader().can_write()));
+        assert!(FEW.iter().all(|number| !scene.a.elections[*number].candidate().can_write()));
     }
 }
 
@@ -97,7 +97,7 @@ async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
         garbles.store(true, Ordering::SeqCst);
         scene.watch_over(Duration::from_secs(20), &[7]).await;
         assert!(met.load(Ordering::SeqCst) > 3);
-        assert!(!scene.a.elections[7].leader().can_write());
+        assert!(!scene.a.elections[7].candidate().can_write());
         if shared {
             assert_eq!(scene.server.reads("a", "watch", "leases"), watches, "the watch goes on");
         }

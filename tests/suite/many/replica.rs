@@ -53,7 +53,7 @@ impl Replica {
     pub fn start(pool: &LeasePool, identity: &str, shards: usize) -> Self {
         let start = |number| builder(number, identity).build_in(pool).unwrap().start();
         let elections: Vec<Running> = (0..shards).map(start).collect();
-        let changes = elections.iter().map(|it| Box::new(it.leader().changes()) as _).collect();
+        let changes = elections.iter().map(|it| Box::new(it.candidate().changes()) as _).collect();
         Self { identity: identity.to_owned(), elections, changes }
     }
 
@@ -71,13 +71,13 @@ impl Replica {
     }
 
     pub async fn knows(&self, holder: &str) {
-        let knows = |it: &Running| it.leader().holder().as_deref() == Some(holder);
+        let knows = |it: &Running| it.candidate().holder().as_deref() == Some(holder);
         until(Duration::from_secs(1), "it knows the holder", || self.elections.iter().all(knows)).await;
         pass(Duration::from_secs(1)).await;
     }
 
     fn leading_now(&self) -> impl Iterator<Item = usize> {
-        (0..self.elections.len()).filter(|it| self.elections[*it].leader().can_write())
+        (0..self.elections.len()).filter(|it| self.elections[*it].candidate().can_write())
     }
 
     /// The shards that have lost a term since this was asked last.
@@ -96,7 +96,7 @@ impl Replica {
     /// The least time that any of its elections may still write, but for these shards.
     pub fn least_time_left(&self, but: &[usize]) -> Duration {
         let others = self.elections.iter().enumerate().filter(|(number, _)| !but.contains(number));
-        others.map(|(_, it)| it.leader().time_left().unwrap_or_default()).min().unwrap()
+        others.map(|(_, it)| it.candidate().time_left().unwrap_or_default()).min().unwrap()
     }
 
     pub async fn stop(self) {

@@ -133,7 +133,7 @@ async fn a_watch_that_is_never_answered_is_asked_for_again() {
     let mut all = Vec::new();
     for second in 0..30 {
         let a = builder(second, "a").build_in(&a_pool).unwrap().start();
-        within(Duration::from_secs(1), "it leads", a.leader().elected()).await;
+        within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
         all.push(a);
         pass(Duration::from_millis(900)).await;
         if second == 10 {
@@ -183,7 +183,8 @@ async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
     pass(Duration::from_secs(15)).await;
     a.stop().await;
     pass(Duration::from_secs(15)).await;
-    let [b, c] = rivals.each_ref().map(|it| it.elections.iter().filter(|it| it.leader().can_write()).count());
+    let [b, c] =
+        rivals.each_ref().map(|it| it.elections.iter().filter(|it| it.candidate().can_write()).count());
     assert_eq!(b + c, MANY);
     assert!(b > 10 && c > 10, "{b} {c}");
     for network in networks {

@@ -39,7 +39,7 @@ async fn a_counted_write_allocates_nothing_after_the_first_of_its_resource() {
     let election = build(&server, "a", builder("a").policy(policy).metrics()).unwrap();
     let mut gate = election.layer().layer(service_fn(answer));
     let a = election.start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
 
     let deployment = "/apis/apps/v1/namespaces/default/deployments/web";
     let event = "/apis/events.k8s.io/v1/namespaces/default/events";

@@ -40,7 +40,7 @@ async fn everything() -> Scrape {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let mut hanging = Box::pin(write(&client));
     assert!((&mut hanging).now_or_never().is_none());
-    until(SOON, "it is under way", || a.leader().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
     steal(&server);
     within(SOON, "it is cut off", hanging).await.unwrap_err();
     let delete = Request::builder().method(Method::DELETE).uri("/api/v1/namespaces/a/pods/b");

@@ -66,7 +66,7 @@ async fn a_deletion_is_a_loss_and_no_transition() {
     let (a, _) = measured(&server).await;
     server.delete("outsider", LEASE).expect("deleted");
     until(SOON, "it is lost", || losses(&exporter)[3] == 1.0).await;
-    within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 1.0, 0.0]);
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0);
@@ -79,7 +79,7 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
     let (a, _) = measured(&server).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     let hang = server.inject(Fault::hang_before());
-    until(Duration::from_secs(11), "the deadline passes", || !a.leader().is_leader()).await;
+    until(Duration::from_secs(11), "the deadline passes", || !a.candidate().is_leader()).await;
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 1.0, 0.0, 0.0, 0.0]);
 
@@ -91,7 +91,7 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
         "less than the call that hung at the deadline: {leaderless}"
     );
     drop(hang);
-    within(Duration::from_secs(10), "it leads again", a.leader().elected()).await;
+    within(Duration::from_secs(10), "it leads again", a.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
     let scrape = exporter.scrape();
@@ -110,14 +110,14 @@ async fn a_follower_sees_the_handover() {
     let server = ApiServer::new();
     let (b, _) = leading(&server, "b").await;
     let a = build(&server, "a", builder("a").metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.leader().holder().is_some()).await;
+    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
     assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
     pass(Duration::from_secs(60)).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
     assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
     assert!(!exporter.scrape().has(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]));
     b.stop().await;
-    within(FIRST, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
     let scrape = exporter.scrape();
@@ -144,10 +144,10 @@ async fn an_election_that_dies_does_not_lead_any_more() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
-    within(FIRST, "it leads", a.leader().elected()).await;
+    within(FIRST, "it leads", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", a.ended()).await;
+    within(Duration::from_secs(3), "the election ends", a.died()).await;
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
@@ -189,13 +189,13 @@ async fn switched_on_twice_it_counts_once_and_switched_off_not_at_all() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let silent = candidate(&server, "b").start();
-    within(FIRST, "it leads", silent.leader().elected()).await;
+    within(FIRST, "it leads", silent.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert!(exporter.scrape().samples.is_empty());
     let a = build(&server, "a", builder("a").metrics().metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.leader().holder().is_some()).await;
+    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
     silent.stop().await;
-    within(FIRST, "a leads", a.leader().elected()).await;
+    within(FIRST, "a leads", a.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
 }

@@ -46,7 +46,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(exporter.value(WRITES_TOTAL, &[]), 6.0, "the read is not counted");
 
     steal(&server);
-    until(SOON, "it is lost", || !a.leader().can_write()).await;
+    until(SOON, "it is lost", || !a.candidate().can_write()).await;
     for _ in 0..3 {
         assert!(is_not_leader(&write(&client).await));
     }
@@ -65,7 +65,7 @@ async fn each_gate_of_the_election_counts() {
     let wrapped = election.wrap(Client::new(server.service(), "default"));
     let direct = election.layer();
     let a = election.start();
-    let other = a.leader().layer(Policy::strict().allow(Preset::Events));
+    let other = a.candidate().layer_with(Policy::strict().allow(Preset::Events));
     assert!(is_not_leader(&write(&wrapped).await));
     for layer in [direct, other] {
         let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
@@ -87,7 +87,7 @@ async fn writes_under_way_and_cut_off_ones_are_seen() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let (mut hanging, mut too) = (Box::pin(write(&client)), Box::pin(write(&client)));
     assert!((&mut hanging).now_or_never().is_none() && (&mut too).now_or_never().is_none());
-    until(SOON, "they are under way", || a.leader().writes_under_way() == 2).await;
+    until(SOON, "they are under way", || a.candidate().writes_under_way() == 2).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 2.0);
     assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 0.0);

@@ -60,7 +60,7 @@ async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
             outage = None;
             let settled = || {
                 let told = view.seen();
-                told.complete && a.leader().can_write() && told.model == truth(server)
+                told.complete && a.candidate().can_write() && told.model == truth(server)
             };
             let settle = async {
                 while !settled() {

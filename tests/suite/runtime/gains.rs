@@ -1,4 +1,4 @@
-//! When `Leader::gains` fires, and when it ends.
+//! When `Candidate::gains` fires, and when it ends.
 
 use crate::{
     bent::{Bend, bent},
@@ -19,15 +19,15 @@ use std::{
 async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
-    let mut gains = a.leader().gains();
+    let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())), "it leads already");
     for _ in 0..3 {
         assert_eq!(gains.next().now_or_never(), None, "no second item for one term");
         depose(&server);
-        until(SOON, "it is deposed", || !a.leader().can_write()).await;
+        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
         assert_eq!(gains.next().now_or_never(), None, "a loss is no gain");
         within(Duration::from_secs(3), "it gains again", gains.next()).await.expect("goes on");
-        assert!(a.leader().can_write(), "the gate is open when it fires");
+        assert!(a.candidate().can_write(), "the gate is open when it fires");
     }
 }
 
@@ -36,13 +36,13 @@ async fn a_renewal_and_a_new_holder_are_no_gains() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
-    let (mut of_a, mut of_b) = (a.leader().gains(), b.leader().gains());
+    let (mut of_a, mut of_b) = (a.candidate().gains(), b.candidate().gains());
     assert_eq!(of_a.next().now_or_never(), Some(Some(())));
     pass(Duration::from_secs(60)).await;
     assert_eq!(of_a.next().now_or_never(), None, "renewed many times");
     assert_eq!(of_b.next().now_or_never(), None);
     steal(&server);
-    until(SOON, "both know", || b.leader().holder().as_deref() == Some("outsider")).await;
+    until(SOON, "both know", || b.candidate().holder().as_deref() == Some("outsider")).await;
     assert_eq!(of_a.next().now_or_never(), None);
     assert_eq!(of_b.next().now_or_never(), None);
 }
@@ -51,12 +51,12 @@ async fn a_renewal_and_a_new_holder_are_no_gains() {
 async fn a_slow_reader_gets_one_item_for_several_gains() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
-    let mut gains = a.leader().gains();
+    let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     for _ in 0..4 {
         depose(&server);
-        until(SOON, "it is deposed", || !a.leader().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
+        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
     }
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     assert_eq!(gains.next().now_or_never(), None);
@@ -67,13 +67,13 @@ async fn a_slow_reader_gets_one_item_for_several_gains() {
 async fn s1_nothing_is_given_that_was_lost_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
-    let mut gains = a.leader().gains();
+    let mut gains = a.candidate().gains();
     let hang = server.inject(Fault::hang_before());
-    until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+    until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
     assert_eq!(gains.next().now_or_never(), None, "it leads no more");
     drop(hang);
     within(Duration::from_secs(10), "it gains again", gains.next()).await.expect("goes on");
-    assert!(a.leader().can_write());
+    assert!(a.candidate().can_write());
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,9 +82,9 @@ async fn it_ends_with_the_election() {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
         let b = candidate(&server, "b").start();
-        until(SOON, "b knows a", || b.leader().holder().is_some()).await;
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let election = if lead { a } else { b };
-        let mut gains = election.leader().gains();
+        let mut gains = election.candidate().gains();
         assert_eq!(gains.next().now_or_never(), lead.then_some(Some(())));
         let waiting = tokio::spawn(async move { (gains.next().await, gains.next().await) });
         tokio::task::yield_now().await;
@@ -97,7 +97,7 @@ async fn it_ends_with_the_election() {
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
     let election = candidate(&ApiServer::new(), "a");
-    let mut gains = election.leader().gains();
+    let mut gains = election.candidate().gains();
     drop(election);
     assert_eq!(within(SOON, "it never began", gains.next()).await, None);
 }
@@ -107,17 +107,17 @@ async fn it_ends_with_the_election() {
 async fn it_ends_with_an_election_that_nobody_stopped() {
     let server = ApiServer::new();
     let a = candidate(&server, "a");
-    let mut gains = a.leader().gains();
+    let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), None);
     drop(a);
     assert_eq!(gains.next().now_or_never(), Some(None), "it never began");
 
     let panics = Arc::new(AtomicBool::new(false));
     let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
-    within(FIRST, "it leads", a.leader().elected()).await;
-    let mut gains = a.leader().gains();
+    within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     panics.store(true, Ordering::SeqCst);
-    a.ended().await;
+    a.died().await;
     assert_eq!(within(SOON, "it ends", gains.next()).await, None);
 }

@@ -18,7 +18,7 @@ use std::{convert::Infallible, future, sync::Arc, time::Duration};
 
 /// What each term does: as the documentation of `Replay::during` has it.
 async fn lead(viewer: &Viewer, context: Arc<Context>) {
-    let leader = viewer.leader();
+    let leader = viewer.candidate();
     loop {
         let term = leader.elected().await;
         let queue = viewer.replay.during(leader, &term).filter_map(|event| {
@@ -54,12 +54,12 @@ async fn it_reconciles_in_its_terms_alone_and_misses_nothing() {
         let looked = looks(&server, "a");
         for round in 0..3 {
             steal(&server);
-            until(SOON, "it is deposed", || a.leader().state().lost == Some(Loss::Taken)).await;
+            until(SOON, "it is deposed", || a.candidate().state().lost == Some(Loss::Taken)).await;
             let begun = context.begun("x");
             want(&server, "x", &round.to_string());
             pass(Duration::from_secs(5)).await;
             assert_eq!(context.begun("x"), begun, "nothing runs on a follower");
-            until(Duration::from_secs(40), "it leads again", || a.leader().can_write()).await;
+            until(Duration::from_secs(40), "it leads again", || a.candidate().can_write()).await;
             until(Duration::from_secs(1), "x is reconciled", || is_done(&server, "x")).await;
         }
         assert_eq!(looks(&server, "a"), looked, "no list, no watch");

@@ -32,7 +32,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
             outcome
         }
     });
-    until(SOON, "b follows", || b.running.leader().holder().is_some()).await;
+    until(SOON, "b follows", || b.running.candidate().holder().is_some()).await;
     drop(a);
     want(&server, "x", "1");
     until_seen(&b, "x", 1).await;
@@ -58,7 +58,7 @@ async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
     want(&server, "x", "1");
     until(SOON, "it hangs", || hang.hits() == 1).await;
     depose(&server);
-    until(SOON, "it is cut off", || a.running.leader().writes_under_way() == 0).await;
+    until(SOON, "it is cut off", || a.running.candidate().writes_under_way() == 0).await;
     drop(hang);
     until(Duration::from_secs(4), "x is reconciled", || is_done(&server, "x")).await;
     assert_eq!(a.errors(), [""; 0]);

@@ -65,9 +65,9 @@ async fn all_objects_come_first_then_each_change_then_the_end() {
         want(&server, name, "1");
     }
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
     let looked = looks(&server, "a");
-    let mut events = a.replay.during(a.leader(), &term);
+    let mut events = a.replay.during(a.candidate(), &term);
     let mut snapshot = told_now(&mut events);
     snapshot[1..3].sort();
     assert_eq!(snapshot, ["init", "has x", "has y", "done"]);
@@ -91,15 +91,15 @@ async fn nothing_is_told_outside_of_the_term() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
-    let first = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut idle = a.replay.during(a.leader(), &first);
+    let first = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut idle = a.replay.during(a.candidate(), &first);
     depose(&server);
-    until(SOON, "it is deposed", || !a.leader().can_write()).await;
-    assert_eq!(told_now(&mut a.replay.during(a.leader(), &first)), ["end"], "as a follower");
-    let second = within(Duration::from_secs(3), "it leads again", a.leader().elected()).await;
-    assert_eq!(told_now(&mut a.replay.during(a.leader(), &first)), ["end"], "another term");
+    until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+    assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "as a follower");
+    let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "another term");
     assert_eq!(told_now(&mut idle), ["end"], "one that slept over it");
-    assert_eq!(told_now(&mut a.replay.during(a.leader(), &second)), ["init", "has x", "done"]);
+    assert_eq!(told_now(&mut a.replay.during(a.candidate(), &second)), ["init", "has x", "done"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,18 +110,18 @@ async fn a_loss_ends_it_within_the_snapshot() {
             want(&server, &format!("x{number}"), "1");
         }
         let a = viewer(&server, "a").await;
-        let term = within(FIRST, "it leads", a.leader().elected()).await;
-        let mut events = a.replay.during(a.leader(), &term);
+        let term = within(FIRST, "it leads", a.candidate().elected()).await;
+        let mut events = a.replay.during(a.candidate(), &term);
         for _ in 0..5 {
             events.next().now_or_never().expect("the snapshot").expect("the term goes on");
         }
         if expire {
             // Nobody notices: the elector's own call hangs. The deadline counts (rule S1).
             let _hang = server.inject(Fault::hang_before());
-            until(Duration::from_secs(11), "the gate closes", || !a.leader().can_write()).await;
+            until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
         } else {
             steal(&server);
-            until(SOON, "the gate closes", || !a.leader().can_write()).await;
+            until(SOON, "the gate closes", || !a.candidate().can_write()).await;
         }
         assert_eq!(told_now(&mut events), ["end"]);
         assert_eq!(told_now(&mut events), ["end"], "and stays ended");
@@ -134,7 +134,7 @@ async fn a_waiting_consumer_hears_of_the_end() {
     for stop in [true, false] {
         let server = ApiServer::new();
         let a = viewer(&server, "a").await;
-        let leader = a.leader().clone();
+        let leader = a.candidate().clone();
         let term = within(FIRST, "it leads", leader.elected()).await;
         let mut events = a.replay.during(&leader, &term);
         assert_eq!(told_now(&mut events), ["init", "done"]);
@@ -159,8 +159,8 @@ async fn a_gain_before_the_first_list_waits_for_it() {
     want(&server, "x", "1");
     let slow = server.inject(Fault::status(503).verb("list").resource("configmaps"));
     let a = unlisted(&server, "a");
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut events = a.replay.during(a.leader(), &term);
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut events = a.replay.during(a.candidate(), &term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(
         told_now(&mut events),
@@ -182,8 +182,8 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
         want(server, name, "1");
     }
     let a = viewer(server, "a").await;
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut events = a.replay.during(a.leader(), &term);
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut events = a.replay.during(a.candidate(), &term);
     let mut seen = Seen::default();
     for _ in 0..5 {
         seen.take(events.next().now_or_never().flatten().expect("the snapshot"));
@@ -263,12 +263,12 @@ async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
 async fn it_ends_when_nobody_watches_any_more() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut events = a.replay.during(a.leader(), &term);
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut events = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut events), ["init", "done"]);
     a.watch_no_more();
     assert!(within(SOON, "the end", events.next()).await.is_none());
-    assert_eq!(told_now(&mut a.replay.during(a.leader(), &term)), ["end"]);
+    assert_eq!(told_now(&mut a.replay.during(a.candidate(), &term)), ["end"]);
 }
 
 /// Two consumers, one of which is never polled: the other and the cache go on.
@@ -276,8 +276,8 @@ async fn it_ends_when_nobody_watches_any_more() {
 async fn a_consumer_that_sleeps_holds_up_nobody() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut asleep = a.replay.during(a.leader(), &term);
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut asleep = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut asleep), ["init", "done"]);
     let view = View::default();
     let follow = a.follow(view.clone());
@@ -302,8 +302,8 @@ async fn dynamic_objects_are_told_of_as_well() {
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
     let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
     let _watching = Watching(tokio::spawn(watched.for_each(|_| future::ready(()))));
-    let term = within(FIRST, "it leads", a.leader().elected()).await;
-    let mut events = replay.during(a.leader(), &term);
+    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let mut events = replay.during(a.candidate(), &term);
     let mut told = Vec::new();
     for _ in 0..3 {
         told.push(within(SOON, "the snapshot", events.next()).await.expect("the term goes on"));

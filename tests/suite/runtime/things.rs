@@ -89,7 +89,7 @@ where
         Action::requeue(Duration::from_secs(1))
     };
     let controller = Controller::new(things, watcher::Config::default())
-        .reconcile_all_on(running.leader().gains())
+        .reconcile_all_on(running.candidate().gains())
         .run(gated(reconcile), policy, context.clone())
         .for_each(|outcome| async {
             // As guides do it; an object that is gone is no failure.
@@ -109,7 +109,7 @@ pub async fn until_seen(replica: &Replica, name: &str, times: usize) {
 
 impl Replica {
     pub fn leads(&self) -> bool {
-        self.running.leader().can_write()
+        self.running.candidate().can_write()
     }
 
     pub fn errors(&self) -> Vec<String> {

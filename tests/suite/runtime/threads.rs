@@ -43,7 +43,7 @@ async fn the_snapshot_and_the_changes_after_it_meet() {
         })
         .expect("a valid election")
         .start();
-    let leader = election.leader().clone();
+    let leader = election.candidate().clone();
     let term = within(Duration::from_secs(10), "it leads", leader.elected()).await;
 
     let over = Arc::new(AtomicBool::new(false));

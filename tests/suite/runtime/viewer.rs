@@ -11,7 +11,7 @@ use kube::{
     },
 };
 use kube_leader_gate::{
-    Leader,
+    Candidate,
     election::Running,
     runtime::{Replay, replay},
     testing::ApiServer,
@@ -80,8 +80,8 @@ pub fn truth(server: &ApiServer) -> Model {
 // === impl Viewer ===
 
 impl Viewer {
-    pub fn leader(&self) -> &Leader {
-        self.running.leader()
+    pub fn candidate(&self) -> &Candidate {
+        self.running.candidate()
     }
 
     pub fn watch_no_more(&self) {
@@ -90,7 +90,7 @@ impl Viewer {
 
     /// Follows each term, and checks what it is told as it comes.
     pub async fn follow(&self, view: View) {
-        let leader = self.leader();
+        let leader = self.candidate();
         loop {
             let term = leader.elected().await;
             let mut events = self.replay.during(leader, &term);

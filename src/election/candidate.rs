@@ -1,4 +1,4 @@
-//! The handle to ask who leads.
+//! The handle to ask about one candidate's election.
 
 use super::{
     ended::{ElectionEnded, Stopped},
@@ -14,27 +14,27 @@ use crate::{
 use futures_util::{Stream, StreamExt, stream};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
-/// A view of an election; clones are cheap and may outlive it.
+/// A view of an election, from this process's own candidate. Clones are cheap and may outlive the election.
 ///
 /// ```no_run
-/// # async fn example(leader: kube_leader_gate::Leader) -> Result<(), Box<dyn std::error::Error>> {
-/// leader.check(std::time::Duration::from_secs(20))?; // a liveness probe
-/// let term = leader.elected().await;
-/// println!("{} leads in term {term}", leader.identity());
+/// # async fn example(candidate: kube_leader_gate::Candidate) -> Result<(), Box<dyn std::error::Error>> {
+/// candidate.check(std::time::Duration::from_secs(20))?; // a liveness probe
+/// let term = candidate.elected().await;
+/// println!("{} leads in term {term}", candidate.identity());
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// All answers are of this instant, judged by the deadline: a process that was frozen past it does not lead when it wakes.
 #[derive(Clone, Debug)]
-pub struct Leader {
+pub struct Candidate {
     pub(crate) leadership: Leadership,
-    candidate: Arc<Candidate>,
+    profile: Arc<Profile>,
 }
 
-/// What does not change about a candidate, and its pulse.
+/// What all handles of one candidate share: what does not change about it, and its pulse.
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(super) struct Profile {
     pub(super) lease: LeaseName,
     pub(super) identity: Identity,
     pub(super) timing: LeaseTiming,
@@ -42,7 +42,7 @@ pub(super) struct Candidate {
     pub(super) hooks: Hooks,
 }
 
-/// Why an election is not healthy; see [`Leader::check`].
+/// Why an election is not healthy; see [`Candidate::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unhealthy {
@@ -57,11 +57,11 @@ pub enum Unhealthy {
     },
 }
 
-// === impl Leader ===
+// === impl Candidate ===
 
-impl Leader {
-    pub(super) fn new(leadership: Leadership, candidate: Arc<Candidate>) -> Self {
-        Self { leadership, candidate }
+impl Candidate {
+    pub(super) fn new(leadership: Leadership, profile: Arc<Profile>) -> Self {
+        Self { leadership, profile }
     }
 
     /// Whether this process leads.
@@ -76,7 +76,7 @@ impl Leader {
         self.leadership.can_write()
     }
 
-    /// Whoever holds the lease, as far as this process knows.
+    /// The last known holder of the lease.
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
         self.leadership.holder()
@@ -100,19 +100,19 @@ impl Leader {
     /// The name under which this candidate contends.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        &self.candidate.identity
+        &self.profile.identity
     }
 
     /// The lease that it contends for.
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
-        &self.candidate.lease
+        &self.profile.lease
     }
 
     /// The election's times.
     #[must_use]
     pub fn timing(&self) -> LeaseTiming {
-        self.candidate.timing
+        self.profile.timing
     }
 
     /// What observers see now.
@@ -136,8 +136,8 @@ impl Leader {
 
     /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
-    pub fn layer(&self, policy: Policy) -> WriteGateLayer {
-        self.candidate.layer(self.leadership.clone(), policy)
+    pub fn layer_with(&self, policy: Policy) -> WriteGateLayer {
+        self.profile.gate(self.leadership.clone(), policy)
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
@@ -147,10 +147,10 @@ impl Leader {
     /// a task of your own waits for both:
     ///
     /// ```no_run
-    /// # async fn example(leader: kube_leader_gate::Leader) {
+    /// # async fn example(candidate: kube_leader_gate::Candidate) {
     /// tokio::select! {
-    ///     term = leader.elected() => println!("leads in term {term}"),
-    ///     _ = leader.ended() => println!("will not lead any more"),
+    ///     term = candidate.elected() => println!("leads in term {term}"),
+    ///     _ = candidate.ended() => println!("will not lead any more"),
     /// }
     /// # }
     /// ```
@@ -164,7 +164,7 @@ impl Leader {
     /// # Errors
     /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
     pub async fn ended(&self) -> Result<Stopped, ElectionEnded> {
-        self.candidate.pulse.ended().await
+        self.profile.pulse.ended().await
     }
 
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
@@ -184,8 +184,8 @@ impl Leader {
     /// ```no_run
     /// use futures_util::StreamExt;
     ///
-    /// # async fn example(leader: kube_leader_gate::Leader) {
-    /// let mut gains = leader.gains();
+    /// # async fn example(candidate: kube_leader_gate::Candidate) {
+    /// let mut gains = candidate.gains();
     /// while gains.next().await.is_some() {
     ///     println!("everything that was left alone is due now");
     /// }
@@ -204,7 +204,7 @@ impl Leader {
     /// # Errors
     /// [`Unhealthy`] says what is wrong. Restarting the process mends both.
     pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), Unhealthy> {
-        let Candidate { timing, pulse, .. } = &*self.candidate;
+        let Profile { timing, pulse, .. } = &*self.profile;
         if pulse.has_ended() {
             return Err(Unhealthy::Ended);
         }
@@ -217,11 +217,11 @@ impl Leader {
     }
 }
 
-// === impl Candidate ===
+// === impl Profile ===
 
-impl Candidate {
+impl Profile {
     /// A gate of this election.
-    pub(super) fn layer(&self, leadership: Leadership, policy: Policy) -> WriteGateLayer {
+    pub(super) fn gate(&self, leadership: Leadership, policy: Policy) -> WriteGateLayer {
         let layer = WriteGateLayer::new(leadership).with_policy(policy);
         match &self.hooks.writes {
             Some(observer) => layer.with_observer(observer.clone()),
