@@ -40,8 +40,8 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 ///     .identity(Identity::infer()?)
 ///     .timing(LeaseTiming::fast())
 ///     .build(&config)?;
-/// let client = election.client(config)?;
-/// election.run(controllers(client)).await?;
+/// let client = election.client(&config)?;
+/// election.run(controllers(client)).await?.into_output();
 /// # Ok(())
 /// # }
 /// ```
@@ -111,8 +111,9 @@ impl<L> Election<L> {
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
-    pub fn client(&self, config: Config) -> Result<Client, BuildError> {
-        let builder = ClientBuilder::try_from((config, self.connections())).map_err(BuildError::Client)?;
+    pub fn client(&self, config: &Config) -> Result<Client, BuildError> {
+        let builder =
+            ClientBuilder::try_from((config.clone(), self.connections())).map_err(BuildError::Client)?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 

@@ -1,7 +1,7 @@
 //! The handle to ask about one candidate's election.
 
 use super::{
-    ended::{ElectionEnded, Stopped},
+    ended::{ElectionEnded, LeaseEnd},
     hooks::Hooks,
     pulse::Pulse,
 };
@@ -163,7 +163,7 @@ impl Candidate {
     ///
     /// # Errors
     /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
-    pub async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+    pub async fn ended(&self) -> Result<LeaseEnd, ElectionEnded> {
         self.profile.pulse.ended().await
     }
 

@@ -28,7 +28,7 @@ pub use self::{
     builder::{Election, ElectionBuilder},
     candidate::{Candidate, Unhealthy},
     connections::Connections,
-    ended::{ElectionEnded, Stopped},
+    ended::{ElectionEnded, Finished, LeaseEnd},
     preemption::{InvalidPriority, Priority},
     running::Running,
 };

@@ -1,6 +1,6 @@
 //! The election's signs of life: what health is judged by.
 
-use super::ended::{ElectionEnded, Stopped};
+use super::ended::{ElectionEnded, LeaseEnd};
 use crate::leadership::Moment;
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ pub(super) struct Pulse {
     renewed: AtomicU64,
     holds: AtomicBool,
     /// How the election has ended, once it has.
-    ended: watch::Sender<Option<Result<Stopped, ElectionEnded>>>,
+    ended: watch::Sender<Option<Result<LeaseEnd, ElectionEnded>>>,
 }
 
 /// Marks the election as ended when it is dropped, for any reason (rule S10): unasked, unless an orderly end has been
@@ -44,7 +44,7 @@ impl Pulse {
     }
 
     /// Notes how the election has ended; the first word counts.
-    pub(super) fn end(&self, how: Result<Stopped, ElectionEnded>) {
+    pub(super) fn end(&self, how: Result<LeaseEnd, ElectionEnded>) {
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {
@@ -59,7 +59,7 @@ impl Pulse {
     }
 
     /// Waits until the election has ended. Cancel-safe.
-    pub(super) async fn ended(&self) -> Result<Stopped, ElectionEnded> {
+    pub(super) async fn ended(&self) -> Result<LeaseEnd, ElectionEnded> {
         let mut ended = self.ended.subscribe();
         // No error: `self` keeps the sender.
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);

@@ -4,7 +4,7 @@ use super::{
     Candidate, Election,
     attendants::Attending,
     elector::{Elector, Orders},
-    ended::{ElectionEnded, Stopped},
+    ended::{ElectionEnded, LeaseEnd},
     pulse::Pulse,
 };
 use crate::{
@@ -35,7 +35,7 @@ pub struct Running {
     gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
-    elector: Owned<Stopped>,
+    elector: Owned<LeaseEnd>,
     _deadline: Owned<()>,
     attending: Attending,
     drain_timeout: Duration,
@@ -121,12 +121,12 @@ impl Running {
     /// tolerated skew, and five call timeouts; if all writes were answered, it takes as long as they and one lease call.
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
-    pub async fn stop(self) -> Stopped {
+    pub async fn stop(self) -> LeaseEnd {
         self.stop_with(future::pending::<()>()).await
     }
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
-    pub(crate) async fn stop_with(mut self, work: impl Future) -> Stopped {
+    pub(crate) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
@@ -134,7 +134,7 @@ impl Running {
         stopped
     }
 
-    async fn give_up(&mut self, work: impl Future) -> Stopped {
+    async fn give_up(&mut self, work: impl Future) -> LeaseEnd {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
         self.gate.seal();
@@ -142,7 +142,7 @@ impl Running {
         self.orders.send_replace(Orders::Release);
         match timeout(self.time_to_give_up(), &mut self.elector.0).await {
             Ok(Ok(stopped)) => stopped,
-            Ok(Err(_)) | Err(_) => Stopped::LeftToExpire,
+            Ok(Err(_)) | Err(_) => LeaseEnd::LeftToExpire,
         }
     }
 
@@ -154,7 +154,7 @@ impl Running {
     /// does, see [`died`](Self::died).
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
-    pub async fn step_down(&mut self, pause: Duration) -> Stopped {
+    pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
         stopped
@@ -171,12 +171,12 @@ impl Running {
 
     /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
     /// that.
-    pub(crate) async fn stand_down(&self, work: impl Future) -> Stopped {
+    pub(crate) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         self.give_way(work).instrument(span).await
     }
 
-    async fn give_way(&self, work: impl Future) -> Stopped {
+    async fn give_way(&self, work: impl Future) -> LeaseEnd {
         self.hold();
         self.suspend();
         self.drain(work).await;
@@ -184,9 +184,9 @@ impl Running {
         self.orders.send_replace(Orders::StandDown(done));
         let stopped = tokio::select! {
             outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
-                outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
+                outcome.ok().flatten().unwrap_or(LeaseEnd::LeftToExpire)
             }
-            _ = self.died() => Stopped::LeftToExpire,
+            _ = self.died() => LeaseEnd::LeftToExpire,
         };
         // A term whose time to end has run out would be renewed for ever behind the closed gate.
         self.gate.revoke(Loss::Abandoned);

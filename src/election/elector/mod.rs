@@ -11,7 +11,7 @@ mod steps;
 use super::{
     candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
     complaint::Complaint,
-    ended::Stopped,
+    ended::LeaseEnd,
     hooks::LeaseObserver,
     observer::{Observer, observe},
     preemption::Priority,
@@ -36,7 +36,7 @@ pub(super) enum Orders {
     /// Renew what is held, acquire nothing more: writes are being drained.
     Hold,
     /// Give the lease up, say what has become of it, and acquire nothing more.
-    StandDown(mpsc::Sender<Stopped>),
+    StandDown(mpsc::Sender<LeaseEnd>),
     /// Give the lease up and end.
     Release,
 }
@@ -90,7 +90,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Runs until it is ordered to release.
-    pub(super) async fn run(mut self) -> Stopped {
+    pub(super) async fn run(mut self) -> LeaseEnd {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.check_grant();
@@ -110,7 +110,7 @@ impl<L: Lock> Elector<L> {
                     let leadership = self.leadership.clone();
                     tokio::select! {
                         biased;
-                        changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                        changed = self.orders.changed() => if changed.is_err() { return LeaseEnd::LeftToExpire },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(observed) = self.observer.next() => self.on_observed(observed),
@@ -151,12 +151,12 @@ impl<L: Lock> Elector<L> {
     }
 
     /// The end of a release, and of this election if it was told to end.
-    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<Stopped> {
+    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<LeaseEnd> {
         let stopped = match outcome {
-            Ok(()) => Stopped::Released,
+            Ok(()) => LeaseEnd::Released,
             Err(reason) => {
                 tracing::warn!(reason, "the lease was not released; it runs out by itself");
-                Stopped::LeftToExpire
+                LeaseEnd::LeftToExpire
             }
         };
         let Orders::StandDown(done) = order else {

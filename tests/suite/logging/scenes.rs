@@ -206,7 +206,7 @@ async fn work() {
     };
     let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
     let deaf = candidate(&server, "b").run_until(async {}, pending::<()>());
-    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().is_none());
+    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().output.is_none());
     until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
     steal(&server);
     pass(MINUTE).await;
@@ -263,7 +263,7 @@ async fn connections() {
         .timing(LeaseTiming::fast())
         .build(&config)
         .unwrap();
-    let client = election.client(config).unwrap();
+    let client = election.client(&config).unwrap();
     let a = election.start();
     leads(&a).await;
     write(&client).await.unwrap();
