@@ -93,8 +93,6 @@ pub mod request;
 pub mod runtime;
 #[cfg(feature = "test-util")]
 pub mod testing;
-#[cfg(feature = "election")]
-mod work;
 
 #[cfg(feature = "election")]
 pub use crate::{

@@ -4,7 +4,7 @@ use super::{
     attendants::Attendants,
     build_error::BuildError,
     candidate::{Candidate, Profile},
-    connections::Connections,
+    client::Connections,
     hooks::Hooks,
     preemption::Priority,
     pulse::{Alive, Pulse},

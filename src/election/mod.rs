@@ -9,8 +9,8 @@ mod build_error;
 mod builder;
 mod candidacy;
 mod candidate;
+mod client;
 pub(crate) mod complaint;
-mod connections;
 mod elector;
 mod ended;
 mod hooks;
@@ -19,6 +19,7 @@ mod preemption;
 mod pulse;
 mod running;
 mod wall_clock;
+mod work;
 mod wrapped;
 
 #[cfg(feature = "metrics")]
@@ -27,7 +28,7 @@ pub use self::{
     build_error::BuildError,
     builder::{Election, ElectionBuilder},
     candidate::{Candidate, Unhealthy},
-    connections::Connections,
+    client::Connections,
     ended::{ElectionEnded, Finished, LeaseEnd},
     preemption::{InvalidPriority, Priority},
     running::Running,
