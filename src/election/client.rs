@@ -1,7 +1,10 @@
-//! The tasks that send for a gated client.
+//! What is behind the gate of a kube client: the tasks that send for it, or a client that exists already.
 
 use crate::leadership::{Lapse, Leadership};
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
 use hyper::rt::Executor;
+use kube_client::{Client, Error, client::Body};
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
@@ -9,6 +12,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::sync::futures::OwnedNotified;
+use tower_service::Service;
 
 /// Runs the connections of a client, and ends them when a term is lost.
 ///
@@ -26,6 +30,12 @@ use tokio::sync::futures::OwnedNotified;
 pub struct Connections {
     leadership: Leadership,
 }
+
+/// [`Client`] is no tower service itself; [`Client::send`] is its door.
+#[derive(Clone)]
+pub(super) struct WrappedClient(pub(super) Client);
+
+// === impl Connections ===
 
 impl Connections {
     pub(super) fn new(leadership: Leadership) -> Self {
@@ -70,5 +80,23 @@ impl<F: Future<Output = ()>> Future for Connection<F> {
             ready!(this.ended.as_mut().poll(cx));
             this.ended.set(this.lapse.term_ended());
         }
+    }
+}
+
+// === impl WrappedClient ===
+
+impl Service<Request<Body>> for WrappedClient {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, Error>>;
+
+    // The client's own readiness is waited for in `send`.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let client = self.0.clone();
+        Box::pin(async move { client.send(request).await })
     }
 }

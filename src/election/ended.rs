@@ -42,7 +42,7 @@ pub struct ElectionEnded(pub(super) ());
 // === impl Finished ===
 
 impl<T> Finished<T> {
-    pub(crate) const fn new(output: T, lease: LeaseEnd) -> Self {
+    pub(super) const fn new(output: T, lease: LeaseEnd) -> Self {
         Self { output, lease }
     }
 

@@ -84,7 +84,7 @@ impl<L: Lock> State<L> {
 }
 
 /// The pause after `failures + 1` failures in a row: doubled each time up to `longest`, half of it by chance.
-pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
+pub(super) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
     let full = first.saturating_mul(1 << failures.min(16)).min(longest);
     full.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

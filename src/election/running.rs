@@ -126,7 +126,7 @@ impl Running {
     }
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
-    pub(crate) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
+    pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
@@ -161,7 +161,7 @@ impl Running {
     }
 
     /// Contends again after `pause`, or ends when the election does. Cancel-safe.
-    pub(crate) async fn stay_away(&self, pause: Duration) {
+    pub(super) async fn stay_away(&self, pause: Duration) {
         let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
             _ = self.died() => {}
@@ -171,7 +171,7 @@ impl Running {
 
     /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
     /// that.
-    pub(crate) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
+    pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         self.give_way(work).instrument(span).await
     }
@@ -194,28 +194,28 @@ impl Running {
     }
 
     /// Renews what is held, and acquires nothing more.
-    pub(crate) fn hold(&self) {
+    pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
     }
 
     /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
-    pub(crate) fn suspend(&self) {
+    pub(super) fn suspend(&self) {
         self.gate.suspend();
     }
 
     /// Contends again.
-    pub(crate) fn contend(&self) {
+    pub(super) fn contend(&self) {
         self.gate.resume();
         self.orders.send_replace(Orders::Contend);
     }
 
-    pub(crate) fn leadership(&self) -> &Leadership {
+    pub(super) fn leadership(&self) -> &Leadership {
         &self.candidate.leadership
     }
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
     /// then.
-    pub(crate) async fn drain(&self, work: impl Future) {
+    pub(super) async fn drain(&self, work: impl Future) {
         let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
         let outcome = tokio::select! {

@@ -1,6 +1,6 @@
 //! How long a candidate stays away whose work does not last.
 
-use crate::election::backoff;
+use crate::election::observer::backoff;
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
