@@ -142,9 +142,9 @@ impl Candidate {
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
-    /// It waits on while the election stands down, and for ever once it has [`ended`](Self::ended): a process that may
-    /// write no more has nothing to go on with. What [`Election::run`](super::Election::run) runs is dropped then;
-    /// a task of your own waits for both:
+    /// It goes on waiting while the election stands down. Once the election has [`ended`](Self::ended), it never returns:
+    /// this process cannot write any more. [`Election::run`](super::Election::run) drops its workload then. A task of your
+    /// own waits for both:
     ///
     /// ```no_run
     /// # async fn example(candidate: kube_leader_gate::Candidate) {
@@ -158,11 +158,11 @@ impl Candidate {
         self.leadership.elected().await
     }
 
-    /// Waits until the election has ended, and says how: stopped in order, by [`Election::run`](super::Election::run)
-    /// say, and what has become of the lease. Answers at once ever after. Cancel-safe.
+    /// Waits until the election has ended, and returns how the lease was left. Later calls return the same at once.
+    /// Cancel-safe.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
+    /// [`ElectionEnded`] when it has ended without being told to (rule S10), or was dropped. The lease then runs out.
     pub async fn ended(&self) -> Result<LeaseEnd, ElectionEnded> {
         self.profile.pulse.ended().await
     }

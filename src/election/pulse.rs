@@ -16,8 +16,8 @@ pub(super) struct Pulse {
     ended: watch::Sender<Option<Result<LeaseEnd, ElectionEnded>>>,
 }
 
-/// Marks the election as ended when it is dropped, for any reason (rule S10): unasked, unless an orderly end has been
-/// noted.
+/// Marks the election as ended when it is dropped, for any reason (rule S10). The end counts as a failure, unless an
+/// orderly end was noted before.
 #[derive(Debug)]
 pub(super) struct Alive(Arc<Pulse>);
 

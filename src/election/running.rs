@@ -146,8 +146,8 @@ impl Running {
         }
     }
 
-    /// Hands leadership to somebody else without ending the election: gives the lease up as [`stop`](Self::stop) does,
-    /// and contends again after `pause`, counted from there. A follower just stays out for that long. Takes as long as a
+    /// Hands leadership to another candidate without ending the election: gives the lease up as [`stop`](Self::stop) does,
+    /// and contends again after `pause`, counted from there. A follower does not contend for that long. Takes as long as a
     /// stop, and the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
@@ -188,7 +188,7 @@ impl Running {
             }
             _ = self.died() => LeaseEnd::LeftToExpire,
         };
-        // A term whose time to end has run out would be renewed for ever behind the closed gate.
+        // Else a term whose time to end has run out would be renewed without an end behind the closed gate.
         self.gate.revoke(Loss::Abandoned);
         stopped
     }

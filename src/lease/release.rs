@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn s3_the_flag_is_down_before_an_update_that_fails() {
+    async fn s3_the_gate_closes_before_a_release_that_fails() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn s3_the_flag_is_down_before_an_update_that_is_given_up_by_its_caller() {
+    async fn s3_the_gate_closes_before_a_release_that_is_dropped() {
         let (lock, leadership, _owner) = leading(false);
         let given_up = tokio::time::timeout(Duration::from_secs(1), lock.update(&record(), &claim(""))).await;
         assert!(given_up.is_err());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_that_fails_leaves_the_flag_to_the_deadline() {
+    async fn a_renewal_that_fails_leaves_the_gate_to_its_deadline() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("me")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [true]);

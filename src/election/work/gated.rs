@@ -27,7 +27,7 @@ impl<L: Lock> Election<L> {
     /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when the election ended unasked (rule S10): the workload is dropped, and the gate is closed.
+    /// [`ElectionEnded`] when the election ended without being told to (rule S10): the workload is dropped, and the gate is closed.
     ///
     /// # Panics
     /// When the workload does, and outside of a tokio runtime.
@@ -44,7 +44,7 @@ impl<L: Lock> Election<L> {
     /// [grace](crate::election::ElectionBuilder::grace) from there. Then the gate closes, the workload goes on until its
     /// admitted writes have finished, or the drain timeout is over, and is dropped. The output is none if it has not ended.
     ///
-    /// The workload hears of the shutdown by its own means. But a `Controller` of kube-runtime, for one, does not end
+    /// The workload learns of the shutdown by its own means. But a `Controller` of kube-runtime, for one, does not end
     /// before it has listed its objects once, which it never has where it may not list them. Kubernetes kills a process
     /// that does not end, and its lease has to run out then.
     ///

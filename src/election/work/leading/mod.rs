@@ -89,10 +89,11 @@ impl<L: Lock> Election<L> {
     ///    stops. No work begins any more.
     ///
     /// Dropping the future drops the work and closes the gate at once; the lease then runs out by itself. The work runs
-    /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks the thread hears of nothing.
+    /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks its thread does not see the
+    /// cancellation.
     ///
     /// # Errors
-    /// [`ElectionEnded`] when the election ended unasked (rule S10): the work has had its time and is dropped, and the
+    /// [`ElectionEnded`] when the election ended without being told to (rule S10): the work has had its time and is dropped, and the
     /// gate is closed.
     ///
     /// # Panics
