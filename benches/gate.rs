@@ -8,8 +8,8 @@
 use criterion::{BatchSize, Criterion, criterion_group};
 use http::{Request, Response, header};
 use kube_leader_gate::{
-    Leadership, WriteGateLayer,
-    leadership::{Grant, Term},
+    WriteGateLayer,
+    leadership::{Grant, Grantor, Term},
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -140,26 +140,26 @@ impl Subject {
     }
 }
 
-fn leader() -> (Leadership, Grant) {
-    let leadership = Leadership::new();
-    let deadline = leadership.now().saturating_add(Duration::from_secs(100_000));
-    let grant = leadership.grant(Term::new("uid", 1), deadline).expect("a deadline to come");
-    (leadership, grant)
+fn leader() -> (Grantor, Grant) {
+    let grantor = Grantor::new();
+    let deadline = grantor.now().saturating_add(Duration::from_secs(100_000));
+    let grant = grantor.grant(Term::new("uid", 1), deadline).expect("a deadline to come");
+    (grantor, grant)
 }
 
-fn follower() -> Leadership {
-    let leadership = Leadership::new();
-    leadership.note_holder(Some("operator-0"));
-    leadership
+fn follower() -> Grantor {
+    let grantor = Grantor::new();
+    grantor.note_holder(Some("operator-0"));
+    grantor
 }
 
 fn subjects() -> Vec<Subject> {
-    let gate = |leadership| WriteGateLayer::new(leadership).layer(Bare);
+    let gate = |grantor: &Grantor| WriteGateLayer::new(grantor.leadership()).layer(Bare);
     let (mut bare, mut no_op) = (Bare, NoOp(Bare));
-    let (mut reading, mut measuring) = (gate(follower()), gate(follower()));
-    let (leadership, grant) = leader();
-    let mut writing = gate(leadership);
-    let (mut rejecting, mut calling) = (gate(follower()), gate(follower()));
+    let (follower, leader) = (follower(), leader());
+    let (mut reading, mut measuring) = (gate(&follower), gate(&follower));
+    let mut writing = gate(&leader.0);
+    let (mut rejecting, mut calling) = (gate(&follower), gate(&follower));
     vec![
         Subject::new("read, bare", read, move |request| send(&mut bare, request)),
         Subject::new("read, no-op layer", read, move |request| send(&mut no_op, request)),
@@ -169,10 +169,13 @@ fn subjects() -> Vec<Subject> {
         Subject::new("write, dropped at once", write, |request| drop(black_box(request))),
         Subject::new("write, no-op layer", write, move |request| send(&mut NoOp(Bare), request)),
         Subject::new("write, gate, admitted", write, move |request| {
-            black_box(&grant);
+            black_box(&leader);
             send(&mut writing, request);
         }),
-        Subject::new("write, gate, rejected", write, move |request| send(&mut rejecting, request)),
+        Subject::new("write, gate, rejected", write, move |request| {
+            black_box(&follower);
+            send(&mut rejecting, request);
+        }),
         Subject::new("write, gate, rejected, before boxing", write, move |request| {
             call_only(&mut calling, request);
         }),

@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
     let config = Config::infer().await?;
     let election = Election::builder(&config.default_namespace, "gated-example").build(&config)?;
-    let client = election.client(config)?;
+    let client = election.client(&config)?;
     let candidate = election.candidate();
 
     // The workload ends on a signal; then the gate closes, its last writes finish, and the lease is released.
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             signal = shutdown() => signal.map_err(Into::into),
         }
     };
-    election.run(workload).await?
+    election.run(workload).await?.output
 }
 
 async fn reconcile(client: Client, candidate: Candidate) -> Result<(), Box<dyn std::error::Error>> {

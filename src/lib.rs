@@ -14,8 +14,8 @@
 //! async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //!     let config = Config::infer().await?;
 //!     let election = Election::builder("my-namespace", "my-controller").build(&config)?; // the Lease
-//!     let client = election.client(config)?; // a kube client, behind the gate
-//!     election.run(controllers(client)).await?; // runs until they return, then releases the lease
+//!     let client = election.client(&config)?; // a kube client, behind the gate
+//!     election.run(controllers(client)).await?.into_output(); // runs until they return, then releases the lease
 //!     Ok(())
 //! }
 //! # async fn controllers(_: Client) {}
@@ -95,8 +95,6 @@ pub mod request;
 pub mod runtime;
 #[cfg(feature = "test-util")]
 pub mod testing;
-#[cfg(feature = "election")]
-mod work;
 
 #[cfg(feature = "election")]
 pub use crate::{

@@ -196,7 +196,7 @@ fn start(
         .identity(Identity::new(role.name)?)
         .timing(role.timing)
         .build(&role.config)?;
-    let client = election.client(role.config)?;
+    let client = election.client(&role.config)?;
     let api = Api::namespaced(client, &role.namespace);
     let candidate = election.candidate();
     let program = async move {

@@ -64,7 +64,7 @@ async fn replica(args: &Args) -> Result<(), Failure> {
     let config = Config::infer().await?;
     let timing = if args.fast { LeaseTiming::fast() } else { LeaseTiming::default() };
     let election = Election::builder(&config.default_namespace, NAME).timing(timing).build(&config)?;
-    let client = election.client(config)?;
+    let client = election.client(&config)?;
     let shutdown = CancellationToken::new();
     let replica = operator::run(election, client, args.mode, shutdown.clone());
     let never = async {

@@ -99,7 +99,7 @@ impl Replicas {
             .identity(Identity::new(name.clone())?)
             .timing(LeaseTiming::fast())
             .build(&config)?;
-        let client = election.client(config)?;
+        let client = election.client(&config)?;
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(operator::run(election, client, self.mode, shutdown.clone()));

@@ -13,7 +13,7 @@ use crate::{
 };
 use kube_leader_gate::{
     Election,
-    election::{Running, Stopped},
+    election::{LeaseEnd, Running},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
@@ -74,7 +74,7 @@ async fn serve(
     // The order of rule S4: no stream that only a leader may have outlives this line; the gate closes, admitted writes
     // finish while the lease is renewed, the lease is released.
     connections.end().await;
-    if running.stop().await == Stopped::Released {
+    if running.stop().await == LeaseEnd::Released {
         tracing::info!("stopped; this process holds no lease");
     } else {
         tracing::warn!("stopped; the lease is left to run out");

@@ -1,20 +1,20 @@
-//! The handle to ask who leads.
+//! The handle to ask about one candidate's election.
 
 use super::{
-    ended::{ErrElectionEnded, Stopped},
+    ended::{ErrElectionEnded, LeaseEnd},
     hooks::Hooks,
     pulse::Pulse,
 };
 use crate::{
     gate::WriteGateLayer,
-    leadership::{Changes, Leadership, LeadershipState, Term, Terms},
+    leadership::{Changes, ENDED, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
     policy::Policy,
 };
 use futures_util::{Stream, StreamExt, stream};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
-/// A view of an election; clones are cheap and may outlive it.
+/// A view of an election, from this process's own candidate. Clones are cheap and may outlive the election.
 ///
 /// ```no_run
 /// # async fn example(candidate: kube_leader_gate::Candidate) -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +32,7 @@ pub struct Candidate {
     profile: Arc<Profile>,
 }
 
-/// What does not change about a candidate, and its pulse.
+/// What all handles of one candidate share: what does not change about it, and its pulse.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) lease: LeaseName,
@@ -76,7 +76,7 @@ impl Candidate {
         self.leadership.can_write()
     }
 
-    /// Whoever holds the lease, as far as this process knows.
+    /// The last known holder of the lease.
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
         self.leadership.holder()
@@ -137,14 +137,14 @@ impl Candidate {
     /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
     #[must_use]
     pub fn layer_with(&self, policy: Policy) -> WriteGateLayer {
-        self.profile.gate(&self.leadership, policy)
+        self.profile.gate(self.leadership.clone(), policy)
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
-    /// It waits on while the election stands down, and for ever once it has [`ended`](Self::ended): a process that may
-    /// write no more has nothing to go on with. What [`Election::run`](super::Election::run) runs is dropped then;
-    /// a task of your own waits for both:
+    /// It goes on waiting while the election stands down. Once the election has [`ended`](Self::ended), it never returns:
+    /// this process cannot write any more. [`Election::run`](super::Election::run) drops its workload then. A task of your
+    /// own waits for both:
     ///
     /// ```no_run
     /// # async fn example(candidate: kube_leader_gate::Candidate) {
@@ -158,17 +158,17 @@ impl Candidate {
         self.leadership.elected().await
     }
 
-    /// Waits until the election has ended, and says how: stopped in order, by [`Election::run`](super::Election::run)
-    /// say, and what has become of the lease. Answers at once ever after. Cancel-safe.
+    /// Waits until the election has ended, and returns how the lease was left. Later calls return the same at once.
+    /// Cancel-safe.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] when it has ended unasked (rule S10), or was dropped; the lease runs out by itself.
-    pub async fn ended(&self) -> Result<Stopped, ErrElectionEnded> {
+    /// [`ErrElectionEnded`] when it has ended without being told to (rule S10), or was dropped. The lease then runs out.
+    pub async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
         self.profile.pulse.ended().await
     }
 
     /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
-    /// each one. Renewals are no changes. `next` is cancel-safe.
+    /// each one. Renewals are no changes. It ends when the election does. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
         stream::unfold(self.leadership.changes(), next).fuse().boxed()
@@ -221,8 +221,8 @@ impl Candidate {
 
 impl Profile {
     /// A gate of this election.
-    pub(super) fn gate(&self, leadership: &Leadership, policy: Policy) -> WriteGateLayer {
-        let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy);
+    pub(super) fn gate(&self, leadership: Leadership, policy: Policy) -> WriteGateLayer {
+        let layer = WriteGateLayer::new(leadership).with_policy(policy);
         match &self.hooks.writes {
             Some(observer) => layer.with_observer(observer.clone()),
             None => layer,
@@ -235,7 +235,7 @@ impl Profile {
 impl fmt::Display for ErrUnhealthy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ended => f.write_str("the leader election has ended; restart the process to contend again"),
+            Self::Ended => f.write_str(ENDED),
             Self::NotRenewed { since, tolerated } => write!(
                 f,
                 "the lease is held by this process and was last renewed {since:?} ago, tolerated: {tolerated:?}"

@@ -1,23 +1,23 @@
-//! What an election tells while it runs. Observers of its state need none of this: they attend.
+//! The observers of single writes and lease calls. Observers of the election's state attend instead.
 
 use crate::{gate::WriteObserver, leadership::Moment, lease::ErrLockKind};
 use std::{fmt, sync::Arc, time::Duration};
 
-/// Who is told; nobody, unless somebody asks.
+/// The observers of an election; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hooks {
-    /// Of writes, by every gate of the election.
+    /// Called for writes, by every gate of the election.
     pub(crate) writes: Option<Arc<dyn WriteObserver>>,
-    /// Of the lease, by the elector.
+    /// Called for lease calls, by the elector.
     pub(crate) lease: Option<Arc<dyn LeaseHook>>,
 }
 
-/// Is told what an elector does. It is called from the elector's own task: it must not block.
+/// Sees what an elector does. The elector's own task calls it: it must not block.
 pub(crate) trait LeaseHook: fmt::Debug + Send + Sync {
     /// A lease call has ended after this time, answered or not.
     fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>);
 
-    /// Whether, as far as this candidate knows, the lease is nobody's at this moment: free, or run out.
+    /// Whether, as far as this candidate knows, the lease has no holder at this moment: it is free, or has run out.
     fn vacant(&self, vacant: bool, now: Moment);
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum LeaseCall {
     Acquire,
     Renew,
     Release,
-    /// Tells the candidate that preempted this one that the last write has ended.
+    /// Says in the lease, for the candidate that preempted this one, that the last write has ended.
     Acknowledge,
 }
 

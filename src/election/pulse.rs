@@ -1,10 +1,7 @@
 //! The election's signs of life: what health is judged by.
 
-use super::{
-    ErrUnhealthy,
-    ended::{ErrElectionEnded, Stopped},
-};
-use crate::leadership::{Leadership, Moment};
+use super::ended::{ErrElectionEnded, LeaseEnd};
+use crate::leadership::Moment;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -16,16 +13,13 @@ pub(super) struct Pulse {
     renewed: AtomicU64,
     holds: AtomicBool,
     /// How the election has ended, once it has.
-    ended: watch::Sender<Option<Result<Stopped, ErrElectionEnded>>>,
+    ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
 }
 
-/// Marks the election as ended when it is dropped, however that comes about (rule S10): unasked, unless an orderly end
-/// has been noted.
+/// Marks the election as ended when it is dropped, for any reason (rule S10). The end counts as a failure, unless an
+/// orderly end was noted before.
 #[derive(Debug)]
-pub(super) struct Alive {
-    pulse: Arc<Pulse>,
-    leadership: Leadership,
-}
+pub(super) struct Alive(Arc<Pulse>);
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -50,7 +44,7 @@ impl Pulse {
     }
 
     /// Notes how the election has ended; the first word counts.
-    pub(super) fn end(&self, how: Result<Stopped, ErrElectionEnded>) {
+    pub(super) fn end(&self, how: Result<LeaseEnd, ErrElectionEnded>) {
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {
@@ -65,7 +59,7 @@ impl Pulse {
     }
 
     /// Waits until the election has ended. Cancel-safe.
-    pub(super) async fn ended(&self) -> Result<Stopped, ErrElectionEnded> {
+    pub(super) async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
         let mut ended = self.ended.subscribe();
         // No error: `self` keeps the sender.
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);
@@ -74,16 +68,13 @@ impl Pulse {
 }
 
 impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>, leadership: Leadership) -> Self {
-        Self { pulse, leadership }
+    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
+        Self(pulse)
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.pulse.end(Err(ErrElectionEnded(())));
-        // Nobody grants anything any more, and whoever waits for a gain is told.
-        self.leadership.seal();
-        self.leadership.note_trouble(Some(ErrUnhealthy::Ended.to_string().into()));
+        self.0.end(Err(ErrElectionEnded(())));
     }
 }

@@ -4,11 +4,11 @@ use super::{
     Candidate, Election,
     attendants::Attending,
     elector::{Elector, Orders},
-    ended::{ErrElectionEnded, Stopped},
+    ended::{ErrElectionEnded, LeaseEnd},
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Leadership, Loss},
+    leadership::{Closer, Leadership, Loss},
     lease::{Lock, VettedLock},
 };
 use std::{
@@ -32,10 +32,10 @@ const CALLS_TO_STOP: u32 = 4;
 #[derive(Debug)]
 pub struct Running {
     candidate: Candidate,
-    leadership: Leadership,
+    gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
-    elector: Owned<Stopped>,
+    elector: Owned<LeaseEnd>,
     _deadline: Owned<()>,
     attending: Attending,
     drain_timeout: Duration,
@@ -68,10 +68,11 @@ impl<L: Lock> Election<L> {
             identity = %self.profile.identity,
         );
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
+        let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let alive = self.alive;
         let elector = Elector::new(
             VettedLock::new(self.lock, self.profile.lease.clone()),
-            self.leadership.clone(),
+            self.grantor,
             (self.profile.identity.clone(), timing, self.priority),
             self.profile.pulse.clone(),
             self.profile.hooks.lease.clone(),
@@ -81,18 +82,14 @@ impl<L: Lock> Election<L> {
             let _alive = alive;
             elector.run().await
         };
-        let leadership = self.leadership.clone();
-        let watch = async move {
-            leadership.watch_deadline().await;
-        };
         Running {
             attending: self.attendants.start(&candidate, &span),
             candidate,
-            leadership: self.leadership,
+            gate,
             orders,
             pulse: self.profile.pulse.clone(),
             elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
+            _deadline: Owned(tokio::spawn(deadline.instrument(span.clone()))),
             drain_timeout: self.drain_timeout,
             span,
         }
@@ -109,7 +106,7 @@ impl Running {
     }
 
     /// Waits until the election has ended without being told to. Cancel-safe.
-    pub async fn ended(&self) -> ErrElectionEnded {
+    pub async fn died(&self) -> ErrElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
         ErrElectionEnded(())
@@ -124,12 +121,12 @@ impl Running {
     /// tolerated skew, and five call timeouts; if all writes were answered, it takes as long as they and one lease call.
     ///
     /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
-    pub async fn stop(self) -> Stopped {
+    pub async fn stop(self) -> LeaseEnd {
         self.stop_with(future::pending::<()>()).await
     }
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
-    pub(crate) async fn stop_with(mut self, work: impl Future) -> Stopped {
+    pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         let stopped = self.give_up(work).instrument(span).await;
         self.pulse.end(Ok(stopped));
@@ -137,49 +134,49 @@ impl Running {
         stopped
     }
 
-    async fn give_up(&mut self, work: impl Future) -> Stopped {
+    async fn give_up(&mut self, work: impl Future) -> LeaseEnd {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
-        self.leadership.seal();
+        self.gate.seal();
         self.drain(work).await;
         self.orders.send_replace(Orders::Release);
         match timeout(self.time_to_give_up(), &mut self.elector.0).await {
             Ok(Ok(stopped)) => stopped,
-            Ok(Err(_)) | Err(_) => Stopped::LeftToExpire,
+            Ok(Err(_)) | Err(_) => LeaseEnd::LeftToExpire,
         }
     }
 
-    /// Hands leadership to somebody else without ending the election: gives the lease up as [`stop`](Self::stop) does,
-    /// and contends again after `pause`, counted from there. A follower just stays out for that long. Takes as long as a
+    /// Hands leadership to another candidate without ending the election: gives the lease up as [`stop`](Self::stop) does,
+    /// and contends again after `pause`, counted from there. A follower does not contend for that long. Takes as long as a
     /// stop, and the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
     /// does, see [`died`](Self::died).
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
-    pub async fn step_down(&mut self, pause: Duration) -> Stopped {
+    pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
         stopped
     }
 
     /// Contends again after `pause`, or ends when the election does. Cancel-safe.
-    pub(crate) async fn stay_away(&self, pause: Duration) {
-        let over = self.leadership.now().saturating_add(pause);
+    pub(super) async fn stay_away(&self, pause: Duration) {
+        let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
             _ = self.died() => {}
-            () = self.leadership.sleep_until(over) => self.contend(),
+            () = self.leadership().sleep_until(over) => self.contend(),
         }
     }
 
     /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
     /// that.
-    pub(crate) async fn stand_down(&self, work: impl Future) -> Stopped {
+    pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let span = self.span.clone();
         self.give_way(work).instrument(span).await
     }
 
-    async fn give_way(&self, work: impl Future) -> Stopped {
+    async fn give_way(&self, work: impl Future) -> LeaseEnd {
         self.hold();
         self.suspend();
         self.drain(work).await;
@@ -187,39 +184,39 @@ impl Running {
         self.orders.send_replace(Orders::StandDown(done));
         let stopped = tokio::select! {
             outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
-                outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
+                outcome.ok().flatten().unwrap_or(LeaseEnd::LeftToExpire)
             }
-            _ = self.died() => Stopped::LeftToExpire,
+            _ = self.died() => LeaseEnd::LeftToExpire,
         };
-        // A term whose time to end has run out would be renewed for ever behind the closed gate.
-        self.leadership.revoke(Loss::Abandoned);
+        // Else a term whose time to end has run out would be renewed without an end behind the closed gate.
+        self.gate.revoke(Loss::Abandoned);
         stopped
     }
 
     /// Renews what is held, and acquires nothing more.
-    pub(crate) fn hold(&self) {
+    pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
     }
 
     /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
-    pub(crate) fn suspend(&self) {
-        self.leadership.suspend();
+    pub(super) fn suspend(&self) {
+        self.gate.suspend();
     }
 
     /// Contends again.
-    pub(crate) fn contend(&self) {
-        self.leadership.resume();
+    pub(super) fn contend(&self) {
+        self.gate.resume();
         self.orders.send_replace(Orders::Contend);
     }
 
-    pub(crate) fn leadership(&self) -> &Leadership {
-        &self.leadership
+    pub(super) fn leadership(&self) -> &Leadership {
+        &self.candidate.leadership
     }
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
     /// then.
-    pub(crate) async fn drain(&self, work: impl Future) {
-        let mut drained = pin!(self.leadership.drain(self.drain_timeout));
+    pub(super) async fn drain(&self, work: impl Future) {
+        let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
         let outcome = tokio::select! {
             biased;
@@ -227,14 +224,14 @@ impl Running {
             _ = &mut work => drained.await,
         };
         if let Err(late) = outcome {
-            self.leadership.revoke(Loss::Abandoned);
+            self.gate.revoke(Loss::Abandoned);
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let settles_at = self
-            .leadership
-            .settles_at(self.leadership.writes_under_way() > 0, self.candidate.timing().tolerated_skew());
-        let at_most = settles_at.saturating_since(self.leadership.now());
+        let leadership = self.leadership();
+        let writing = leadership.writes_under_way() > 0;
+        let settles_at = leadership.settles_at(writing, self.candidate.timing().tolerated_skew());
+        let at_most = settles_at.saturating_since(leadership.now());
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
@@ -252,8 +249,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.span.in_scope(|| {
-            self.leadership.seal();
-            self.leadership.revoke(Loss::Abandoned);
+            self.gate.seal();
+            self.gate.revoke(Loss::Abandoned);
         });
     }
 }

@@ -30,15 +30,15 @@
 //! ```
 //! use http::{Request, Response};
 //! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
-//! use kube_leader_gate::leadership::{Leadership, Term};
+//! use kube_leader_gate::leadership::{Grantor, Term};
 //! use std::{convert::Infallible, time::Duration};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-//! let leadership = Leadership::new();
+//! let grantor = Grantor::new();
 //! let service = ServiceBuilder::new()
-//!     .layer(WriteGateLayer::new(leadership.clone()))
+//!     .layer(WriteGateLayer::new(grantor.leadership()))
 //!     .service(service_fn(|_: Request<String>| async { Ok::<_, Infallible>(Response::new("done")) }));
 //!
 //! let read = || Request::get("/api/v1/namespaces/default/configmaps").body(String::new());
@@ -48,8 +48,8 @@
 //! let error = service.clone().oneshot(write()?).await.unwrap_err();
 //! assert!(error.is::<ErrNotLeader>());
 //!
-//! let deadline = leadership.now().saturating_add(Duration::from_secs(107));
-//! let _grant = leadership.grant(Term::new("lease-uid", 1), deadline)?;
+//! let deadline = grantor.now().saturating_add(Duration::from_secs(107));
+//! let _grant = grantor.grant(Term::new("lease-uid", 1), deadline)?;
 //! assert!(service.oneshot(write()?).await.is_ok());
 //! # Ok(())
 //! # }

@@ -31,7 +31,7 @@ impl Admission {
 
     /// Notes that the API server has answered this write, so that its outcome is known when the admission is dropped.
     ///
-    /// The head of a response is an answer, whatever its status. An error is none: the write may have left before it.
+    /// The head of a response is an answer, whatever its status. An error is no answer: the write may have left before it.
     pub fn answered(&mut self) {
         self.answered = true;
     }
@@ -53,7 +53,7 @@ impl Drop for Admission {
     fn drop(&mut self) {
         if !self.answered {
             // Before it is counted out: a drain that no longer sees this write sees this note.
-            self.inner.note_unanswered();
+            self.inner.note_unanswered(self.inner.clock.now());
         }
         if self.inner.word.leave() {
             self.inner.idle.notify_waiters();

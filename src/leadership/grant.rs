@@ -1,102 +1,35 @@
-//! The right to lead, in the hands of whoever runs the election.
+//! The right to lead in one term.
 
-use super::{
-    Leadership, Loss, Moment, Term,
-    inner::{Current, Grants, State},
-};
-use std::fmt;
+use super::{Inner, Loss, Moment, Term};
+use std::{fmt, sync::Arc};
 
-/// Leadership for one term. Dropping it ends the term at once, however the owner came to its end (rule S10).
+/// Leadership for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once (rule S10).
 #[derive(Debug)]
 #[must_use = "dropping a grant ends the term"]
 pub struct Grant {
-    leadership: Leadership,
+    inner: Arc<Inner>,
     term: Term,
     number: u64,
 }
 
 /// A grant or an extension that came too late, or for a term that has ended. The gate stays closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrTooLate(());
-
-impl Leadership {
-    /// Opens the gate for `term` until `deadline` (rule S1: the instant *before* the acquiring call was sent, plus the
-    /// renew deadline). A grant that was there before ends.
-    ///
-    /// # Errors
-    /// [`ErrTooLate`] when the deadline has passed already, or the election stops or stands down.
-    pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, ErrTooLate> {
-        let mut number = None;
-        self.inner.state.send_if_modified(|state| {
-            if state.grants != Grants::Allowed || self.now() >= deadline {
-                return false;
-            }
-            // One that is replaced has run out, or is given up by its owner for this one.
-            self.inner.end(state, Loss::Expired);
-            let opened = self.inner.word.open(deadline.as_nanos());
-            state.current = Some(Current { number: opened, term: term.clone() });
-            number = Some(opened);
-            true
-        });
-        let number = number.ok_or(ErrTooLate(()))?;
-        // Writes of an earlier grant end with it.
-        self.inner.ended.notify_waiters();
-        tracing::info!(%term, "leadership gained");
-        Ok(Grant { leadership: self.clone(), term, number })
-    }
-
-    /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
-    pub fn revoke(&self, loss: Loss) {
-        self.inner.end_if(loss, |_| true);
-    }
-
-    /// Admits nothing more, while admitted writes may finish until the deadline (rule S4).
-    pub fn close(&self) {
-        self.close_and(|_| {});
-    }
-
-    /// Closes for good: no grant is made any more, also not one that is being made at this moment.
-    pub(crate) fn seal(&self) {
-        self.close_and(|state| state.grants = Grants::Sealed);
-    }
-
-    /// Closes, as [`seal`](Self::seal) does, until [`resume`](Self::resume).
-    pub(crate) fn suspend(&self) {
-        self.close_and(|state| state.grants = state.grants.max(Grants::Suspended));
-    }
-
-    /// Allows grants again. A gate that has closed stays closed until the next one.
-    pub(crate) fn resume(&self) {
-        self.inner.state.send_if_modified(|state| {
-            if state.grants == Grants::Suspended {
-                state.grants = Grants::Allowed;
-            }
-            false
-        });
-    }
-
-    fn close_and(&self, change: impl FnOnce(&mut State)) {
-        self.inner.state.send_if_modified(|state| {
-            self.inner.word.close();
-            let before = (state.grants, state.closing);
-            change(state);
-            state.closing |= state.current.is_some();
-            // Who waits for a term hears that none comes any more.
-            before != (state.grants, state.closing)
-        });
-    }
-}
+pub struct ErrTooLate(pub(super) ());
 
 // === impl Grant ===
 
 impl Grant {
+    pub(super) fn new(inner: Arc<Inner>, term: Term, number: u64) -> Self {
+        Self { inner, term, number }
+    }
+
     /// Moves the deadline to `deadline`, never back.
     ///
     /// # Errors
     /// [`ErrTooLate`] when the term has ended, or its old deadline has passed: a gate that has closed by itself stays
-    /// closed until the next [`grant`](Leadership::grant).
+    /// closed until the next [`grant`](super::Grantor::grant).
     pub fn extend(&self, deadline: Moment) -> Result<(), ErrTooLate> {
-        let inner = &self.leadership.inner;
+        let inner = &self.inner;
         let mut extended = false;
         // The lock only: observers hear nothing of a renewal.
         inner.state.send_if_modified(|_| {
@@ -115,7 +48,7 @@ impl Grant {
     /// Whether the term goes on: not revoked, and its deadline not passed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let inner = &self.leadership.inner;
+        let inner = &self.inner;
         inner.word.is_valid(self.number, || inner.now())
     }
 
@@ -125,7 +58,7 @@ impl Grant {
     }
 
     fn end_in_place(&self, loss: Loss) {
-        self.leadership.inner.end_if(loss, |current| current == self.number);
+        self.inner.end_if(loss, |current| current == self.number);
     }
 }
 
@@ -144,56 +77,3 @@ impl fmt::Display for ErrTooLate {
 }
 
 impl std::error::Error for ErrTooLate {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::leadership::Clock;
-    use std::{
-        sync::{Arc, Barrier, atomic::AtomicBool, atomic::Ordering},
-        thread,
-        time::Duration,
-    };
-
-    /// A clock that stops once in the middle of a grant.
-    #[derive(Debug)]
-    struct Trap {
-        armed: AtomicBool,
-        reached: Barrier,
-        go_on: Barrier,
-    }
-
-    impl Clock for Trap {
-        fn now(&self) -> Moment {
-            if self.armed.swap(false, Ordering::SeqCst) {
-                self.reached.wait();
-                self.go_on.wait();
-            }
-            Moment::from_nanos(1_000)
-        }
-    }
-
-    /// A stop that comes while a grant is being made: whichever is first, the gate is closed afterwards, for good.
-    #[test]
-    fn s4_a_grant_in_the_making_opens_nothing_behind_a_stop() {
-        let trap = Arc::new(Trap { armed: true.into(), reached: Barrier::new(2), go_on: Barrier::new(2) });
-        let leadership = Leadership::with_clock(trap.clone());
-        let deadline = Moment::from_nanos(1_000).saturating_add(Duration::from_secs(10));
-        let term = || Term::new("u", 1);
-        thread::scope(|scope| {
-            let granting = scope.spawn(|| leadership.grant(term(), deadline));
-            trap.reached.wait();
-            let stopping = scope.spawn(|| {
-                leadership.seal();
-                assert!(!leadership.can_write());
-                assert!(leadership.admit().is_none());
-            });
-            trap.go_on.wait();
-            let grant = granting.join().unwrap();
-            stopping.join().unwrap();
-            assert!(!leadership.can_write());
-            drop(grant);
-            assert_eq!(leadership.grant(term(), deadline).unwrap_err(), ErrTooLate(()));
-        });
-    }
-}

@@ -1,4 +1,4 @@
-//! What all handles of one leadership share.
+//! What the owner and the readers of one leadership share.
 
 use super::{
     Moment,
@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::{Notify, watch};
 
-/// So many ends of grants are remembered.
+/// How many ends of grants are remembered.
 const ENDS: usize = 8;
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct State {
     /// The gate admits nothing more while admitted writes finish.
     pub(super) closing: bool,
     pub(super) grants: Grants,
-    /// Whoever holds the lease, as far as this process knows.
+    /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
     /// What keeps the election from making progress; observers are not woken by it.
     pub(super) trouble: Option<Arc<str>>,
@@ -72,6 +72,8 @@ pub(super) enum Grants {
     Suspended,
     /// Never again.
     Sealed,
+    /// Never again, and nothing else changes either: the [`Grantor`](super::Grantor) is gone.
+    Gone,
 }
 
 impl Inner {
@@ -92,8 +94,9 @@ impl Inner {
 
     // --- writes without an answer ---
 
-    pub(super) fn note_unanswered(&self) {
-        self.unanswered.fetch_max(self.now(), Ordering::AcqRel);
+    /// Notes that an admitted write has ended without an answer, or will, at `at`.
+    pub(super) fn note_unanswered(&self, at: Moment) {
+        self.unanswered.fetch_max(at.as_nanos(), Ordering::AcqRel);
     }
 
     pub(super) fn unanswered(&self) -> Option<Moment> {
@@ -103,8 +106,25 @@ impl Inner {
 
     // --- how grants end ---
 
-    /// Ends the current grant if `which` says so of its number; false when it is another or there is none.
-    pub(super) fn end_if(&self, loss: Loss, which: impl FnOnce(u64) -> bool) -> bool {
+    /// Closes the gate to new writes, and makes `change` under the same lock.
+    pub(super) fn close_and(&self, change: impl FnOnce(&mut State)) {
+        self.state.send_if_modified(|state| {
+            self.word.close();
+            let before = (state.grants, state.closing);
+            change(state);
+            state.closing |= state.current.is_some();
+            // A task that waits for a term learns that none comes any more.
+            before != (state.grants, state.closing)
+        });
+    }
+
+    /// Ends the current grant at once, whichever it is.
+    pub(super) fn revoke(&self, loss: Loss) {
+        self.end_if(loss, |_| true);
+    }
+
+    /// Ends the current grant if there is one and `which` says so of its number.
+    pub(super) fn end_if(&self, loss: Loss, which: impl FnOnce(u64) -> bool) {
         let mut ended = None;
         self.state.send_if_modified(|state| {
             if state.current.as_ref().is_some_and(|current| which(current.number)) {
@@ -112,29 +132,31 @@ impl Inner {
             }
             ended.is_some()
         });
-        let Some(term) = ended else { return false };
+        let Some(term) = ended else { return };
         self.ended.notify_waiters();
         if loss == Loss::Released {
             tracing::info!(%term, loss = loss.as_str(), "leadership given up: {loss}");
         } else {
             tracing::warn!(%term, loss = loss.as_str(), "leadership lost: {loss}");
         }
-        true
     }
 
     /// Ends the current grant, if there is one, and records how.
     pub(super) fn end(&self, state: &mut State, loss: Loss) -> Option<Term> {
         let Current { number, term } = state.current.take()?;
-        let at = self.clock.now().min(self.word.deadline().map_or(self.clock.now(), Moment::from_nanos));
+        let deadline = self.word.deadline();
         self.word.revoke();
-        // What is under way is cut off, whenever its owner comes to see that. A release has waited for all.
+        // Read after the word has changed: no write that the grant admitted is later than this.
+        let now = self.clock.now();
+        // Admitted writes are cut off, however late their tasks notice that. A release has waited for all of them.
         if loss != Loss::Released && self.word.admitted() > 0 {
-            self.note_unanswered();
+            self.note_unanswered(now);
         }
         state.closing = false;
         if state.ends.len() == ENDS {
             state.ends.pop_front();
         }
+        let at = deadline.map_or(now, |deadline| now.min(Moment::from_nanos(deadline)));
         state.ends.push_back(End { number, loss, at });
         Some(term)
     }

@@ -37,7 +37,7 @@ impl Lapse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leadership::{Clock, Moment, Term};
+    use crate::leadership::{Clock, Grantor, Moment, Term};
     use std::{
         sync::{
             Barrier,
@@ -46,8 +46,8 @@ mod tests {
         thread,
     };
 
-    /// A clock that, once armed, is asked one nanosecond before the deadline and answers only when somebody else has been
-    /// told that it has passed.
+    /// A clock that, once armed, is asked one nanosecond before the deadline and answers only when another thread has seen
+    /// that it has passed.
     #[derive(Debug)]
     struct Edge {
         now: AtomicU64,
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// A renewal that was in time and is written down late: the deadline has passed for whoever looks in between.
+    /// A renewal that was in time and is written down late: a thread that looks in between sees a passed deadline.
     #[test]
     fn a_renewal_at_the_last_moment_is_no_lapse_and_hides_none() {
         let clock = Arc::new(Edge {
@@ -84,8 +84,9 @@ mod tests {
             passed: Barrier::new(2),
             seen: false.into(),
         });
-        let leadership = Leadership::with_clock(clock.clone());
-        let grant = leadership.grant(Term::new("u", 1), Moment::from_nanos(DEADLINE)).unwrap();
+        let grantor = Grantor::with_clock(clock.clone());
+        let leadership = grantor.leadership();
+        let grant = grantor.grant(Term::new("u", 1), Moment::from_nanos(DEADLINE)).unwrap();
         clock.armed.store(true, Ordering::SeqCst);
         let mut lapse = thread::scope(|scope| {
             let renewing = scope.spawn(|| grant.extend(Moment::from_nanos(2 * DEADLINE)));

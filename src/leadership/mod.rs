@@ -1,27 +1,28 @@
 //! The one word that says whether this process leads, and until when.
 //!
-//! An election grants, extends and ends leadership; a gate asks for each write. Neither knows the other:
-//! [`Leadership`] is usable with any elector, and without a gate.
+//! [`Grantor`] is the owner: an elector grants, extends and ends terms with it. [`Leadership`] is the reader: gates and
+//! observers hold clones, and can only ask. Neither knows the election of this crate: any elector may hold the grantor.
 //!
-//! 1. Leadership is a deadline, not a flag (rule S1): once it has passed, no write is admitted, whether or not anybody
-//!    was there to notice. The clock counts suspend (rule S13).
+//! 1. Leadership is a deadline, not a flag (rule S1): once it has passed, no write is admitted, even if no task has
+//!    noticed. The clock counts suspend (rule S13).
 //! 2. An admitted write keeps asking [`Admission::is_valid`], and is woken when its term ends (rule S2).
-//! 3. [`close`](Leadership::close) admits nothing more, [`drain`](Leadership::drain) waits for what was admitted
-//!    (rule S4), [`revoke`](Leadership::revoke) ends everything at once.
-//! 4. Dropping the [`Grant`] ends leadership (rule S10).
+//! 3. [`close`](Grantor::close) admits nothing more, [`drain`](Leadership::drain) waits for what was admitted (rule S4),
+//!    [`revoke`](Grantor::revoke) ends everything at once.
+//! 4. Dropping the [`Grant`] ends its term, dropping the [`Grantor`] closes the gate for good (rule S10).
 //!
 //! Nothing here spawns a task. Deadlines hold by themselves; only the *wake-up* of waiting writes at a deadline needs
-//! [`watch_deadline`](Leadership::watch_deadline) to be running. The election of this crate does that.
+//! [`watch_deadline`](Grantor::watch_deadline) to be running. The election of this crate does that.
 //!
 //! ```
-//! use kube_leader_gate::leadership::{Leadership, Loss, Term};
+//! use kube_leader_gate::leadership::{Grantor, Loss, Term};
 //! use std::time::Duration;
 //!
-//! let leadership = Leadership::new();
-//! assert!(leadership.admit().is_none(), "nobody has granted anything yet");
+//! let grantor = Grantor::new();
+//! let leadership = grantor.leadership();
+//! assert!(leadership.admit().is_none(), "no term was granted yet");
 //!
-//! let sent = leadership.now(); // before the call that acquired the lease
-//! let grant = leadership.grant(Term::new("lease-uid", 1), sent.saturating_add(Duration::from_secs(107)))?;
+//! let sent = grantor.now(); // before the call that acquired the lease
+//! let grant = grantor.grant(Term::new("lease-uid", 1), sent.saturating_add(Duration::from_secs(107)))?;
 //! let write = leadership.admit().expect("leading");
 //! assert!(write.is_valid());
 //!
@@ -39,7 +40,9 @@
 mod admission;
 mod changes;
 mod clock;
+mod closer;
 mod grant;
+mod grantor;
 mod inner;
 mod lapse;
 mod sync;
@@ -53,23 +56,28 @@ pub use self::{
     changes::Changes,
     clock::{BootClock, Clock, Moment},
     grant::{ErrTooLate, Grant},
+    grantor::Grantor,
     term::{LeadershipState, Loss, Term},
 };
 
 pub(crate) use self::{
+    closer::Closer,
+    grantor::ENDED,
     lapse::Lapse,
     terms::{Tenure, Terms},
 };
 
 use self::inner::{Grants, Inner};
-use std::{convert::Infallible, fmt, future::pending, pin::pin, sync::Arc, time::Duration};
+use std::{fmt, future::pending, pin::pin, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
-/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, whoever waits looks at
+/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, a task that waits looks at
 /// the real clock within this time.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The leadership of this process; a cheap handle, each clone speaks of the same leadership.
+/// Reads the leadership of this process, and admits writes by it; it cannot change it.
+///
+/// From [`Grantor::leadership`]. Clones are cheap, and read the same leadership.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     inner: Arc<Inner>,
@@ -93,23 +101,9 @@ pub(crate) struct Bystander {
 
 // === impl Leadership ===
 
-impl Default for Leadership {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Leadership {
-    /// A follower, on the machine's clock.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_clock(Arc::new(BootClock::new()))
-    }
-
-    /// A follower, on a clock of your own.
-    #[must_use]
-    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self { inner: Arc::new(Inner::new(clock)) }
+    fn new(inner: Arc<Inner>) -> Self {
+        Self { inner }
     }
 
     /// The present instant of this leadership's clock.
@@ -156,46 +150,26 @@ impl Leadership {
         self.inner.word.deadline().map(Moment::from_nanos)
     }
 
-    /// Whoever holds the lease, as far as this process knows.
+    /// The last known holder of the lease.
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
         self.inner.state.borrow().holder.clone()
     }
 
-    /// What a write is told that is not let in.
+    /// What the error of a rejected write says.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
         Bystander {
             holder: state.holder.clone(),
             trouble: state.trouble.clone(),
-            over: state.grants == Grants::Sealed,
+            over: state.grants >= Grants::Sealed,
         }
-    }
-
-    /// Notes who holds the lease, for messages and observers; it opens and closes nothing.
-    pub fn note_holder(&self, holder: Option<&str>) {
-        self.inner.state.send_if_modified(|state| {
-            let changed = state.holder.as_deref() != holder;
-            if changed {
-                state.holder = holder.map(Arc::from);
-            }
-            changed
-        });
     }
 
     /// What keeps the election from making progress, in words for a person, if something does.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.inner.state.borrow().trouble.clone()
-    }
-
-    /// Notes what keeps the election from making progress, for messages; it opens and closes nothing, and
-    /// [`changes`](Self::changes) do not tell of it.
-    pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
-        self.inner.state.send_if_modified(|state| {
-            state.trouble = trouble;
-            false
-        });
     }
 
     /// How many admitted writes have not finished.
@@ -216,7 +190,8 @@ impl Leadership {
         Changes::new(self.inner.state.subscribe())
     }
 
-    /// Waits until writes are admitted, and returns the term; for as long as nobody grants leadership. Cancel-safe.
+    /// Waits until writes are admitted, and returns the term. It never returns a term that has ended, and waits for ever
+    /// once the [`Grantor`] is gone. Cancel-safe.
     pub async fn elected(&self) -> Term {
         match Terms::new(self.clone()).next().await {
             Some(tenure) => tenure.term().clone(),
@@ -226,16 +201,16 @@ impl Leadership {
 
     /// When an admitted write last ended without an answer, in this term or an earlier one; none if each was answered.
     ///
-    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must give
-    /// nothing up before that instant plus the time by which a request may be late (rule S4). A write that is under way
+    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must not give
+    /// the lease up before that instant plus the time by which a request may be late (rule S4). A write that is under way
     /// now may become one: [`drain`](Self::drain) first.
     #[must_use]
     pub fn unanswered(&self) -> Option<Moment> {
         self.inner.unanswered()
     }
 
-    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](Self::close) or
-    /// [`revoke`](Self::revoke): an open gate may let writes in for ever. Cancel-safe.
+    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](Grantor::close) or
+    /// [`revoke`](Grantor::revoke): an open gate may let writes in for ever. Cancel-safe.
     ///
     /// # Errors
     /// [`ErrStillWriting`] when the time is up first.
@@ -251,27 +226,6 @@ impl Leadership {
             }
         };
         timeout(bound, idle).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
-    }
-
-    /// Ends leadership when its deadline has passed, which wakes the writes that wait and tells the observers.
-    ///
-    /// The gate needs nobody for closing on time; without this running, a write that hangs is cut off only when
-    /// something else wakes it. Runs until it is dropped. Needs a tokio runtime with its timer. Cancel-safe.
-    pub async fn watch_deadline(&self) -> Infallible {
-        let mut state = self.inner.state.subscribe();
-        loop {
-            state.borrow_and_update();
-            let Some(deadline) = self.deadline() else {
-                let _ = state.changed().await;
-                continue;
-            };
-            let left = deadline.saturating_since(self.now());
-            if left.is_zero() {
-                self.inner.expire();
-                continue;
-            }
-            let _ = timeout(left.min(LONGEST_SLEEP), state.changed()).await;
-        }
     }
 }
 

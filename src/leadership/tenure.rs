@@ -1,4 +1,4 @@
-//! One term of this process, as whoever works in it sees it.
+//! One term of this process, as the work in it sees it.
 
 use super::{LONGEST_SLEEP, Leadership, Moment, terms::Tenure};
 use std::{
@@ -41,8 +41,8 @@ impl Tenure {
         self.is_valid() && self.inner.word.is_open(|| self.inner.now())
     }
 
-    /// Waits until it is over. Each poll looks at the deadline, whether or not anybody has noticed that it has passed:
-    /// whoever polls this first and then something else does nothing else after a freeze. Cancel-safe.
+    /// Waits until it is over. Each poll looks at the deadline itself. So a task that polls this first, and other work only
+    /// while this is pending, does no other work after a freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
             let mut woken = pin!(self.inner.ended.notified());
@@ -56,15 +56,15 @@ impl Tenure {
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on; long ago, if that
-    /// is no longer known.
+    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on. The clock's
+    /// origin, if that is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
         let state = self.inner.state.borrow();
         let now = self.inner.clock.now();
         match state.end_of(self.grant) {
             Some(end) if end.number == self.grant => end.at,
             Some(_) => Moment::from_nanos(0),
-            // It goes on, or its deadline has passed and nobody has noticed.
+            // It goes on, or its deadline has passed and no end is recorded yet.
             None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
         }
     }
@@ -74,7 +74,7 @@ impl Tenure {
 mod tests {
     use super::*;
     use crate::{
-        leadership::{Leadership, Loss, Term, Terms},
+        leadership::{Grant, Grantor, Leadership, Loss, Term, Terms},
         testing::ManualClock,
     };
     use futures_util::FutureExt;
@@ -82,12 +82,13 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn granted() -> (Leadership, ManualClock, crate::leadership::Grant) {
+    fn granted() -> (Grantor, Leadership, ManualClock, Grant) {
         let clock = ManualClock::new();
-        let leadership = Leadership::with_clock(Arc::new(clock.clone()));
-        let deadline = leadership.now().saturating_add(10 * SECOND);
-        let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
-        (leadership, clock, grant)
+        let grantor = Grantor::with_clock(Arc::new(clock.clone()));
+        let deadline = grantor.now().saturating_add(10 * SECOND);
+        let grant = grantor.grant(Term::new("u", 1), deadline).unwrap();
+        let leadership = grantor.leadership();
+        (grantor, leadership, clock, grant)
     }
 
     fn tenure(leadership: &Leadership) -> Tenure {
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn s1_it_has_ended_at_its_deadline_however_late_that_is_noticed() {
         for noticed in [false, true] {
-            let (leadership, clock, grant) = granted();
+            let (_grantor, leadership, clock, grant) = granted();
             let (tenure, deadline) = (tenure(&leadership), leadership.deadline().unwrap());
             assert!(tenure.over().now_or_never().is_none());
             clock.advance(60 * SECOND);
@@ -111,16 +112,16 @@ mod tests {
 
     #[test]
     fn a_theft_ends_it_when_it_is_seen_and_the_next_term_is_another() {
-        let (leadership, clock, grant) = granted();
+        let (grantor, leadership, clock, grant) = granted();
         let first = tenure(&leadership);
         clock.advance(SECOND);
         let seen = leadership.now();
         grant.end(Loss::Taken);
         clock.advance(SECOND);
         assert_eq!(first.ended_at(), seen);
-        assert!(Terms::new(leadership.clone()).next().now_or_never().is_none(), "nobody leads");
+        assert!(Terms::new(leadership.clone()).next().now_or_never().is_none(), "no replica leads");
         let deadline = leadership.now().saturating_add(10 * SECOND);
-        let _second = leadership.grant(Term::new("u", 2), deadline).unwrap();
+        let _second = grantor.grant(Term::new("u", 2), deadline).unwrap();
         assert!(!first.is_valid() && first.ended_at() == seen);
         assert_eq!(tenure(&leadership).term(), &Term::new("u", 2));
     }

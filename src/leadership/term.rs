@@ -21,8 +21,8 @@ pub enum Loss {
     Taken,
     /// The lease was deleted (rule S8).
     Deleted,
-    /// Whoever held the grant ended without giving it up (a panic, a dropped task: rule S10), or could not give it up in
-    /// good order.
+    /// The elector ended without giving the lease up (a panic, a dropped task: rule S10), or could not give it up in good
+    /// order.
     Abandoned,
 }
 
@@ -32,13 +32,12 @@ pub enum Loss {
 pub struct LeadershipState {
     /// The term in which this process leads; none for a follower.
     ///
-    /// Between the deadline and the moment at which [`Leadership::watch_deadline`](super::Leadership::watch_deadline)
-    /// notices it, this still names the expired term: ask [`Leadership::term`](super::Leadership::term) for the truth
-    /// at this instant.
+    /// Between the deadline and the moment at which [`Grantor::watch_deadline`](super::Grantor::watch_deadline) notices it,
+    /// this still names the expired term. [`Leadership::term`](super::Leadership::term) judges by the deadline.
     pub term: Option<Term>,
     /// True while a leader finishes its admitted writes and takes no new ones.
     pub closing: bool,
-    /// Whoever holds the lease, as far as this process knows.
+    /// The last known holder of the lease.
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended, if one has.
     pub lost: Option<Loss>,

@@ -39,7 +39,7 @@ impl Terms {
             {
                 // Number and term belong together while the lock is held.
                 let state = self.state.borrow_and_update();
-                if state.grants == Grants::Sealed {
+                if state.grants >= Grants::Sealed {
                     return None;
                 }
                 let new = state.current.as_ref().filter(|current| current.number != self.told);

@@ -2,7 +2,7 @@
 //!
 //! The word is 0 while not leading, else the validity deadline in nanoseconds with bit 0 for "closing" (nothing new is
 //! admitted; what was admitted goes on until the deadline). A grant's number tells a write of an earlier term from one
-//! of this term. Whoever opens or extends holds the lock of [`Leadership`](super::Leadership); closing and revoking need none.
+//! of this term. A thread that opens or extends holds the lock of the state; closing and revoking need none.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -57,7 +57,7 @@ impl Word {
     /// Admits nothing more.
     pub(super) fn close(&self) {
         let closing = |word| (word != NOT_LEADING).then_some(word | CLOSING);
-        // An error says that nobody leads: closed already.
+        // An error says that there is no grant: closed already.
         let _ = self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, closing);
     }
 
@@ -131,13 +131,13 @@ impl Word {
     }
 }
 
-/// A write that was not let in; `was_last` asks for a wake-up of whoever drains.
+/// A write that was not let in; `was_last` asks to wake the task that drains.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) was_last: bool,
 }
 
-/// A deadline as the word holds it: bit 0 belongs to "closing", and 0 means that nobody leads.
+/// A deadline as the word holds it: bit 0 belongs to "closing", and 0 means "not leading".
 fn live(deadline: u64) -> u64 {
     (deadline & !CLOSING).max(2)
 }

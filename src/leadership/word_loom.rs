@@ -49,7 +49,7 @@ fn s4_a_drain_misses_no_write() {
     }
 }
 
-/// Whoever waits for the last write is told: either the drain sees none, or the last write sees the closed word.
+/// A drain that waits is woken: either it sees no write, or the last write sees the closed word.
 #[test]
 fn s4_the_last_write_wakes_the_drain() {
     let mut some_orders = loom::model::Builder::new();

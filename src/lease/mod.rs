@@ -2,7 +2,7 @@
 //!
 //! [`LeaseTiming`] and [`Identity`] refuse what cannot work when they are made. A [`Lock`] reads and writes one lease by
 //! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), or over those that many locks
-//! share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and lowers the flag before the lease is given up (rule S3).
+//! share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and closes the gate before the lease is given up (rule S3).
 
 mod error;
 mod handover;

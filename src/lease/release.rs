@@ -1,20 +1,20 @@
-//! The lock that lowers the flag before the lease is given up.
+//! The lock that closes the gate before the lease is given up.
 
 use super::{Claim, ErrLock, LeaseRecord, Lock};
-use crate::leadership::{Leadership, Loss};
+use crate::leadership::{Closer, Grantor, Loss};
 
 /// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
 /// (rule S3). All other calls pass as they are.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,
-    leadership: Leadership,
+    gate: Closer,
 }
 
 impl<L> ReleaseLock<L> {
-    /// Ties `inner` to `leadership`.
-    pub const fn new(inner: L, leadership: Leadership) -> Self {
-        Self { inner, leadership }
+    /// Has `inner` end the current term of `grantor` before each release.
+    pub fn new(inner: L, grantor: &Grantor) -> Self {
+        Self { inner, gate: grantor.closer() }
     }
 }
 
@@ -31,7 +31,7 @@ impl<L: Lock> Lock for ReleaseLock<L> {
 
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         if claim.holder.is_empty() {
-            self.leadership.revoke(Loss::Released);
+            self.gate.revoke(Loss::Released);
         }
         self.inner.update(seen, claim).await
     }
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        leadership::{Grant, Term},
+        leadership::{Grant, Leadership, Term},
         lease::{ErrLockKind, LeaseEvent},
     };
     use futures_util::stream::Empty;
@@ -89,12 +89,13 @@ mod tests {
         }
     }
 
-    fn leading(answers: bool) -> (ReleaseLock<Witness>, Leadership, Grant) {
-        let leadership = Leadership::new();
-        let deadline = leadership.now().saturating_add(Duration::from_secs(10));
-        let grant = leadership.grant(Term::new("u", 1), deadline).unwrap();
+    fn leading(answers: bool) -> (ReleaseLock<Witness>, Leadership, (Grantor, Grant)) {
+        let grantor = Grantor::new();
+        let leadership = grantor.leadership();
+        let deadline = grantor.now().saturating_add(Duration::from_secs(10));
+        let grant = grantor.grant(Term::new("u", 1), deadline).unwrap();
         let witness = Witness { leadership: leadership.clone(), could_write: Mutex::default(), answers };
-        (ReleaseLock::new(witness, leadership.clone()), leadership, grant)
+        (ReleaseLock::new(witness, &grantor), leadership, (grantor, grant))
     }
 
     fn record() -> LeaseRecord {
@@ -116,8 +117,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn s3_the_flag_is_down_before_an_update_that_fails() {
-        let (lock, leadership, _grant) = leading(true);
+    async fn s3_the_gate_closes_before_a_release_that_fails() {
+        let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
         assert!(!leadership.is_leader());
@@ -125,8 +126,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn s3_the_flag_is_down_before_an_update_that_is_given_up_by_its_caller() {
-        let (lock, leadership, _grant) = leading(false);
+    async fn s3_the_gate_closes_before_a_release_that_is_dropped() {
+        let (lock, leadership, _owner) = leading(false);
         let given_up = tokio::time::timeout(Duration::from_secs(1), lock.update(&record(), &claim(""))).await;
         assert!(given_up.is_err());
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
@@ -134,8 +135,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_that_fails_leaves_the_flag_to_the_deadline() {
-        let (lock, leadership, _grant) = leading(true);
+    async fn a_renewal_that_fails_leaves_the_gate_to_its_deadline() {
+        let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("me")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [true]);
         assert!(leadership.can_write());

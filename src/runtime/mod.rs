@@ -55,7 +55,7 @@
 //! # let endpoint = server.serve().await?;
 //! # let config = endpoint.config("replica-a");
 //! let election = Election::builder("default", "my-controller").build(&config)?;
-//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
+//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(&config)?);
 //! let controller = Controller::new(maps.clone(), watcher::Config::default())
 //!     .reconcile_all_on(election.candidate().gains())
 //!     .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))
@@ -71,7 +71,7 @@
 //! #         done = tokio::time::timeout(Duration::from_secs(10), labelled) => done.expect("labelled"),
 //! #     }
 //! # };
-//! election.run(controller).await?;
+//! election.run(controller).await?.into_output();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -96,7 +96,7 @@
 //! # let config = endpoint.config("replica-a");
 //! let election = Election::builder("default", "my-controller").build(&config)?;
 //! let candidate = election.candidate();
-//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(config)?);
+//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(&config)?);
 //!
 //! // On every replica, for as long as the process lives.
 //! let (replay, watched) = replay(watcher(maps, watcher::Config::default()).default_backoff());
@@ -127,7 +127,7 @@
 //! };
 //! let workload = async { tokio::select! { () = watch => {}, () = lead => {} } };
 //! # let workload = tokio::time::timeout(std::time::Duration::from_secs(10), workload);
-//! election.run(workload).await?;
+//! election.run(workload).await?.into_output();
 //! # assert_eq!(*told.borrow(), [1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;

@@ -66,7 +66,7 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
             .drain_timeout(DRAIN)
             .build(&config)?;
         let writers = Writers {
-            api: Api::namespaced(election.client(config.clone())?, namespace),
+            api: Api::namespaced(election.client(&config)?, namespace),
             name: name.to_owned(),
             identity: options.identity.clone(),
             count: options.writers,
@@ -103,7 +103,7 @@ async fn write(
         interrupt.recv().await;
         tell("interrupted", json!({}));
     };
-    let dropped = election.run_until(interrupted, workload).await?.is_none();
+    let dropped = election.run_until(interrupted, workload).await?.output.is_none();
     // The workload goes on while its writes end, and may be told to stop meanwhile.
     Ok(dropped && !stop.is_cancelled())
 }
@@ -126,7 +126,7 @@ async fn lead(election: Election, writers: Writers, terminate: &mut Signal) -> R
             }
         }
     };
-    election.run_while_leading(shutdown, work).await?;
+    election.run_while_leading(shutdown, work).await?.into_output();
     Ok(false)
 }
 

@@ -9,7 +9,7 @@ use crate::{
 };
 use http::{Request, header::CONTENT_TYPE};
 use kube_client::Client;
-use kube_leader_gate::{LeaseTiming, election::Stopped};
+use kube_leader_gate::{LeaseTiming, election::LeaseEnd};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -75,7 +75,7 @@ pub async fn kubectl_shows_who_led_when() {
     let a = reporting(&world, "restricted-2").await;
     let uid = a.candidate().term().expect("a term").lease_uid().to_owned();
     until("it is told", async || !shown(&world).is_empty()).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
     let lines = ["became leader", "stopped leading"]
         .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
     assert_eq!(shown(&world), lines);
@@ -104,7 +104,7 @@ pub async fn without_permission_it_leads_and_stops_all_the_same() {
     a.renews(3).await;
     assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
     let began = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
     assert!(began.elapsed() < LeaseTiming::fast().call_timeout() + DELAY, "{:?}", began.elapsed());
     assert_eq!(shown(&world), [""; 0]);
 }

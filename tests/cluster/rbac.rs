@@ -11,7 +11,7 @@ use crate::{
 use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
-    election::Stopped,
+    election::LeaseEnd,
     testing::{Judge, Verdict},
 };
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ pub async fn the_role_suffices() {
     until("b knows a", async || b.candidate().holder().is_some()).await;
     until("b watches", async || world.reads(USERS[1], "watch").await > 0).await;
     a.renews(2).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
     b.elected().await;
     b.renews(1).await;
     assert_eq!(refused(&world).await, [""; 0]);
@@ -182,7 +182,7 @@ pub async fn without_update_it_leads_once_and_not_for_long() {
     a.elected().await;
     until("the gate closes", async || !a.candidate().can_write()).await;
     throughout(timing().lease_duration(), "it leads no more", || !a.candidate().is_leader()).await;
-    assert_eq!(a.running.stop().await, Stopped::LeftToExpire);
+    assert_eq!(a.running.stop().await, LeaseEnd::LeftToExpire);
     assert!(refused(&world).await.iter().all(|verb| verb == "update"));
     assert!(release(&world, USERS[0]).await.is_none());
 }

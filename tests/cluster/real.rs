@@ -105,7 +105,7 @@ impl<C: Borrow<Cluster>> World for Real<C> {
         let (line, config) = self.line(user).await;
         let election = builder.build(&config).expect("a valid election");
         let (work, config) = self.line(user).await;
-        let client = election.client(config).expect("a client");
+        let client = election.client(&config).expect("a client");
         Joined { election, line, client, work }
     }
 

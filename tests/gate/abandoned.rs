@@ -1,9 +1,10 @@
 //! S10: a dead election fails closed.
 
-use crate::support::{Probe, assert_lost, lead, lead_in, stage, write};
+use crate::support::{Probe, TERM, assert_lost, lead, lead_in, stage, write};
+use futures_util::FutureExt;
 use kube_leader_gate::{
-    Leadership, WriteGateLayer,
-    leadership::{Clock, Loss, Moment},
+    WriteGateLayer,
+    leadership::{Clock, Grantor, Loss, Moment},
     testing::ManualClock,
 };
 use std::{
@@ -15,13 +16,13 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio_test::{assert_pending, assert_ready_err, task};
+use tokio_test::{assert_pending, assert_ready, assert_ready_err, task};
 use tower::{Layer, Service};
 
 #[test]
 fn s10_dropping_the_grant_closes_the_gate() {
-    let (leadership, _clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, _clock) = stage();
+    let grant = lead(&grantor);
     assert!(leadership.can_write());
     drop(grant);
     assert!(leadership.admit().is_none());
@@ -30,13 +31,50 @@ fn s10_dropping_the_grant_closes_the_gate() {
 }
 
 #[test]
-fn s10_a_panic_of_whoever_holds_the_grant_closes_the_gate() {
-    let (leadership, _clock) = stage();
+fn s10_dropping_the_grantor_closes_the_gate_for_good() {
+    let (grantor, leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
+    let grant = lead(&grantor);
+    let mut writing = task::spawn(service.call(write()));
+    assert_pending!(writing.poll());
+    let (mut changes, mut elected) = (leadership.changes(), task::spawn(leadership.elected()));
+    let mut change = || changes.next().now_or_never().expect("no need to wait");
+    assert!(change().is_some_and(|state| state.term.is_some()));
+
+    drop(grantor);
+    assert!(!leadership.is_leader() && leadership.admit().is_none());
+    assert!(writing.is_woken());
+    assert_lost(&assert_ready_err!(writing.poll()), Loss::Abandoned);
+    assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
+    assert!(leadership.trouble().is_some_and(|trouble| trouble.contains("has ended")));
+    let last = change().expect("the loss is seen");
+    assert_eq!((last.term, last.lost), (None, Some(Loss::Abandoned)));
+    assert_eq!(change(), None, "no change can come any more");
+    assert_pending!(elected.poll());
+}
+
+/// The streams end although the last state was read before the drop.
+#[test]
+fn s10_dropping_an_idle_grantor_ends_the_changes() {
+    let (grantor, leadership, _clock) = stage();
+    let mut changes = leadership.changes();
+    assert!(changes.next().now_or_never().flatten().is_some(), "the present state");
+    let mut next = task::spawn(changes.next());
+    assert_pending!(next.poll());
+    drop(grantor);
+    assert!(next.is_woken());
+    assert_eq!(assert_ready!(next.poll()), None);
+}
+
+#[test]
+fn s10_a_panic_that_drops_the_grant_closes_the_gate() {
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
     let mut response = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let _grant = lead(&leadership);
+        let _grant = lead(&grantor);
         let response = response.insert(task::spawn(service.call(write())));
         assert_pending!(response.poll());
         panic!("the election fell over");
@@ -51,8 +89,8 @@ fn s10_a_panic_of_whoever_holds_the_grant_closes_the_gate() {
 
 #[tokio::test(start_paused = true)]
 async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
-    let (leadership, _clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, _clock) = stage();
+    let grant = lead(&grantor);
     let election = tokio::spawn(async move {
         std::future::pending::<()>().await;
         drop(grant);
@@ -66,9 +104,9 @@ async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
 
 #[test]
 fn s10_an_old_grant_that_is_dropped_late_ends_nothing_else() {
-    let (leadership, _clock) = stage();
-    let first = lead_in(&leadership, 1);
-    let _second = lead_in(&leadership, 2);
+    let (grantor, leadership, _clock) = stage();
+    let first = lead_in(&grantor, 1);
+    let _second = lead_in(&grantor, 2);
     drop(first);
     assert!(leadership.can_write());
 }
@@ -112,15 +150,16 @@ impl Clock for Trap {
 fn s10_an_old_grant_that_is_dropped_in_another_thread_ends_nothing_else() {
     for pass in 0..3 {
         let trap = Arc::new(Trap { clock: ManualClock::new(), armed: Mutex::default() });
-        let leadership = Leadership::with_clock(trap.clone());
-        let first = lead_in(&leadership, 1);
+        let grantor = Grantor::with_clock(trap.clone());
+        let leadership = grantor.leadership();
+        let first = lead_in(&grantor, 1);
         let ((reached, has_reached), (gone_on, go_on)) = (channel(), channel());
         *trap.armed.lock().unwrap() = Some(Armed { pass, reached, go_on });
         let second = thread::scope(|scope| {
             scope.spawn(move || drop(first));
             // An error says that it asks for the time less often, and is complete.
             let _ = has_reached.recv_timeout(BOUND);
-            let second = lead_in(&leadership, 2);
+            let second = lead_in(&grantor, 2);
             // An error says the same.
             let _ = gone_on.send(());
             second

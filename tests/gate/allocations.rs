@@ -4,7 +4,7 @@ use allocation_counter::measure;
 use http::{Request, Response};
 use kube_leader_gate::{
     Leadership, Policy, WriteGateLayer,
-    leadership::{Loss, Term},
+    leadership::{Grant, Grantor, Loss, Term},
     policy::{Preset, Rule},
 };
 use std::{
@@ -32,11 +32,12 @@ async fn after_a_while(_: Request<()>) -> Outcome {
     Ok(Response::new(()))
 }
 
-fn leading() -> (Leadership, impl Drop) {
-    let leadership = Leadership::new();
-    let deadline = leadership.now().saturating_add(Duration::from_secs(1000));
-    let grant = leadership.grant(Term::new("uid", 1), deadline).unwrap();
-    (leadership, grant)
+fn leading() -> (Grantor, Leadership, Grant) {
+    let grantor = Grantor::new();
+    let deadline = grantor.now().saturating_add(Duration::from_secs(1000));
+    let grant = grantor.grant(Term::new("uid", 1), deadline).unwrap();
+    let leadership = grantor.leadership();
+    (grantor, leadership, grant)
 }
 
 fn layer(leadership: &Leadership) -> WriteGateLayer {
@@ -84,7 +85,8 @@ fn allocations<S: Service<Request<()>>>(service: &mut S, method: &str, uri: &str
 
 #[test]
 fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
-    let leadership = Leadership::new();
+    let grantor = Grantor::new();
+    let leadership = grantor.leadership();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
     let mut slow = layer(&leadership).layer(service_fn(after_a_while));
     for (method, uri) in requests() {
@@ -95,7 +97,7 @@ fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
 
 #[test]
 fn admitted_writes_allocate_nothing_in_the_gate() {
-    let (leadership, _grant) = leading();
+    let (_grantor, leadership, _grant) = leading();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
     let mut slow = layer(&leadership).layer(service_fn(after_a_while));
     let write = ("DELETE", "/apis/apps/v1/namespaces/default/deployments/web");
@@ -109,9 +111,10 @@ fn admitted_writes_allocate_nothing_in_the_gate() {
 /// The counter counts: a rejection has its error boxed, and an inner service pays for itself.
 #[test]
 fn rejections_allocate_their_error_and_nothing_else() {
-    let leadership = Leadership::new();
-    leadership.note_holder(Some("somebody"));
-    leadership.note_trouble(Some("lease calls fail".into()));
+    let grantor = Grantor::new();
+    let leadership = grantor.leadership();
+    grantor.note_holder(Some("somebody"));
+    grantor.note_trouble(Some("lease calls fail".into()));
     let mut service = layer(&leadership).layer(service_fn(at_once));
     assert_eq!(allocations(&mut service, "POST", "/api/v1/namespaces/a/configmaps", 1), 1);
 
@@ -122,13 +125,13 @@ fn rejections_allocate_their_error_and_nothing_else() {
 /// A write that is cut off allocates its error too.
 #[test]
 fn a_write_that_is_cut_off_allocates_its_error_and_nothing_else() {
-    let (leadership, _grant) = leading();
+    let (grantor, leadership, _grant) = leading();
     let mut service = layer(&leadership).layer(service_fn(after_a_while));
     let request = Request::post("/api/v1/namespaces/a/configmaps").body(()).unwrap();
     let mut response = pin!(service.call(request));
     let mut cx = Context::from_waker(Waker::noop());
     assert!(response.as_mut().poll(&mut cx).is_pending());
-    leadership.revoke(Loss::Taken);
+    grantor.revoke(Loss::Taken);
     let counted = measure(|| assert!(response.as_mut().poll(&mut cx).is_ready()));
     assert_eq!(counted.count_total, 1);
 }

@@ -43,8 +43,8 @@ fn s13_the_machines_clock_moves_on_and_never_back() {
 /// A suspend: the clock jumps, and no timer has run.
 #[test]
 fn s13_a_suspend_past_the_deadline_closes_the_gate_without_a_timer() {
-    let (leadership, clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
     let admitted = leadership.admit().expect("leading");
     clock.advance(TERM * 100);
     assert!(leadership.admit().is_none());
@@ -58,11 +58,10 @@ fn s13_a_suspend_past_the_deadline_closes_the_gate_without_a_timer() {
 /// Timers stand still during a suspend. Whoever waits looks at the real clock soon after.
 #[tokio::test(start_paused = true)]
 async fn s13_a_hanging_write_is_cut_off_within_a_second_of_the_resume() {
-    let (leadership, clock) = stage();
-    let watcher = leadership.clone();
-    let watching = tokio::spawn(async move { watcher.watch_deadline().await });
+    let (grantor, leadership, clock) = stage();
+    let watching = tokio::spawn(grantor.watch_deadline());
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let hanging = tokio::spawn(service.call(write()));
     tokio::time::sleep(Duration::from_millis(10)).await;
     assert!(!hanging.is_finished());

@@ -18,16 +18,16 @@ const BOUND: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn s4_a_closed_gate_lets_admitted_writes_finish_and_no_new_ones_in() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(10);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut admitted = task::spawn(service.call(write()));
     assert_pending!(admitted.poll());
     let request = assert_request_eq!(requests, WRITE);
 
-    leadership.close();
+    grantor.close();
     assert!(leadership.is_leader() && !leadership.can_write());
     assert_eq!(leadership.term(), Some(Term::new("uid", 1)));
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
@@ -39,11 +39,11 @@ async fn s4_a_closed_gate_lets_admitted_writes_finish_and_no_new_ones_in() {
 
 #[test]
 fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut admitted = task::spawn(service.call(write()));
-    leadership.close();
+    grantor.close();
     clock.advance(ALMOST);
     assert_pending!(admitted.poll());
     // The drain goes on while the lease is renewed, and nothing new comes in by that.
@@ -57,12 +57,12 @@ fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
 
 #[test]
 fn s4_the_next_grant_opens_a_closed_gate() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     for ended_before in [true, false] {
-        let grant = lead(&leadership);
-        leadership.close();
+        let grant = lead(&grantor);
+        grantor.close();
         let replaced = (!ended_before).then_some(grant);
-        let _next = lead_in(&leadership, 2);
+        let _next = lead_in(&grantor, 2);
         assert!(leadership.admit().is_some());
         assert!(!leadership.state().closing);
         drop(replaced);
@@ -72,27 +72,27 @@ fn s4_the_next_grant_opens_a_closed_gate() {
 
 #[test]
 fn s4_observers_hear_of_a_close_once() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut changes = leadership.changes();
     let mut change = || changes.next().now_or_never().flatten();
     assert!(change().is_some(), "the present state");
-    leadership.close();
+    grantor.close();
     assert!(change().is_none(), "a follower has nothing to close");
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert!(change().is_some_and(|state| !state.closing));
-    leadership.close();
+    grantor.close();
     assert!(change().is_some_and(|state| state.closing));
-    leadership.close();
+    grantor.close();
     assert!(change().is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn s4_a_drain_waits_for_the_last_write() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let (first, second) = (service.call(write()), service.call(write()));
-    leadership.close();
+    grantor.close();
     let mut drain = task::spawn(leadership.drain(BOUND));
     assert_pending!(drain.poll());
     drop(first);
@@ -104,9 +104,9 @@ async fn s4_a_drain_waits_for_the_last_write() {
 
 #[tokio::test(start_paused = true)]
 async fn s4_a_drain_after_a_revoke_waits_for_what_was_cut_off() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut cut_off = task::spawn(service.call(write()));
     assert_pending!(cut_off.poll());
     grant.end(Loss::Taken);
@@ -119,11 +119,11 @@ async fn s4_a_drain_after_a_revoke_waits_for_what_was_cut_off() {
 
 #[tokio::test(start_paused = true)]
 async fn s4_a_drain_is_bounded_and_says_what_is_left() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let held = [service.call(write()), service.call(write())];
-    leadership.close();
+    grantor.close();
     let begin = Instant::now();
     let left = leadership.drain(BOUND).await.unwrap_err();
     assert_eq!(begin.elapsed(), BOUND);
@@ -134,11 +134,11 @@ async fn s4_a_drain_is_bounded_and_says_what_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn s4_a_drain_can_be_dropped_and_begun_again() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let held = service.call(write());
-    leadership.close();
+    grantor.close();
     for _ in 0..3 {
         let mut drain = task::spawn(leadership.drain(BOUND));
         assert_pending!(drain.poll());
@@ -154,11 +154,11 @@ async fn s4_a_drain_can_be_dropped_and_begun_again() {
 
 #[tokio::test(start_paused = true)]
 async fn s4_a_drain_with_nothing_under_way_is_over_at_once() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     drop(leadership.admit());
-    leadership.close();
+    grantor.close();
     assert!(leadership.admit().is_none());
     assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
 }

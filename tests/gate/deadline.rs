@@ -2,18 +2,18 @@
 
 use crate::support::{ALMOST, STEP, TERM, WRITE, assert_not_leader, gate, lead, lead_in, stage, write};
 use kube_leader_gate::leadership::{Loss, Term};
-use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
+use tokio_test::{assert_pending, assert_ready, assert_ready_err, assert_ready_ok, task};
 use tower_test::assert_request_eq;
 
 #[tokio::test]
 async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(10);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
 
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     clock.advance(ALMOST);
     let mut last = task::spawn(service.call(write()));
     assert_pending!(last.poll());
@@ -29,8 +29,8 @@ async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
 
 #[test]
 fn s1_every_view_agrees_on_the_deadline() {
-    let (leadership, clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
     let views = || {
         let admitted = leadership.admit().is_some();
         [
@@ -49,10 +49,30 @@ fn s1_every_view_agrees_on_the_deadline() {
     assert_eq!(views(), [false; 5]);
 }
 
+/// No task has noticed the end here: only the deadline says so.
+#[test]
+fn s1_elected_never_returns_an_ended_term() {
+    let (grantor, leadership, clock) = stage();
+    let first = lead(&grantor);
+    assert_eq!(assert_ready!(task::spawn(leadership.elected()).poll()), Term::new("uid", 1));
+    clock.advance(TERM);
+    assert_eq!(leadership.state().term, Some(Term::new("uid", 1)), "the end is not noticed yet");
+    let mut waiting = task::spawn(leadership.elected());
+    assert_pending!(waiting.poll());
+    first.end(Loss::Expired);
+    assert_pending!(waiting.poll());
+    let taken = lead_in(&grantor, 2);
+    taken.end(Loss::Taken);
+    assert_pending!(waiting.poll(), "the term came and went between two polls");
+    let _third = lead_in(&grantor, 3);
+    assert!(waiting.is_woken());
+    assert_eq!(assert_ready!(waiting.poll()), Term::new("uid", 3));
+}
+
 #[test]
 fn s1_an_expired_grant_cannot_be_extended() {
-    let (leadership, clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
     clock.advance(TERM);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(leadership.admit().is_none());
@@ -64,12 +84,12 @@ fn s1_an_expired_grant_cannot_be_extended() {
 
 #[test]
 fn s1_an_ended_grant_cannot_be_extended() {
-    let (leadership, _clock) = stage();
-    let grant = lead(&leadership);
-    leadership.revoke(Loss::Taken);
+    let (grantor, leadership, _clock) = stage();
+    let grant = lead(&grantor);
+    grantor.revoke(Loss::Taken);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(leadership.admit().is_none());
-    let next = lead_in(&leadership, 2);
+    let next = lead_in(&grantor, 2);
     assert!(grant.extend(leadership.now().saturating_add(TERM * 2)).is_err(), "the next term is not its own");
     assert_eq!(leadership.deadline(), Some(leadership.now().saturating_add(TERM)));
     assert!(next.is_valid());
@@ -77,8 +97,8 @@ fn s1_an_ended_grant_cannot_be_extended() {
 
 #[test]
 fn s1_an_extension_counts_from_its_own_deadline() {
-    let (leadership, clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
     clock.advance(TERM / 2);
     grant.extend(leadership.now().saturating_add(TERM)).unwrap();
     clock.advance(ALMOST);
@@ -89,8 +109,8 @@ fn s1_an_extension_counts_from_its_own_deadline() {
 
 #[test]
 fn s1_an_extension_never_shortens() {
-    let (leadership, clock) = stage();
-    let grant = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
     let deadline = leadership.deadline().unwrap();
     // The answer to an earlier renewal comes after that to a later one.
     grant.extend(leadership.now().saturating_add(TERM / 2)).unwrap();
@@ -101,33 +121,33 @@ fn s1_an_extension_never_shortens() {
 
 #[test]
 fn s1_a_grant_that_comes_too_late_opens_nothing() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let deadline = leadership.now().saturating_add(TERM);
     clock.advance(TERM);
-    assert!(leadership.grant(Term::new("uid", 1), deadline).is_err());
+    assert!(grantor.grant(Term::new("uid", 1), deadline).is_err());
     assert!(leadership.admit().is_none());
     assert_eq!((leadership.term(), leadership.deadline()), (None, None));
 }
 
 #[test]
 fn s1_a_gate_that_closed_by_itself_opens_with_the_next_grant() {
-    let (leadership, clock) = stage();
-    let _first = lead(&leadership);
+    let (grantor, leadership, clock) = stage();
+    let _first = lead(&grantor);
     clock.advance(TERM);
     assert!(leadership.admit().is_none());
-    let _second = lead_in(&leadership, 2);
+    let _second = lead_in(&grantor, 2);
     assert!(leadership.admit().is_some());
     assert_eq!(leadership.term(), Some(Term::new("uid", 2)));
 }
 
 #[test]
 fn s1_a_deadline_past_the_end_of_time_is_a_deadline() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let end = leadership.now().saturating_add(std::time::Duration::MAX);
-    let grant = leadership.grant(Term::new("uid", 1), end).unwrap();
+    let grant = grantor.grant(Term::new("uid", 1), end).unwrap();
     clock.advance(TERM * 1_000_000);
     assert!(leadership.admit().is_some(), "the last bit of the word must not read as closing");
-    leadership.close();
+    grantor.close();
     assert!(leadership.admit().is_none());
     assert!(grant.is_valid());
 }

@@ -26,9 +26,9 @@ fn not_leader(error: &BoxError) -> &ErrNotLeader {
 }
 
 fn lost() -> ErrLeadershipLost {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut response = task::spawn(service.call(Request::post(PATH).body(()).unwrap()));
     assert_pending!(response.poll());
     grant.end(Loss::Taken);
@@ -38,8 +38,8 @@ fn lost() -> ErrLeadershipLost {
 
 #[test]
 fn not_leader_says_what_was_asked_and_who_leads() {
-    let (leadership, _clock) = stage();
-    leadership.note_holder(Some("operator-0"));
+    let (grantor, leadership, _clock) = stage();
+    grantor.note_holder(Some("operator-0"));
     let error =
         refusal(&leadership, "PATCH", "/apis/apps/v1/namespaces/shop/deployments/web/scale?force=true");
     let refused = not_leader(&error);
@@ -58,7 +58,7 @@ fn not_leader_says_what_was_asked_and_who_leads() {
 
 #[test]
 fn not_leader_says_it_of_odd_requests_too() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     for (method, path, verb, resource) in [
         ("POST", PATH, Verb::Create, "configmaps"),
         ("DELETE", PATH, Verb::DeleteCollection, "configmaps"),
@@ -80,7 +80,7 @@ fn not_leader_says_it_of_odd_requests_too() {
 /// An upgrade is asked for by a header.
 #[test]
 fn not_leader_keeps_the_verb_of_an_upgrade() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership).layer(Probe::default());
     let uri = "/apis/example.com/v1/things/x";
     let request = Request::get(uri).header("connection", "Upgrade").body(()).unwrap();
@@ -173,14 +173,14 @@ fn service_error(error: BoxError) -> BoxError {
 fn each_error_is_found_in_each_wrapper() {
     let lost = lost();
     is_found_in_each_wrapper(|| lost.clone(), ErrLeadershipLost::find);
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let refused = refusal(&leadership, "POST", PATH);
     is_found_in_each_wrapper(|| not_leader(&refused).clone(), ErrNotLeader::find);
 }
 
 #[test]
 fn the_two_errors_are_told_apart() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let refused = refusal(&leadership, "POST", PATH);
     assert!(ErrLeadershipLost::find(&*refused).is_none());
     assert!(ErrNotLeader::find(&Caused(lost())).is_none());
@@ -258,12 +258,12 @@ async fn find_sees_through_a_buffers_service_error() {
 /// A gate above a gate, and layers that box the error again.
 #[tokio::test]
 async fn find_sees_through_layers_that_box_again() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let inner = WriteGateLayer::new(leadership.clone())
         .layer(service_fn(|_: Request<()>| async { Ok::<_, std::convert::Infallible>(()) }))
         .map_err(|error| -> BoxError { Box::new(Caused(io::Error::other(error))) });
-    let (other, _clock) = stage();
-    let _grant = lead(&other);
+    let (elsewhere, other, _clock) = stage();
+    let _grant = lead(&elsewhere);
     let mut service = WriteGateLayer::new(other).layer(inner);
     let error = service.call(Request::post(PATH).body(()).unwrap()).await.unwrap_err();
     assert!(ErrNotLeader::find(&*error).is_some(), "{error:?}");
@@ -275,8 +275,8 @@ async fn find_sees_through_a_kube_client() {
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_client::{Api, Client, api::PostParams, client::Body};
 
-    let (leadership, _clock) = stage();
-    leadership.note_holder(Some("operator-0"));
+    let (grantor, leadership, _clock) = stage();
+    grantor.note_holder(Some("operator-0"));
     let service = WriteGateLayer::new(leadership).layer(service_fn(|_: Request<Body>| async {
         panic!("nothing is sent");
         #[expect(unreachable_code, reason = "says the type")]

@@ -37,7 +37,7 @@ impl<Q: Clone, R> Policy<Q, R, BoxError> for Stubborn {
 
 #[tokio::test]
 async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
             .layer(WriteGateLayer::new(leadership.clone()))
@@ -45,7 +45,7 @@ async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
             .retry(Stubborn(1000)),
     );
     requests.allow(100);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
@@ -62,7 +62,7 @@ async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
 
 #[tokio::test]
 async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
             .retry(Stubborn(1000))
@@ -70,7 +70,7 @@ async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
             .layer(described()),
     );
     requests.allow(2000);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
@@ -88,7 +88,7 @@ async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
 /// A connection, or a token, that takes its time: the request goes out when it is there.
 #[test]
 fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let (connected, sent) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (connecting, sending) = (connected.clone(), sent.clone());
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(move |_| {
@@ -99,7 +99,7 @@ fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
             Ok::<_, Infallible>("made")
         }
     }));
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let (mut first, mut second) = (task::spawn(service.call(write())), task::spawn(service.call(write())));
     assert_pending!(first.poll());
     assert_pending!(second.poll());
@@ -114,12 +114,12 @@ fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
 
 #[tokio::test]
 async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let (buffer, worker) = Buffer::pair(described().layer(service), 16);
     let mut worker = task::spawn(worker);
     let mut service = mock::Spawn::new(WriteGateLayer::new(leadership.clone()).layer(buffer));
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     requests.allow(0);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
@@ -135,7 +135,7 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
     assert_pending!(task::spawn(requests.next_request()).poll());
 
     // The same buffer carries on in the next term.
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
@@ -146,13 +146,13 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
 
 #[tokio::test]
 async fn s2_a_write_that_waited_in_a_buffer_above_the_gate_is_judged_when_it_leaves() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let gate = WriteGateLayer::new(leadership.clone()).layer(described().layer(service));
     let (buffer, worker) = Buffer::pair(gate, 16);
     let mut worker = task::spawn(worker);
     let mut service = mock::Spawn::new(buffer);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     requests.allow(0);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));

@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
 async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
         .timeout(PATIENCE)
         .layer(WriteGateLayer::new(leadership.clone()))
         .service(probe.clone());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let error = service.call(write()).await.unwrap_err();
     assert!(error.is::<Elapsed>() && ErrLeadershipLost::find(&*error).is_none(), "{error:?}");
     assert_eq!((probe.drops(), leadership.writes_under_way()), (1, 0));
@@ -28,13 +28,13 @@ async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
 
 #[tokio::test(start_paused = true)]
 async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
         .layer(WriteGateLayer::new(leadership.clone()))
         .timeout(PATIENCE)
         .service(probe.clone());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let error = service.call(write()).await.unwrap_err();
     assert!(error.is::<Elapsed>(), "{error:?}");
     assert_eq!(leadership.writes_under_way(), 0);
@@ -51,7 +51,7 @@ async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() 
 
 #[tokio::test]
 async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_one() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
             .concurrency_limit(1)
@@ -59,7 +59,7 @@ async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_o
             .layer(described()),
     );
     requests.allow(10);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut first = task::spawn(service.call(write()));
     assert_pending!(first.poll());
@@ -78,14 +78,14 @@ async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_o
 
 #[test]
 fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let layers = ServiceBuilder::new()
         .layer(WriteGateLayer::new(leadership.clone()))
         .concurrency_limit(1)
         .service(probe);
     let mut service = mock::Spawn::new(layers);
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready::<Request<Body>>());
     let mut hanging = task::spawn(service.call(write()));
     assert_pending!(hanging.poll());
@@ -99,7 +99,7 @@ fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
 /// tower's limit panics when it is called without the slot that `poll_ready` reserves.
 #[test]
 fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     probe.answer();
     let gate = WriteGateLayer::new(leadership.clone());
@@ -114,6 +114,6 @@ fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
     assert_ready_ok!(task::spawn(service.call(read())).poll());
     assert_ready_ok!(service.poll_ready::<Request<Body>>());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     assert_ready_ok!(task::spawn(service.call(write())).poll());
 }

@@ -56,7 +56,7 @@ proptest! {
 
     #[test]
     fn s1_s2_s4_s10_any_order_of_steps_agrees_with_the_model(steps in prop::collection::vec(step(), 1..60)) {
-        let (leadership, clock) = stage();
+        let (grantor, leadership, clock) = stage();
         let origin = leadership.now();
         let at = |seconds: u64| -> Moment { origin.saturating_add(Duration::from_secs(seconds)) };
         let mut model = Model::default();
@@ -66,7 +66,7 @@ proptest! {
             match step {
                 Step::Grant(length) => {
                     let until = model.now + length;
-                    let given = leadership.grant(Term::new("uid", model.term + 1), at(until));
+                    let given = grantor.grant(Term::new("uid", model.term + 1), at(until));
                     prop_assert_eq!(given.is_ok(), length > 0);
                     if let Ok(given) = given {
                         // The grant before is dropped only now, and must not end this one.
@@ -87,11 +87,11 @@ proptest! {
                     model.now += seconds;
                 }
                 Step::Revoke => {
-                    leadership.revoke(Loss::Taken);
+                    grantor.revoke(Loss::Taken);
                     model.deadline = None;
                 }
                 Step::Close => {
-                    leadership.close();
+                    grantor.close();
                     model.closing = true;
                 }
                 Step::DropGrant => {

@@ -3,8 +3,11 @@
 use crate::support::{PATH, Probe, lead, stage};
 use http::Request;
 use kube_leader_gate::{
-    ErrLeadershipLost, ErrNotLeader, Leadership, Policy, WriteGate, WriteGateLayer, gate::WriteObserver,
-    leadership::Loss, policy::Preset, request::RequestInfo,
+    ErrLeadershipLost, ErrNotLeader, Policy, WriteGate, WriteGateLayer,
+    gate::WriteObserver,
+    leadership::{Grantor, Loss},
+    policy::Preset,
+    request::RequestInfo,
 };
 use std::sync::{Arc, Mutex};
 use tokio_test::{assert_pending, assert_ready_err, task};
@@ -47,21 +50,21 @@ fn policy() -> Policy {
 
 #[test]
 fn an_observer_hears_the_outcome_of_each_write() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy()).with_observer(notes.clone());
-    hears_the_outcomes(layer.layer(Probe::default()), &leadership, &notes);
+    hears_the_outcomes(layer.layer(Probe::default()), &grantor, &notes);
 }
 
 #[test]
 fn a_gate_without_a_layer_has_policy_and_observer_too() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let gate = WriteGate::new(Probe::default(), leadership.clone());
-    hears_the_outcomes(gate.with_policy(policy()).with_observer(notes.clone()), &leadership, &notes);
+    hears_the_outcomes(gate.with_policy(policy()).with_observer(notes.clone()), &grantor, &notes);
 }
 
-fn hears_the_outcomes(mut service: WriteGate<Probe>, leadership: &Leadership, notes: &Notes) {
+fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &Notes) {
     let request = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap();
     let event = "/apis/events.k8s.io/v1/namespaces/a/events";
 
@@ -73,18 +76,18 @@ fn hears_the_outcomes(mut service: WriteGate<Probe>, leadership: &Leadership, no
         ["exempted create events.events.k8s.io", "rejected deletecollection configmaps"]
     );
 
-    let _grant = lead(leadership);
+    let _grant = lead(grantor);
     let mut writing = task::spawn(service.call(request("POST", PATH)));
     assert_eq!(notes.take(), ["admitted create configmaps"], "before the first poll");
     assert_pending!(writing.poll());
     assert_eq!(notes.take(), [""; 0]);
-    leadership.revoke(Loss::Taken);
+    grantor.revoke(Loss::Taken);
     assert_ready_err!(writing.poll());
     assert_eq!(notes.take(), ["cut off create taken"]);
 
     // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
-    let _grant = lead(leadership);
+    let _grant = lead(grantor);
     drop(service.clone().call(request("PATCH", PATH)));
-    leadership.revoke(Loss::Expired);
+    grantor.revoke(Loss::Expired);
     assert_eq!(notes.take(), ["admitted patch configmaps"]);
 }

@@ -4,7 +4,7 @@ use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
 use http::Request;
 use kube_leader_gate::{
     Leadership, WriteGateLayer,
-    leadership::{Loss, Term},
+    leadership::{Grantor, Loss, Term},
     testing::TokioClock,
 };
 use std::{
@@ -22,10 +22,10 @@ use tower::{Layer, Service, service_fn};
 
 #[test]
 fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
     assert_pending!(response.poll());
@@ -41,10 +41,10 @@ fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
 
 #[test]
 fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     grant.end(Loss::Released);
     assert_lost(&assert_ready_err!(response.poll()), Loss::Released);
@@ -54,14 +54,14 @@ fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
 #[test]
 fn s2_a_loss_wakes_a_write_that_hangs() {
     for loss in [Loss::Taken, Loss::Deleted] {
-        let (leadership, _clock) = stage();
+        let (grantor, leadership, _clock) = stage();
         let probe = Probe::default();
         let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-        let _grant = lead(&leadership);
+        let _grant = lead(&grantor);
         let mut response = task::spawn(service.call(write()));
         assert_pending!(response.poll());
         assert!(!response.is_woken());
-        leadership.revoke(loss);
+        grantor.revoke(loss);
         assert!(response.is_woken());
         assert_lost(&assert_ready_err!(response.poll()), loss);
         assert_eq!((probe.polls(), probe.drops()), (1, 1));
@@ -70,32 +70,33 @@ fn s2_a_loss_wakes_a_write_that_hangs() {
 
 #[test]
 fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let mut response = Box::pin(service.call(write()));
     let mut first = task::spawn(std::future::poll_fn(|cx| response.as_mut().poll(cx).map(drop)));
     assert_pending!(first.poll());
     drop(first);
     let mut second = task::spawn(response);
     assert_pending!(second.poll());
-    leadership.revoke(Loss::Taken);
+    grantor.revoke(Loss::Taken);
     assert!(second.is_woken());
 }
 
 /// The loss falls while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
 #[test]
 fn s2_a_loss_during_a_poll_is_not_slept_through() {
-    let (leadership, _clock) = stage();
-    let lose = leadership.clone();
-    let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(move |_: Request<&str>| {
+    let (grantor, leadership, _clock) = stage();
+    let grantor = Arc::new(grantor);
+    let lose = grantor.clone();
+    let mut service = WriteGateLayer::new(leadership).layer(service_fn(move |_: Request<&str>| {
         let lose = lose.clone();
         std::future::poll_fn(move |_| {
             lose.revoke(Loss::Taken);
             std::task::Poll::<Result<(), std::convert::Infallible>>::Pending
         })
     }));
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     // Either at once, or by a wake-up.
     match response.poll() {
@@ -114,7 +115,7 @@ fn s2_a_write_is_counted_until_it_is_gone() {
         }
     }
     for answers in [true, false] {
-        let (leadership, _clock) = stage();
+        let (grantor, leadership, _clock) = stage();
         let seen = Arc::new(AtomicUsize::new(usize::MAX));
         let (inside, noted) = (leadership.clone(), seen.clone());
         let mut service =
@@ -128,13 +129,13 @@ fn s2_a_write_is_counted_until_it_is_gone() {
                     std::task::Poll::Pending
                 })
             }));
-        let _grant = lead(&leadership);
+        let _grant = lead(&grantor);
         let mut response = task::spawn(service.call(write()));
         if answers {
             assert_ready_ok!(response.poll());
         } else {
             assert_pending!(response.poll());
-            leadership.revoke(Loss::Taken);
+            grantor.revoke(Loss::Taken);
             assert_ready_err!(response.poll());
         }
         assert_eq!(seen.load(SeqCst), 1, "answers: {answers}");
@@ -144,12 +145,12 @@ fn s2_a_write_is_counted_until_it_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn s2_the_deadline_wakes_a_write_that_hangs() {
-    let leadership = Leadership::with_clock(Arc::new(TokioClock::new()));
-    let watcher = leadership.clone();
-    let watching = tokio::spawn(async move { watcher.watch_deadline().await });
+    let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
+    let leadership = grantor.leadership();
+    let watching = tokio::spawn(grantor.watch_deadline());
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let begin = Instant::now();
     let hanging = tokio::spawn(service.call(write()));
 
@@ -165,20 +166,22 @@ async fn s2_the_deadline_wakes_a_write_that_hangs() {
 
     // Observers have been told, and the watcher goes on with the next term.
     assert_eq!(leadership.state().lost, Some(Loss::Expired));
-    let _second = leadership.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
+    let _second = grantor.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
     let lost = timeout(TERM * 2, service.call(write())).await.expect("woken").unwrap_err();
     assert_lost(&lost, Loss::Expired);
-    watching.abort();
+    drop(grantor);
+    timeout(TERM, watching).await.expect("it ends with its grantor").unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
-    let leadership = Leadership::with_clock(Arc::new(TokioClock::new()));
+    let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
+    let leadership = grantor.leadership();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
-    let _grant = lead(&leadership);
-    assert!(timeout(TERM / 2, leadership.watch_deadline()).await.is_err());
+    let _grant = lead(&grantor);
+    assert!(timeout(TERM / 2, grantor.watch_deadline()).await.is_err());
     let hanging = tokio::spawn(service.call(write()));
-    assert!(timeout(TERM, leadership.watch_deadline()).await.is_err());
+    assert!(timeout(TERM, grantor.watch_deadline()).await.is_err());
     assert!(hanging.is_finished());
     assert_lost(&hanging.await.unwrap().unwrap_err(), Loss::Expired);
 }
@@ -186,14 +189,14 @@ async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
 /// As tower-http's futures do.
 #[test]
 fn polling_after_completion_panics() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
     let rejected = service.call(write());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let cut_off = service.call(write());
     grant.end(Loss::Taken);
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     probe.answer();
     let answered = service.call(write());
     for (what, response) in [("rejected", rejected), ("cut off", cut_off), ("answered", answered)] {

@@ -8,10 +8,10 @@ use tower_test::{assert_request_eq, mock};
 
 #[tokio::test]
 async fn s15_readiness_is_the_inner_services_alone() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     for leading in [false, true] {
         let (mut service, mut requests) = gate(&leadership);
-        let _grant = leading.then(|| lead(&leadership));
+        let _grant = leading.then(|| lead(&grantor));
         requests.allow(0);
         assert_pending!(service.poll_ready());
         requests.allow(1);
@@ -28,7 +28,7 @@ async fn s15_readiness_is_the_inner_services_alone() {
 
 #[test]
 fn s15_a_rejected_write_never_touches_the_inner_service() {
-    let (leadership, _clock) = stage();
+    let (_grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership).layer(probe.clone());
     for _ in 0..10 {
@@ -40,13 +40,13 @@ fn s15_a_rejected_write_never_touches_the_inner_service() {
 
 #[tokio::test]
 async fn s15_the_inner_service_stays_ready_after_a_rejection() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(1);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
     // The one request that the mock allows has not been used up; a mock that is not ready panics when called.
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     assert_request_eq!(requests, WRITE).send_response("made");
     assert_eq!(assert_ready_ok!(response.poll()), "made");
@@ -54,7 +54,7 @@ async fn s15_the_inner_service_stays_ready_after_a_rejection() {
 
 #[tokio::test]
 async fn s15_a_client_behind_a_buffer_survives_a_thousand_rejections() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let service = WriteGateLayer::new(leadership.clone()).layer(described().layer(service));
     let mut service = Buffer::new(service, 4);
@@ -67,7 +67,7 @@ async fn s15_a_client_behind_a_buffer_survives_a_thousand_rejections() {
     assert_request_eq!(requests, READ).send_response("seen");
     assert_eq!(response.await.unwrap().unwrap(), "seen");
 
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     let response = tokio::spawn(service.ready().await.unwrap().call(write()));
     assert_request_eq!(requests, WRITE).send_response("made");
     assert_eq!(response.await.unwrap().unwrap(), "made");

@@ -3,7 +3,7 @@
 use http::Request;
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader, Leadership, WriteGate, WriteGateLayer,
-    leadership::{Grant, Loss, Term},
+    leadership::{Grant, Grantor, Loss, Term},
     testing::ManualClock,
 };
 use std::{
@@ -54,20 +54,22 @@ pub(crate) fn described() -> tower::util::MapRequestLayer<Describe> {
     tower::util::MapRequestLayer::new(describe as Describe)
 }
 
-/// A leadership on a clock that stands still.
-pub(crate) fn stage() -> (Leadership, ManualClock) {
+/// The owner and a reader of a leadership, on a clock that stands still.
+pub(crate) fn stage() -> (Grantor, Leadership, ManualClock) {
     let clock = ManualClock::new();
-    (Leadership::with_clock(Arc::new(clock.clone())), clock)
+    let grantor = Grantor::with_clock(Arc::new(clock.clone()));
+    let leadership = grantor.leadership();
+    (grantor, leadership, clock)
 }
 
 /// Leadership for [`TERM`] from now on.
-pub(crate) fn lead(leadership: &Leadership) -> Grant {
-    lead_in(leadership, 1)
+pub(crate) fn lead(grantor: &Grantor) -> Grant {
+    lead_in(grantor, 1)
 }
 
-pub(crate) fn lead_in(leadership: &Leadership, transitions: u64) -> Grant {
-    let deadline = leadership.now().saturating_add(TERM);
-    leadership.grant(Term::new("uid", transitions), deadline).expect("a deadline to come")
+pub(crate) fn lead_in(grantor: &Grantor, transitions: u64) -> Grant {
+    let deadline = grantor.now().saturating_add(TERM);
+    grantor.grant(Term::new("uid", transitions), deadline).expect("a deadline to come")
 }
 
 /// The gate alone over a mock.

@@ -14,16 +14,16 @@ use tower::{Layer, Service};
 
 #[test]
 fn s2_a_write_of_one_term_is_cut_off_in_the_next() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let first = lead_in(&leadership, 1);
+    let first = lead_in(&grantor, 1);
     let mut old = task::spawn(service.call(write()));
     assert_pending!(old.poll());
 
     // Lost and won again before anybody polled.
     first.end(Loss::Taken);
-    let _second = lead_in(&leadership, 3);
+    let _second = lead_in(&grantor, 3);
     assert!(leadership.can_write());
     assert!(old.is_woken());
     probe.answer();
@@ -36,14 +36,14 @@ fn s2_a_write_of_one_term_is_cut_off_in_the_next() {
 
 #[test]
 fn s2_a_write_of_an_expired_term_is_cut_off_in_the_next() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let _first = lead_in(&leadership, 1);
+    let _first = lead_in(&grantor, 1);
     let mut old = task::spawn(service.call(write()));
     assert_pending!(old.poll());
     clock.advance(TERM);
-    let _second = lead_in(&leadership, 3);
+    let _second = lead_in(&grantor, 3);
     assert!(old.is_woken(), "the next grant ends the one before");
     assert_lost(&assert_ready_err!(old.poll()), Loss::Expired);
     assert_eq!((probe.polls(), probe.drops()), (1, 1));
@@ -51,11 +51,11 @@ fn s2_a_write_of_an_expired_term_is_cut_off_in_the_next() {
 
 #[test]
 fn s2_the_end_of_a_later_term_wakes_its_own_writes() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
     for term in 1..4 {
-        let grant = lead_in(&leadership, term);
+        let grant = lead_in(&grantor, term);
         let mut response = task::spawn(service.call(write()));
         assert_pending!(response.poll());
         assert!(!response.is_woken(), "term {term}");
@@ -68,24 +68,24 @@ fn s2_the_end_of_a_later_term_wakes_its_own_writes() {
 /// A service above may hold a response future across terms without polling it.
 #[test]
 fn s2_an_unpolled_write_of_one_term_is_never_sent_in_the_next() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let first = lead(&leadership);
+    let first = lead(&grantor);
     let mut old = task::spawn(service.call(write()));
     drop(first);
-    let _second = lead_in(&leadership, 2);
+    let _second = lead_in(&grantor, 2);
     assert_lost(&assert_ready_err!(old.poll()), Loss::Abandoned);
     assert_eq!((probe.polls(), probe.drops()), (0, 1));
 }
 
 #[test]
 fn s2_a_deadline_that_passes_in_the_next_term_is_told_as_such() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    lead(&leadership).end(Loss::Taken);
-    let _second = lead_in(&leadership, 2);
+    lead(&grantor).end(Loss::Taken);
+    let _second = lead_in(&grantor, 2);
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
     clock.advance(TERM);
@@ -110,7 +110,7 @@ impl Wake for AtTheGrant {
 
 #[test]
 fn s2_a_write_that_is_woken_for_nothing_is_woken_again_for_the_loss() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
     let at = Arc::new(AtTheGrant { service: Mutex::new(service), response: Mutex::default() });
@@ -120,7 +120,7 @@ fn s2_a_write_that_is_woken_for_nothing_is_woken_again_for_the_loss() {
     let mut observing = pin!(changes.next());
     assert!(observing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
 
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut response = at.response.lock().unwrap().take().expect("the observer was woken");
     assert!(response.is_woken(), "with the writes of earlier grants");
     assert_pending!(response.poll());

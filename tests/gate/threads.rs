@@ -2,7 +2,7 @@
 
 use kube_leader_gate::{
     Leadership,
-    leadership::{Admission, Loss, Term},
+    leadership::{Admission, Grantor, Loss, Term},
 };
 use std::{
     sync::{
@@ -66,10 +66,10 @@ fn write_on(leadership: &Leadership, told: &Told) {
 }
 
 /// One term, and how it ends.
-async fn one_term(leadership: &Leadership, told: &Told, term: u64) {
+async fn one_term(grantor: &Grantor, told: &Told, term: u64) {
     let length = Duration::from_secs(60);
     told.begun.store(term, SeqCst);
-    let grant = leadership.grant(Term::new("uid", term), leadership.now().saturating_add(length)).unwrap();
+    let grant = grantor.grant(Term::new("uid", term), grantor.now().saturating_add(length)).unwrap();
     // Each term sees some writes, however the threads are scheduled.
     let (before, begin) = (told.admitted.load(SeqCst), Instant::now());
     while told.admitted.load(SeqCst) < before + 3 {
@@ -77,21 +77,21 @@ async fn one_term(leadership: &Leadership, told: &Told, term: u64) {
         thread::yield_now();
     }
     for _ in 0..term % 7 {
-        grant.extend(leadership.now().saturating_add(length)).unwrap();
+        grant.extend(grantor.now().saturating_add(length)).unwrap();
         thread::yield_now();
     }
     match term % 3 {
         // In good order: no write is under way once the drain is over, although the term goes on.
         1 => {
-            leadership.close();
-            leadership.drain(BOUND).await.expect("S4: the last write wakes the drain");
+            grantor.close();
+            grantor.leadership().drain(BOUND).await.expect("S4: the last write wakes the drain");
             for _ in 0..50 {
                 assert_eq!(told.writing.load(SeqCst), 0, "S4: a write after the drain");
             }
             assert!(grant.is_valid());
             grant.end(Loss::Released);
         }
-        2 => leadership.revoke(Loss::Taken),
+        2 => grantor.revoke(Loss::Taken),
         _ => drop(grant),
     }
     told.ended.store(term, SeqCst);
@@ -99,7 +99,8 @@ async fn one_term(leadership: &Leadership, told: &Told, term: u64) {
 
 #[test]
 fn s1_s2_s4_hold_with_many_threads() {
-    let leadership = Leadership::new();
+    let grantor = Grantor::new();
+    let leadership = grantor.leadership();
     let told = Arc::new(Told::default());
     let writers: Vec<_> = (0..WRITERS)
         .map(|_| {
@@ -109,10 +110,10 @@ fn s1_s2_s4_hold_with_many_threads() {
         .collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let owner = {
-        let (leadership, told) = (leadership.clone(), told.clone());
+        let told = told.clone();
         thread::spawn(move || {
             for term in 1..=TERMS {
-                runtime.block_on(one_term(&leadership, &told, term));
+                runtime.block_on(one_term(&grantor, &told, term));
             }
         })
     };

@@ -38,9 +38,9 @@ fn echo(
 
 #[tokio::test]
 async fn s2_reads_and_admitted_writes_pass_with_their_own_bodies() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     for leading in [false, true] {
-        let _grant = leading.then(|| lead(&leadership));
+        let _grant = leading.then(|| lead(&grantor));
         for method in ["GET", "HEAD", "POST", "DELETE"] {
             let body = Opaque(Box::new(7));
             let address = body.address();
@@ -66,13 +66,13 @@ type Lines = Pin<Box<dyn stream::Stream<Item = u32> + Send>>;
 /// A watch, and the answer to an admitted write, go on streaming when the leadership that they began under is gone.
 #[tokio::test]
 async fn s2_streams_that_have_begun_go_on_after_the_loss() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         let lines: Lines = Box::pin(stream::iter([1, 2, 3]));
         Ok::<_, Infallible>(Response::new(lines))
     }));
     for request in [Request::get(format!("{PATH}?watch=1")), Request::post(PATH)] {
-        let grant = lead(&leadership);
+        let grant = lead(&grantor);
         let mut lines = service.call(request.body(()).unwrap()).await.unwrap().into_body();
         assert_eq!(lines.next().await, Some(1));
         grant.end(Loss::Taken);
@@ -83,10 +83,10 @@ async fn s2_streams_that_have_begun_go_on_after_the_loss() {
 
 #[test]
 fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
-    let (leadership, clock) = stage();
+    let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut response = task::spawn(service.call(Request::get(PATH).body(()).unwrap()));
     assert_pending!(response.poll());
     assert_eq!(leadership.writes_under_way(), 0);
@@ -100,7 +100,7 @@ fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
 
 #[test]
 fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let policy = Policy::strict()
         .allow(Preset::Events)
@@ -119,7 +119,7 @@ fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
     ];
     let mut under_way = Vec::new();
     for leading in [false, true] {
-        let _grant = leading.then(|| lead(&leadership));
+        let _grant = leading.then(|| lead(&grantor));
         for (method, path) in exempted {
             let mut response = task::spawn(service.call(request(method, path)));
             assert_pending!(response.poll());
@@ -144,11 +144,11 @@ fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
 
 #[tokio::test]
 async fn s2_the_inner_services_own_errors_pass_as_they_are() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         Err::<(), _>(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset"))
     }));
-    let _grant = lead(&leadership);
+    let _grant = lead(&grantor);
     for request in [Request::get(PATH), Request::post(PATH)] {
         let error = service.call(request.body(()).unwrap()).await.unwrap_err();
         let kind = error.downcast_ref::<std::io::Error>().expect("the same type").kind();
@@ -160,12 +160,12 @@ async fn s2_the_inner_services_own_errors_pass_as_they_are() {
 /// A clone of the gate speaks of the same leadership.
 #[test]
 fn s1_clones_of_the_gate_share_one_leadership() {
-    let (leadership, _clock) = stage();
+    let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let layer = WriteGateLayer::new(leadership.clone());
     let services =
         [layer.layer(probe.clone()), layer.clone().layer(probe.clone()), layer.layer(probe).clone()];
-    let grant = lead(&leadership);
+    let grant = lead(&grantor);
     let mut responses: Vec<_> = services
         .iter()
         .map(|service| task::spawn(service.clone().call(Request::post(PATH).body(()).unwrap())))

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
-    election::Stopped,
+    election::LeaseEnd,
     lease::KubeLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -48,7 +48,7 @@ async fn a_stop_after_a_failed_retake_releases() {
         until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
         pass(Duration::from_secs(seconds)).await;
         drop(no_writes);
-        assert_eq!(a.stop().await, Stopped::Released);
+        assert_eq!(a.stop().await, LeaseEnd::Released);
         assert_eq!(spec(&server)["holderIdentity"], "", "after {seconds} s");
     }
 }

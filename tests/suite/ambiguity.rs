@@ -3,7 +3,7 @@
 use crate::bent::{Bend, bent};
 use crate::support::{FIRST, lease_writes, pass, spec, until};
 use kube_leader_gate::{
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn s5_a_creation_that_was_denied_and_done_is_given_up() {
     let a = bent(&server, "a", Bend::Denies).start();
     until(FIRST, "it is created", || !lease_writes(&server, "a").is_empty()).await;
     assert_eq!(spec(&server)["holderIdentity"], "a");
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 

@@ -73,7 +73,7 @@ impl Scene {
 #[tokio::test]
 async fn s2_a_connection_that_wakes_after_the_deadline_sends_nothing() {
     let scene = Scene::new().await;
-    let (running, maps) = scene.leading(|election, config| election.client(config).unwrap()).await;
+    let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     assert!(!scene.freeze_in_between(&running, &maps).await);
     // It heals: the next request has a new connection.
     maps.list(&ListParams::default()).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
 #[tokio::test]
 async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
     let scene = Scene::new().await;
-    let (running, maps) = scene.leading(|election, config| election.client(config).unwrap()).await;
+    let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     let read = || {
         let maps = maps.clone();
         tokio::spawn(async move { maps.list(&ListParams::default()).await.map(drop) })

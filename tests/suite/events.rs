@@ -6,7 +6,7 @@ use crate::support::{
 use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
-    election::{Running, Stopped},
+    election::{LeaseEnd, Running},
     testing::{ApiServer, Fault},
 };
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_
         assert!(lease_writes(&server, "a").len() >= renewed + 29, "each 2 s");
         write(&work).await.unwrap();
         let call_timeout = LeaseTiming::fast().call_timeout();
-        assert_eq!(within(call_timeout + SOON, "it stops", a.stop()).await, Stopped::Released);
+        assert_eq!(within(call_timeout + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
     }
 }
 
@@ -137,7 +137,7 @@ async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
     let cut_off = tokio::spawn(async move { write(&work).await });
     let _refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(SOON, "a write is under way", || hang.hits() > 0).await;
-    assert_eq!(a.stop().await, Stopped::LeftToExpire);
+    assert_eq!(a.stop().await, LeaseEnd::LeftToExpire);
     cut_off.await.unwrap().unwrap_err();
     assert_eq!(notes(&server), ["a became leader", "a stopped leading"]);
 }

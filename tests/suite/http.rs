@@ -22,7 +22,7 @@ async fn leading(config: Config) -> (Running, Client) {
         .timing(LeaseTiming::new(seconds(12), seconds(11), seconds(1)).unwrap())
         .build(&config)
         .unwrap();
-    let client = election.client(config).unwrap();
+    let client = election.client(&config).unwrap();
     let running = election.start();
     within(PATIENCE, "it leads", running.candidate().elected()).await;
     (running, client)

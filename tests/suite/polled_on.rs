@@ -1,9 +1,12 @@
 //! A workload that is out of time keeps its writes: it is polled on behind the closed gate until they are answered.
 
 use crate::support::{
-    SKEW, SOON, candidate, gated, is_not_leader, lease_writes, pass, releases, until, within, write,
+    SKEW, SOON, candidate, gated, is_not_leader, lease_writes, parts, pass, releases, until, within, write,
 };
-use kube_leader_gate::testing::{ApiServer, Fault};
+use kube_leader_gate::{
+    election::LeaseEnd,
+    testing::{ApiServer, Fault},
+};
 use std::{future::pending, time::Duration};
 use tokio::time::Instant;
 
@@ -30,8 +33,8 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     });
     let shutdown = leader.elected();
     let run = election.run_until(async { drop(shutdown.await) }, workload);
-    let output = within(Duration::from_secs(14), "it ends", run).await;
-    assert_eq!(output, Ok(Some(Ok(()))));
+    let finished = within(Duration::from_secs(14), "it ends", run).await;
+    assert_eq!(parts(finished), Ok((Some(Ok(())), LeaseEnd::Released)));
     assert!(rejected, "the gate is closed to what it writes after its grace");
     let written = server.write_log().into_iter().find(|write| write.resource == "tokenreviews").unwrap();
     let released = &releases(&server, "a")[0];
@@ -55,7 +58,8 @@ async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
         pending::<()>().await;
     };
     let run = election.run_until(async { drop(leader.elected().await) }, workload);
-    assert_eq!(within(Duration::from_secs(10), "it ends", run).await, Ok(None));
+    let finished = within(Duration::from_secs(10), "it ends", run).await;
+    assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     let (is_ok, at) = answered.expect("it has seen the answer");
     assert!(is_ok && at.elapsed() < SOON);
     assert_eq!(releases(&server, "a").len(), 1);
@@ -86,8 +90,8 @@ async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
         until(GRACE, "the write is under way", || hang.hits() == 1).await;
         Instant::now()
     };
-    let (output, began) = tokio::join!(within(GRACE * 5, "it ends", run), watched);
-    assert_eq!(output, Ok(None));
+    let (finished, began) = tokio::join!(within(GRACE * 5, "it ends", run), watched);
+    assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     let lived = dropped.expect("it is dropped") - began;
     assert!(
         lived + Duration::from_millis(10) >= GRACE * 3 && lived < GRACE * 3 + SOON,

@@ -10,7 +10,7 @@ use crate::{
 };
 use kube_leader_gate::{
     LeaseTiming,
-    election::{Priority, Stopped},
+    election::{LeaseEnd, Priority},
     leadership::Loss,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -172,7 +172,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         let (first, second) = if holder == "b" { (high, third) } else { (third, high) };
         let again = match how {
             "stops" => {
-                assert_eq!(first.stop().await, Stopped::LeftToExpire);
+                assert_eq!(first.stop().await, LeaseEnd::LeftToExpire);
                 None
             }
             "is deleted" => {
@@ -262,7 +262,7 @@ async fn a_holder_that_is_stopping_acknowledges() {
     within(Duration::from_secs(3), "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
     admitted.await.unwrap().expect("it was not cut off");
-    assert_eq!(stopping.await.unwrap(), Stopped::Released);
+    assert_eq!(stopping.await.unwrap(), LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "b");
 }
 

@@ -7,7 +7,7 @@ use crate::support::{
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{Priority, Running, Stopped},
+    election::{LeaseEnd, Priority, Running},
     leadership::Loss,
     testing::{ApiServer, Fault},
 };
@@ -111,7 +111,7 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
     assert_eq!(writers(&server), ["a", "b"]);
     drop(writing);
     // The key goes with a release, as Istio has it; anybody may lead then.
-    assert_eq!(high.stop().await, Stopped::Released);
+    assert_eq!(high.stop().await, LeaseEnd::Released);
     within(SOON, "the lower one leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
     low.stop().await;

@@ -1,12 +1,12 @@
 //! How a leader stops: flag first, then the writes, then the lease.
 
 use crate::support::{
-    LEASE, SKEW, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, pass, releases,
-    spec, steal, until, within, write,
+    LEASE, SKEW, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, parts, pass,
+    releases, spec, steal, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
 use std::{future::pending, panic::AssertUnwindSafe, time::Duration};
@@ -45,8 +45,8 @@ async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_leas
     };
     let (began, grace) = (Instant::now(), Duration::from_secs(5));
     let shutdown = async { shutdown.await.expect("it leads") };
-    let output = within(Duration::from_secs(6), "it ends", election.run_until(shutdown, workload)).await;
-    assert_eq!(output, Ok(None));
+    let finished = within(Duration::from_secs(6), "it ends", election.run_until(shutdown, workload)).await;
+    assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     assert!(began.elapsed() >= grace, "it had its grace");
     assert_eq!(releases(&server, "a").len(), 1);
 }
@@ -59,9 +59,11 @@ async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
         "done"
     };
     let run = candidate(&server, "a").run_until(async {}, slow);
-    assert_eq!(within(Duration::from_secs(5), "it ends", run).await, Ok(Some("done")));
+    let finished = within(Duration::from_secs(5), "it ends", run).await;
+    assert_eq!(parts(finished), Ok((Some("done"), LeaseEnd::Released)));
     let at_once = candidate(&server, "b").run_until(pending(), async { 7 });
-    assert_eq!(within(SOON, "it ends by itself", at_once).await, Ok(Some(7)));
+    let finished = within(SOON, "it ends by itself", at_once).await;
+    assert_eq!(parts(finished), Ok((Some(7), LeaseEnd::Released)));
 }
 
 /// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
@@ -86,7 +88,7 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
     };
     let (run, ()) =
         tokio::join!(within(Duration::from_secs(8), "the run ends", election.run(workload)), meanwhile);
-    run.unwrap().unwrap().await.unwrap().expect("the write finished");
+    run.unwrap().output.unwrap().await.unwrap().expect("the write finished");
     let log = server.write_log();
     let written = log.iter().find(|write| write.resource == "tokenreviews").unwrap().completed.unwrap();
     let released = &releases(&server, "a")[0];
@@ -109,7 +111,7 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
     let stopped = within(SKEW + SOON, "it stops", stop).await.unwrap();
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     let after = releases(&server, "a")[0].received.at - cut_off;
     assert!(after >= SKEW, "released {after:?} after the write was cut off");
 }
@@ -141,7 +143,7 @@ async fn s5_a_late_release_leaves_a_successor_alone() {
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     steal(&server);
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "outsider");
     assert!(releases(&server, "a").is_empty());
 }
@@ -165,7 +167,7 @@ async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     server.edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["x"] = "y".into()).unwrap();
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "");
     assert_eq!(server.object(LEASE).unwrap()["metadata"]["labels"]["x"], "y");
 }
@@ -179,7 +181,7 @@ async fn s5_a_release_of_what_is_gone_makes_nothing() {
         let (a, _) = leading(&server, "a").await;
         let _answer = status.map(|status| server.inject(Fault::status(status).verb("update")));
         server.delete("outsider", LEASE).unwrap();
-        assert_eq!(within(SOON, "it stops", a.stop()).await, Stopped::Released);
+        assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
         assert!(server.object(LEASE).is_none());
     }
 }
@@ -189,7 +191,7 @@ async fn s4_a_hung_release_is_sent_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
     assert_eq!(hang.hits(), 1);
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
@@ -200,7 +202,7 @@ async fn a_follower_stops_without_touching_the_lease() {
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    assert_eq!(within(SOON, "it stops", b.stop()).await, Stopped::Released);
+    assert_eq!(within(SOON, "it stops", b.stop()).await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "a");
 }
 
@@ -209,8 +211,8 @@ async fn run_returns_the_workload_s_output_after_the_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
-    let output = election.run(async move { leader.elected().await.transitions() }).await;
-    assert_eq!(output, Ok(0));
+    let finished = election.run(async move { leader.elected().await.transitions() }).await;
+    assert_eq!(parts(finished), Ok((0, LeaseEnd::Released)));
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 

@@ -4,7 +4,7 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
     Candidate, Election, Identity, LeaseTiming,
-    election::{ElectionBuilder, ErrBuild, Running},
+    election::{ElectionBuilder, ErrBuild, ErrElectionEnded, Finished, LeaseEnd, Running},
     lease::KubeLock,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
@@ -75,6 +75,11 @@ pub async fn begin_write(leader: &Candidate, client: &Client) -> JoinHandle<Resu
     let writing = tokio::spawn(async move { write(&client).await });
     until(SOON, "the write is under way", || leader.writes_under_way() > before).await;
     writing
+}
+
+/// What a run has ended with, to compare.
+pub fn parts<T>(run: Result<Finished<T>, ErrElectionEnded>) -> Result<(T, LeaseEnd), ErrElectionEnded> {
+    run.map(|Finished { output, lease, .. }| (output, lease))
 }
 
 /// The lease with this spec.

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use kube_client::Client;
 use kube_leader_gate::{
     Election, LeaseTiming,
-    election::{Running, Stopped},
+    election::{LeaseEnd, Running},
     testing::{ApiServer, Fault},
 };
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
@@ -76,7 +76,7 @@ async fn s4_an_unanswered_write_delays_the_release() {
         let server = ApiServer::new();
         let (a, client) = leading_with(&server, way).await;
         let end = end_unanswered(&server, way, &a, &client).await;
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, Stopped::Released, "{way}");
+        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{way}");
         let after = released_after(&server, end);
         assert!(is_skew(after), "{way}: released {after:?} later");
     }
@@ -95,7 +95,7 @@ async fn s4_an_unanswered_write_delays_a_step_down() {
         within(SKEW + SOON, "b leads", b.candidate().elected()).await;
         let after = released_after(&server, end);
         assert!(is_skew(after), "{way}: released {after:?} later");
-        assert_eq!(stepping.await.unwrap(), Stopped::Released, "{way}");
+        assert_eq!(stepping.await.unwrap(), LeaseEnd::Released, "{way}");
     }
 }
 
@@ -131,7 +131,7 @@ async fn s4_the_last_unanswered_write_counts() {
     pass(SECOND * 3).await;
     let last = end_unanswered(&server, "answer lost", &a, &client).await;
     write(&client).await.expect("it is answered");
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
     assert!(is_skew(released_after(&server, last)));
 }
 
@@ -146,7 +146,7 @@ async fn s4_a_stop_after_answered_writes_takes_no_time() {
         let _refused = status.map(|code| server.inject(Fault::status(code).resource("tokenreviews")));
         assert_eq!(write(&client).await.is_ok(), status.is_none());
         let stopping = within(Duration::from_millis(10), "it stops", a.stop()).await;
-        assert_eq!(stopping, Stopped::Released, "{status:?}");
+        assert_eq!(stopping, LeaseEnd::Released, "{status:?}");
     }
 }
 
@@ -176,7 +176,7 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
         let led_after = cut_off.elapsed();
         assert!(led_after + Duration::from_millis(10) >= SKEW, "b leads {led_after:?} after the write's end");
         let (stopped, at) = ending.await.unwrap();
-        assert_eq!(stopped, Stopped::LeftToExpire);
+        assert_eq!(stopped, LeaseEnd::LeftToExpire);
         assert!(!for_good || at - cut_off < SOON, "nothing is left to wait for");
         assert!(releases(&server, "a").is_empty());
     }
@@ -201,7 +201,7 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
         clock.step(SECOND * 12);
         let result = within(SECOND * 2, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(SECOND * 3, "it ends", ending).await.unwrap(), Stopped::LeftToExpire);
+        assert_eq!(within(SECOND * 3, "it ends", ending).await.unwrap(), LeaseEnd::LeftToExpire);
         assert!(releases(&server, "a").is_empty());
     }
 }
@@ -231,14 +231,14 @@ async fn s4_an_unanswered_write_outlives_its_term() {
             "expired" => ended.await,
             _ => {
                 let (stopped, cut_off) = tokio::join!(a.step_down(Duration::ZERO), ended);
-                assert_eq!(stopped, Stopped::LeftToExpire);
+                assert_eq!(stopped, LeaseEnd::LeftToExpire);
                 cut_off
             }
         };
         let second = within(SECOND * 3, "it leads again", leader.elected()).await;
         assert_ne!(Some(second), first);
         write(&client).await.expect("it leads");
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, Stopped::Released, "{how}");
+        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{how}");
         let after = released_after(&server, cut_off);
         assert!(is_skew(after), "{how}: released {after:?} later");
     }
@@ -255,7 +255,7 @@ async fn s4_the_release_waits_for_the_skew_of_the_timing() {
     within(FIRST, "it leads", a.candidate().elected()).await;
     let end = end_unanswered(&server, "dropped", &a, &client).await;
     let skew = timing.tolerated_skew();
-    assert_eq!(within(skew + SOON, "it stops", a.stop()).await, Stopped::Released);
+    assert_eq!(within(skew + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
     let after = released_after(&server, end);
     assert!(after >= skew, "{after:?}");
 }

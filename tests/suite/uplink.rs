@@ -122,7 +122,7 @@ fn election(endpoint: &Endpoint, user: &str) -> Election {
 /// A follower of this holder, and its workload's client.
 async fn following(endpoint: &Endpoint, holder: &str) -> (Running, Client) {
     let election = election(endpoint, "b");
-    let client = election.client(endpoint.config("b")).unwrap();
+    let client = election.client(&endpoint.config("b")).unwrap();
     let running = election.start();
     until(PATIENCE, "it knows the holder", || running.candidate().holder().as_deref() == Some(holder)).await;
     (running, client)
@@ -148,7 +148,7 @@ async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
         let endpoint = server.serve().await.unwrap();
         let uplink = Uplink::new(endpoint.addr()).await;
         let election = election(&endpoint, "a");
-        let (leader, client) = (election.candidate(), election.client(uplink.config("a")).unwrap());
+        let (leader, client) = (election.candidate(), election.client(&uplink.config("a")).unwrap());
         let followed = Notify::new();
         let workload = async {
             followed.notified().await;
@@ -183,7 +183,7 @@ async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
             within(PATIENCE, "it ends", election.run_until(shutdown, workload)),
             within(PATIENCE, "b succeeds", succeeding),
         );
-        ended.expect("it was told to end");
+        ended.expect("it was told to end").into_output();
         let (old, new) = (&creates(&server, "a")[0], &creates(&server, "b")[0]);
         assert!(old.received < new.received, "given up: {given_up}, the old leader's write landed later");
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());

@@ -1,5 +1,5 @@
-//! The loop: what is seen and what is due, call by call. The grant lives here, so that the end of this task, in
-//! whatever way, closes the gate (rule S10).
+//! The loop: what is seen and what is due, call by call. The grantor lives here, so that the gate closes when
+//! this task ends, even by a panic (rule S10).
 //!
 //! `candidacy` decides what is next, after each wait anew; `calls` makes one lease call, `steps` are the things that a
 //! candidate does, `news` is what follows from what was heard of the lease.
@@ -10,7 +10,7 @@ mod steps;
 
 use super::{
     candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
-    ended::Stopped,
+    ended::LeaseEnd,
     hooks::LeaseHook,
     lease_watch::{LeaseWatch, watch_lease},
     preemption::Priority,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     api::Complaint,
-    leadership::{Grant, Leadership, Loss},
+    leadership::{Grant, Grantor, Leadership, Loss},
     lease::{Identity, LeaseTiming, Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
@@ -36,13 +36,14 @@ pub(super) enum Orders {
     /// Renew what is held, acquire nothing more: writes are being drained.
     Hold,
     /// Give the lease up, say what has become of it, and acquire nothing more.
-    StandDown(mpsc::Sender<Stopped>),
+    StandDown(mpsc::Sender<LeaseEnd>),
     /// Give the lease up and end.
     Release,
 }
 
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
+    grantor: Grantor,
     leadership: Leadership,
     timing: LeaseTiming,
     pulse: Arc<Pulse>,
@@ -62,17 +63,18 @@ pub(super) struct Elector<L: Lock> {
 impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
-        leadership: Leadership,
+        grantor: Grantor,
         (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
         pulse: Arc<Pulse>,
         hook: Option<Arc<dyn LeaseHook>>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
-        let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
+        let lock = Arc::new(ReleaseLock::new(lock, &grantor));
         Self {
             lease_watch: watch_lease(lock.clone(), timing),
             lock,
-            leadership,
+            leadership: grantor.leadership(),
+            grantor,
             timing,
             pulse,
             hook,
@@ -88,7 +90,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Runs until it is ordered to release.
-    pub(super) async fn run(mut self) -> Stopped {
+    pub(super) async fn run(mut self) -> LeaseEnd {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.check_grant();
@@ -108,7 +110,7 @@ impl<L: Lock> Elector<L> {
                     let leadership = self.leadership.clone();
                     tokio::select! {
                         biased;
-                        changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                        changed = self.orders.changed() => if changed.is_err() { return LeaseEnd::LeftToExpire },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
@@ -149,12 +151,12 @@ impl<L: Lock> Elector<L> {
     }
 
     /// The end of a release, and of this election if it was told to end.
-    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<Stopped> {
+    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<LeaseEnd> {
         let stopped = match outcome {
-            Ok(()) => Stopped::Released,
+            Ok(()) => LeaseEnd::Released,
             Err(reason) => {
                 tracing::warn!(reason, "the lease was not released; it runs out by itself");
-                Stopped::LeftToExpire
+                LeaseEnd::LeftToExpire
             }
         };
         let Orders::StandDown(done) = order else {
@@ -191,7 +193,7 @@ impl<L: Lock> Elector<L> {
 
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
     fn note_trouble(&self) {
-        self.leadership.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
+        self.grantor.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
     }
 
     fn tell_vacancy(&self) {

@@ -65,7 +65,7 @@ impl<L: Lock> Elector<L> {
         if let Some(grant) = &self.grant {
             if self.candidacy.own.is_draining() {
                 // Its successor waits: nothing more is admitted, and what was admitted finishes.
-                self.leadership.close();
+                self.grantor.close();
             } else if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
                 let uid = self.candidacy.record().map(LeaseRecord::uid);
                 let deleted = uid != Some(grant.term().lease_uid());
@@ -78,7 +78,7 @@ impl<L: Lock> Elector<L> {
             let news =
                 if holder.is_some() { "the lease has changed hands" } else { "nobody holds the lease" };
             tracing::info!(holder, "{news}");
-            self.leadership.note_holder(holder);
+            self.grantor.note_holder(holder);
         }
         match self.candidacy.oddity() {
             Some(oddity) => self.oddity.raise(oddity, &oddity),

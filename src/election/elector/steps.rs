@@ -103,7 +103,7 @@ impl<L: Lock> Elector<L> {
         if self.contends() {
             let deadline = sent.saturating_add(self.timing.renew_deadline());
             // Too late means that the answer came after the deadline, or that this election stops or stands down.
-            self.grant = self.leadership.grant(term.clone(), deadline).ok();
+            self.grant = self.grantor.grant(term.clone(), deadline).ok();
         }
         if self.grant.is_some() {
             self.candidacy.opened(term);

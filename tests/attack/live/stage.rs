@@ -15,7 +15,7 @@ use http::Request;
 use kube_client::Client;
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
-    election::{Running, Stopped},
+    election::{LeaseEnd, Running},
 };
 use serde_json::{Value, json};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -86,7 +86,7 @@ impl Stage {
             follower.serving.abort();
             follower.running.stop().await;
         }
-        assert_eq!(self.leader.stop().await, Stopped::Released);
+        assert_eq!(self.leader.stop().await, LeaseEnd::Released);
     }
 }
 

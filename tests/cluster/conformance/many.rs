@@ -8,7 +8,7 @@ use crate::{
 use futures_util::future::join_all;
 use kube_leader_gate::{
     LeaseTiming,
-    election::{Running, Stopped},
+    election::{LeaseEnd, Running},
 };
 
 const SHARDS: usize = 20;
@@ -38,7 +38,7 @@ pub async fn many_elections_hand_over_by_one_watch(world: &impl World) {
     until("b knows a", async || b.iter().all(knows)).await;
     until("b watches", async || world.reads(b_user, "watch").await > 0).await;
     let stopped = within(PATIENCE, "a stops", join_all(a.into_iter().map(Running::stop))).await;
-    assert_eq!(stopped, [Stopped::Released; SHARDS]);
+    assert_eq!(stopped, [LeaseEnd::Released; SHARDS]);
     leads(&b).await;
     assert_eq!(world.reads(a_user, "watch").await, 1);
     assert_eq!(world.reads(b_user, "watch").await, 1);

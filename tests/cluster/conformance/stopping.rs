@@ -6,7 +6,7 @@ use crate::{
     support::{DELAY, PATIENCE, is_cut_off, is_not_leader, judged, lease_writes, release, until, within},
     world::World,
 };
-use kube_leader_gate::{election::Stopped, testing::SuccessionKind};
+use kube_leader_gate::{election::LeaseEnd, testing::SuccessionKind};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl
     let _writers = [a.writing(), a.writing(), a.writing(), b.writing()];
     a.renews(2).await;
     let (client, leader) = (a.client.clone(), a.candidate().clone());
-    assert_eq!(a.running.stop().await, Stopped::Released);
+    assert_eq!(a.running.stop().await, LeaseEnd::Released);
     assert!(!leader.is_leader());
     let refused = write(&client).await;
     assert!(is_not_leader(&refused));
@@ -61,7 +61,7 @@ pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
     assert!(leader.is_leader() && !stop.is_finished());
     a.work.mend();
     within(PATIENCE, "the write finishes", slow).await.unwrap().expect("it is carried out");
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
     let log = world.writes().await;
     let written = log.iter().find(|write| is_work_of(write, "candidate-0")).expect("the write");
     let released = release(world, "candidate-0").await.expect("a release");
@@ -84,7 +84,7 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
     let waited = cut_off.elapsed();
     // The task that waits for the write may be told late.
     assert!(waited + DELAY / 4 >= timing().tolerated_skew(), "released after {waited:?}");
@@ -112,7 +112,7 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
         }
         let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), Stopped::Released);
+        assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
         assert!(is_not_leader(&write(&a.client).await));
         if deleted {
             assert!(outsider.get().await.is_none());
@@ -126,7 +126,7 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
 
 /// Stops a leader whose line is held while somebody changes the lease, so that it asks for the release before it can hear
 /// of the change.
-async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (Stopped, Outsider) {
+async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (LeaseEnd, Outsider) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     a.renews(1).await;
@@ -150,7 +150,7 @@ pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World)
     let label = json!({ "metadata": { "labels": { "x": "y" } } });
     let (stopped, outsider) =
         stopped_too_late(world, async |outsider| drop(outsider.patch(label).await)).await;
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     assert_eq!(outsider.holder().await, "");
     assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["x"], "y");
 }
@@ -158,14 +158,14 @@ pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World)
 /// There is nothing left to give up.
 pub async fn s5_a_release_of_what_is_gone_makes_nothing(world: &impl World) {
     let (stopped, outsider) = stopped_too_late(world, async |outsider| outsider.delete().await).await;
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     assert!(outsider.get().await.is_none());
 }
 
 pub async fn a_follower_stops_without_touching_the_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
-    assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, Stopped::Released);
+    assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, LeaseEnd::Released);
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
     assert!(a.candidate().is_leader());
 }

@@ -11,7 +11,7 @@ use kube_client::{
 };
 use kube_leader_gate::{
     Election,
-    election::{ErrBuild, Stopped},
+    election::{ErrBuild, LeaseEnd},
     testing::Fault,
 };
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
         scene.server.inject(Fault::status_retry_after(503, Duration::from_secs(3600)).resource("configmaps"));
     assert_eq!(scene.write("x").await, Outcome::Status(503));
     assert_eq!(arrived(&scene.server).len(), 1);
-    assert_eq!(scene.running.stop().await, Stopped::Released);
+    assert_eq!(scene.running.stop().await, LeaseEnd::Released);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use kube_client::{
 };
 use kube_leader_gate::{
     Election, ErrLeadershipLost, ErrNotLeader,
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiBody, BoxError, Fault},
 };
 use std::time::Duration;
@@ -147,7 +147,7 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
 /// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
 #[tokio::test(start_paused = true)]
 async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
-    async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (Stopped, Outcome, u64) {
+    async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (LeaseEnd, Outcome, u64) {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
         let writing = scene.write("x");
@@ -163,17 +163,17 @@ async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
     let kube = || RetryLayer::new(RetryPolicy::server_retry());
     let bare =
         stop(|builder, election| builder.with_layer(&kube()).with_layer(&election.layer()).build()).await;
-    assert_eq!(bare, (Stopped::Released, Outcome::LeadershipLost, 15));
+    assert_eq!(bare, (LeaseEnd::Released, Outcome::LeadershipLost, 15));
     let bound = TimeoutLayer::new(Duration::from_secs(8));
     let bounded = stop(|builder, election| {
         builder.with_layer(&kube()).with_layer(&bound).with_layer(&election.layer()).build()
     })
     .await;
-    assert_eq!(bounded, (Stopped::Released, Outcome::Elapsed, 13));
+    assert_eq!(bounded, (LeaseEnd::Released, Outcome::Elapsed, 13));
     // Outside nothing is under way while it waits.
     let outside =
         stop(|builder, election| builder.with_layer(&election.layer()).with_layer(&kube()).build()).await;
-    assert_eq!(outside, (Stopped::Released, Outcome::NotLeader, 0));
+    assert_eq!(outside, (LeaseEnd::Released, Outcome::NotLeader, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use crate::support::{FIRST, SKEW, SOON, builder, lease_writes, pass, releases, s
 use futures_util::future::BoxFuture;
 use kube_leader_gate::{
     CancellationToken,
-    election::Stopped,
+    election::LeaseEnd,
     leadership::Term,
     testing::{ApiServer, Fault},
 };
@@ -64,7 +64,7 @@ async fn work_that_does_not_last_makes_room_for_another_candidate() {
         assert_eq!((brief.begun().len(), sound.begun().len()), (1, 1), "{way}: b keeps it");
         a.leader.check(Duration::ZERO).expect("a is healthy");
         a.shutdown.cancel();
-        assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+        assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     }
 }
 
@@ -172,6 +172,6 @@ async fn a_shutdown_ends_the_pause() {
     until(Duration::from_secs(120), "its pauses are long", || journal.begun().len() == 7).await;
     pass(Duration::from_secs(2)).await;
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(journal.begun().len(), 7);
 }

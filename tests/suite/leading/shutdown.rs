@@ -2,13 +2,13 @@
 
 use super::support::{Journal, Runs, lead, lead_with};
 use crate::support::{
-    FIRST, LEASE, SKEW, SOON, builder, candidate, is_cut_off, is_not_leader, lease_writes, pass, spec, steal,
-    until, within, write,
+    FIRST, LEASE, SKEW, SOON, builder, candidate, is_cut_off, is_not_leader, lease_writes, parts, pass, spec,
+    steal, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
     CancellationToken,
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiServer, Fault, WriteRecord},
 };
 use std::{
@@ -72,8 +72,8 @@ async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
     pass(Duration::from_secs(3)).await;
     a.shutdown.cancel();
     let stopped = within(Duration::from_secs(19), "it stops", a.run).await.unwrap();
-    assert_eq!(stopped, Ok(Stopped::Released));
-    assert_eq!(a.leader.ended().await, Ok(Stopped::Released));
+    assert_eq!(stopped, Ok(LeaseEnd::Released));
+    assert_eq!(a.leader.ended().await, Ok(LeaseEnd::Released));
     let (released, written) = (release(&server), reviews(&server));
     assert!(written.len() >= 21 && written.iter().all(WriteRecord::took_effect), "{}", written.len());
     assert!(written.iter().all(|write| write.completed.unwrap() < released.received), "released last");
@@ -89,7 +89,7 @@ async fn work_that_ignores_a_shutdown_is_dropped_after_its_time() {
     until(FIRST, "it works", || journal.present() == 1).await;
     a.shutdown.cancel();
     let began = Instant::now();
-    assert_eq!(within(GRACE + SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(within(GRACE + SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert!(journal.ended()[0].duration_since(began) >= GRACE, "the whole of it: the lease is still renewed");
     assert!(release(&server).received.at >= journal.ended()[0]);
 }
@@ -124,11 +124,11 @@ async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
         assert_eq!(journal.present(), 0);
         assert_eq!(slow.hits(), 1, "the gate is closed to all else");
         if finishes {
-            assert_eq!(stopped, Ok(Stopped::Released));
+            assert_eq!(stopped, Ok(LeaseEnd::Released));
             assert_eq!(*results.lock().unwrap(), [Ok(())]);
             assert!(reviews(&server)[0].completed.unwrap() < release(&server).received);
         } else {
-            assert_eq!(stopped, Ok(Stopped::Released));
+            assert_eq!(stopped, Ok(LeaseEnd::Released));
             let least = Duration::from_secs(11) + SKEW;
             assert!(began.elapsed() + SOON >= least, "1 s to end, 10 s to drain, 5 s until it cannot land");
             assert!(release(&server).received.at + SOON >= began + least);
@@ -145,7 +145,7 @@ async fn a_follower_just_stops() {
     let b = lead(&server, "b", second.deaf());
     until(SOON, "b knows a", || b.leader.holder().is_some()).await;
     b.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", b.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(within(SOON, "it stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(spec(&server)["holderIdentity"], "a");
     assert!(second.begun().is_empty());
 }
@@ -165,15 +165,15 @@ async fn a_shutdown_starts_nothing() {
         pass(Duration::from_micros(200 * delay)).await;
         b.shutdown.cancel();
         let before = second.begun().len();
-        assert_eq!(within(SOON, "a stops", a.run).await.unwrap(), Ok(Stopped::Released));
-        assert_eq!(within(SOON, "b stops", b.run).await.unwrap(), Ok(Stopped::Released));
+        assert_eq!(within(SOON, "a stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+        assert_eq!(within(SOON, "b stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
         assert_eq!(second.begun().len(), before, "delay {delay}");
         assert_eq!(spec(&server)["holderIdentity"], "");
     }
     let server = ApiServer::new();
     let journal = Journal::default();
     let run = candidate(&server, "a").run_while_leading(future::ready(()), journal.deaf());
-    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
 }
 
@@ -188,7 +188,7 @@ async fn a_shutdown_comes_before_a_gain() {
     assert!((&mut run).now_or_never().is_none());
     within(FIRST, "it leads", leader.elected()).await;
     shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
@@ -207,7 +207,7 @@ async fn work_that_has_not_begun_at_a_shutdown_never_does() {
             runs.set(true);
         }
     });
-    assert_eq!(within(FIRST, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(!runs.get());
     assert_eq!(spec(&server)["holderIdentity"], "");
@@ -229,7 +229,7 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
             server.delete("outsider", LEASE).unwrap();
         }
         let stopped = within(GRACE, "it stops", a.run).await.unwrap();
-        assert_eq!(stopped, Ok(Stopped::Released), "it is somebody else's, or gone");
+        assert_eq!(stopped, Ok(LeaseEnd::Released), "it is somebody else's, or gone");
         let lived = journal.ended()[0].duration_since(lost);
         assert!(lived >= Duration::from_secs(5) && lived < Duration::from_secs(5) + SOON, "{lived:?}");
         assert_eq!(lease_writes(&server, "a").len(), written, "nothing written any more");
@@ -250,7 +250,7 @@ async fn a_shutdown_during_a_loss_waits_for_the_work() {
     a.shutdown.cancel();
     pass(Duration::from_secs(1)).await;
     assert_eq!(journal.present(), 1, "it has its time");
-    assert_eq!(within(Duration::from_secs(2), "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(within(Duration::from_secs(2), "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(server.object(LEASE).is_none(), "nothing is acquired any more");
 }

@@ -8,7 +8,7 @@ use crate::support::{
 use futures_util::FutureExt;
 use kube_leader_gate::{
     LeaseTiming,
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -33,10 +33,10 @@ async fn another_candidate_leads_at_once_and_it_contends_again_later() {
     assert!(!leader.is_leader() && !stepping.is_finished(), "b's lease has run out, and a is still away");
     leader.check(Duration::ZERO).expect("healthy");
     let (stopped, a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     within(SOON, "it leads again", leader.elected()).await;
     write(&a_client).await.expect("it leads");
-    assert_eq!(a.stop().await, Stopped::Released);
+    assert_eq!(a.stop().await, LeaseEnd::Released);
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,7 @@ async fn what_was_given_up_is_known_without_a_watch() {
     until(SOON, "it is given up", || spec(&server)["holderIdentity"] == "").await;
     until(SOON, "and known to be", || leader.holder().is_none()).await;
     let (stopped, _a) = within(2 * PAUSE, "it contends", stepping).await.unwrap();
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     within(SOON, "it leads again", leader.elected()).await;
 }
 
@@ -73,7 +73,7 @@ async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
         assert!(!opened && !leader.is_leader());
         assert_eq!(spec(&server)["holderIdentity"], "");
         let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
-        assert_eq!(stopped, Stopped::Released);
+        assert_eq!(stopped, LeaseEnd::Released);
         within(FIRST, "it leads", leader.elected()).await;
     }
 }
@@ -104,7 +104,7 @@ async fn a_claim_that_lands_late_is_given_back() {
         let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
         assert_eq!(
             stopped,
-            Stopped::LeftToExpire,
+            LeaseEnd::LeftToExpire,
             "its claim might still have landed when it was told to stand down"
         );
         within(Duration::from_secs(1), "it leads", leader.elected()).await;
@@ -137,7 +137,7 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
         assert_eq!(lease_writes(&server, "a").len(), written, "neither renewed nor taken");
         leader.check(Duration::ZERO).expect("it does not lead on purpose");
         let (stopped, _a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
-        assert_eq!(stopped, Stopped::LeftToExpire);
+        assert_eq!(stopped, LeaseEnd::LeftToExpire);
         if alone {
             within(SOON, "it leads again", leader.elected()).await;
         }
@@ -159,7 +159,7 @@ async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
         if again {
             assert!(tokio::time::timeout(SOON, a.step_down(PAUSE)).await.is_err());
         }
-        assert_eq!(within(SKEW, "it stops", a.stop()).await, Stopped::Released);
+        assert_eq!(within(SKEW, "it stops", a.stop()).await, LeaseEnd::Released);
         let after = releases(&server, "a")[0].received.at - cut_off;
         assert!(after >= SKEW, "again: {again}, released {after:?} after the write was cut off");
     }
@@ -179,7 +179,7 @@ async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
     leader.check(Duration::ZERO).expect("healthy");
     drop(outage);
     let (stopped, _a) = within(Duration::from_secs(15), "it contends", stepping).await.unwrap();
-    assert_eq!(stopped, Stopped::LeftToExpire);
+    assert_eq!(stopped, LeaseEnd::LeftToExpire);
     within(Duration::from_secs(5), "it leads again", leader.elected()).await;
 }
 
@@ -197,7 +197,7 @@ async fn a_follower_stays_out_and_leaves_the_lease_alone() {
     assert!(!b_leader.is_leader());
     assert_eq!(b_leader.holder(), None, "it goes on following");
     let (stopped, _b) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
-    assert_eq!(stopped, Stopped::Released);
+    assert_eq!(stopped, LeaseEnd::Released);
     within(SOON, "b leads", b_leader.elected()).await;
 }
 
@@ -214,11 +214,11 @@ async fn a_step_down_that_is_dropped_stays_out() {
             pass(2 * PAUSE).await;
             assert!(is_not_leader(&write(&client).await));
             if again {
-                assert_eq!(a.step_down(Duration::ZERO).await, Stopped::Released);
+                assert_eq!(a.step_down(Duration::ZERO).await, LeaseEnd::Released);
                 within(FIRST, "it leads", leader.elected()).await;
                 write(&client).await.expect("it leads");
             }
-            assert_eq!(within(SOON, "it stops", a.stop()).await, Stopped::Released);
+            assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
             assert_eq!(spec(&server)["holderIdentity"], "");
         }
     }
@@ -236,9 +236,9 @@ async fn the_handle_tells_how_the_election_has_ended() {
         tokio::spawn(async move { leader.ended().await })
     };
     let workload = leader.clone();
-    election.run(async move { workload.elected().await }).await.unwrap();
-    assert_eq!(within(SOON, "it is told", waiting).await.unwrap(), Ok(Stopped::Released));
-    assert_eq!(leader.ended().now_or_never(), Some(Ok(Stopped::Released)), "ever after");
+    election.run(async move { workload.elected().await }).await.unwrap().into_output();
+    assert_eq!(within(SOON, "it is told", waiting).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(leader.ended().now_or_never(), Some(Ok(LeaseEnd::Released)), "ever after");
 
     // Its deadline cuts a write off, when the lease has no time left for it.
     let server = ApiServer::new();
@@ -251,8 +251,9 @@ async fn the_handle_tells_how_the_election_has_ended() {
         let _left_behind = tokio::spawn(async move { write(&client).await });
         until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
     };
-    within(Duration::from_millis(10_700), "it stops", election.run(workload)).await.unwrap();
-    assert_eq!(leader.ended().now_or_never(), Some(Ok(Stopped::LeftToExpire)));
+    let finished = within(Duration::from_millis(10_700), "it stops", election.run(workload)).await;
+    assert_eq!(finished.unwrap().lease, LeaseEnd::LeftToExpire);
+    assert_eq!(leader.ended().now_or_never(), Some(Ok(LeaseEnd::LeftToExpire)));
 
     let (c, _) = leading(&ApiServer::new(), "c").await;
     let leader = c.candidate().clone();

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use kube_client::Client;
 use kube_leader_gate::{
     CancellationToken, Candidate,
-    election::{ElectionBuilder, ErrElectionEnded, Stopped},
+    election::{ElectionBuilder, ErrElectionEnded, LeaseEnd},
     leadership::{Clock, Moment, Term},
     testing::{ApiServer, TokioClock},
 };
@@ -27,7 +27,7 @@ pub struct Runs {
     pub leader: Candidate,
     pub client: Client,
     pub shutdown: CancellationToken,
-    pub run: JoinHandle<Result<Stopped, ErrElectionEnded>>,
+    pub run: JoinHandle<Result<LeaseEnd, ErrElectionEnded>>,
 }
 
 /// Who has worked when, and whether two ever did at once.
@@ -77,7 +77,8 @@ where
     let (leader, client) = (election.candidate(), gated(server, &election, identity));
     let shutdown = CancellationToken::new();
     let work = work(client.clone(), leader.clone());
-    let run = tokio::spawn(election.run_while_leading(shutdown.clone().cancelled_owned(), work));
+    let run = election.run_while_leading(shutdown.clone().cancelled_owned(), work);
+    let run = tokio::spawn(async { run.await.map(|finished| finished.lease) });
     Runs { leader, client, shutdown, run }
 }
 

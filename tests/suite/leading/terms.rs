@@ -2,10 +2,11 @@
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, pass, spec, until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, parts, pass, spec, until, within,
+    write,
 };
 use kube_leader_gate::{
-    election::Stopped,
+    election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -41,7 +42,7 @@ async fn work_begins_with_each_term_and_an_open_gate() {
         until(SOON, "it works again", || journal.begun().len() > begun).await;
     }
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(*seen.lock().unwrap(), [(true, true); 4]);
     assert_eq!((journal.most(), journal.present()), (1, 0));
     let mut terms: Vec<_> = journal.begun().into_iter().map(|(term, _)| term).collect();
@@ -62,7 +63,7 @@ async fn work_may_be_of_one_thread_and_borrow() {
             shutdown.cancel();
         }
     });
-    assert_eq!(within(FIRST, "it stops", run).await, Ok(Stopped::Released));
+    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!(runs.get(), 1);
 }
 

@@ -11,7 +11,7 @@ use crate::{
 use futures_util::FutureExt;
 use kube_leader_gate::{
     CancellationToken,
-    election::{ElectionBuilder, Priority, Stopped},
+    election::{ElectionBuilder, LeaseEnd, Priority},
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -213,5 +213,5 @@ async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
     let after = releases(&server, "a")[0].received.at - dropped;
     assert!(after + SLACK >= SKEW, "released {after:?} after the write was dropped");
     write(&b_client).await.unwrap_or_else(|error| panic!("b leads: {error}"));
-    assert_eq!(a.run.await.unwrap(), Ok(Stopped::Released));
+    assert_eq!(a.run.await.unwrap(), Ok(LeaseEnd::Released));
 }

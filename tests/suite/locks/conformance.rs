@@ -3,7 +3,8 @@
 use super::map_lock::Leases;
 use kube_client::Client;
 use kube_leader_gate::{
-    Leadership, LeaseTiming,
+    LeaseTiming,
+    leadership::Grantor,
     lease::{KubeLock, LeaseName, LeasePool, Lock, ReleaseLock},
     testing::{ApiServer, lock_conformance},
 };
@@ -58,5 +59,5 @@ async fn the_locks_of_a_pool_conform() {
 async fn the_release_lock_conforms() {
     let server = ApiServer::new();
     let lock = pool(&server).lock(name(), &LeaseTiming::fast());
-    conforms(&server, &ReleaseLock::new(lock, Leadership::new())).await;
+    conforms(&server, &ReleaseLock::new(lock, &Grantor::new())).await;
 }

@@ -10,8 +10,9 @@ use crate::{
 use kube::runtime::controller::Action;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
-    Election, Identity, Leadership, LeaseTiming, Policy, WriteGateLayer,
+    Election, Identity, LeaseTiming, Policy, WriteGateLayer,
     election::{Priority, Running},
+    leadership::Grantor,
     lease::{KubeLock, LeasePool},
     policy::Rule,
     runtime::gated as gated_reconciler,
@@ -79,7 +80,7 @@ async fn handover_and_theft() {
 
 fn invalid_rule() {
     let policy = Policy::strict().allow(Rule::new("", "pods").name(""));
-    let _layer = WriteGateLayer::new(Leadership::new()).with_policy(policy);
+    let _layer = WriteGateLayer::new(Grantor::new().leadership()).with_policy(policy);
 }
 
 async fn refused_calls_and_watches() {
@@ -205,7 +206,7 @@ async fn work() {
     };
     let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
     let deaf = candidate(&server, "b").run_until(async {}, pending::<()>());
-    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().is_none());
+    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().output.is_none());
     until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
     steal(&server);
     pass(MINUTE).await;
@@ -262,7 +263,7 @@ async fn connections() {
         .timing(LeaseTiming::fast())
         .build(&config)
         .unwrap();
-    let client = election.client(config).unwrap();
+    let client = election.client(&config).unwrap();
     let a = election.start();
     leads(&a).await;
     write(&client).await.unwrap();

@@ -5,7 +5,7 @@ mod shift;
 
 use self::{backoff::Backoff, shift::Shift};
 use crate::{
-    election::{Election, ErrElectionEnded, Running, Stopped},
+    election::{Election, ErrElectionEnded, Finished, Running},
     leadership::{Leadership, Moment, Tenure, Term, Terms},
     lease::Lock,
 };
@@ -35,8 +35,8 @@ struct Grace {
 }
 
 impl<L: Lock> Election<L> {
-    /// Runs `work` anew for each term in which this process leads, until `shutdown` completes; returns what has become of
-    /// the lease then.
+    /// Runs `work` anew for each term in which this process leads, until `shutdown` completes. It then returns how the lease
+    /// was left.
     ///
     /// `work` is called once for each term, when the gate is open, with a token that asks the work to end, and the term.
     /// Followers run nothing: kcp's and Linkerd's way. [`run`](Self::run) is the other one, with caches that are warm when
@@ -49,7 +49,7 @@ impl<L: Lock> Election<L> {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let config = kube_client::Config::infer().await?;
     /// let election = Election::builder("my-namespace", "my-controller").build(&config)?;
-    /// let client = election.client(config)?;
+    /// let client = election.client(&config)?;
     /// let shutdown = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
     /// election
     ///     .run_while_leading(shutdown, |ends: CancellationToken, term| {
@@ -61,7 +61,8 @@ impl<L: Lock> Election<L> {
     ///             }
     ///         }
     ///     })
-    ///     .await?;
+    ///     .await?
+    ///     .into_output();
     /// # Ok(())
     /// # }
     /// ```
@@ -88,10 +89,11 @@ impl<L: Lock> Election<L> {
     ///    stops. No work begins any more.
     ///
     /// Dropping the future drops the work and closes the gate at once; the lease then runs out by itself. The work runs
-    /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks the thread hears of nothing.
+    /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks its thread does not see the
+    /// cancellation.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] when the election ended unasked (rule S10): the work has had its time and is dropped, and the
+    /// [`ErrElectionEnded`] when the election ended without being told to (rule S10): the work has had its time and is dropped, and the
     /// gate is closed.
     ///
     /// # Panics
@@ -100,7 +102,7 @@ impl<L: Lock> Election<L> {
         self,
         shutdown: impl Future<Output = ()>,
         mut work: F,
-    ) -> Result<Stopped, ErrElectionEnded>
+    ) -> Result<Finished<()>, ErrElectionEnded>
     where
         F: FnMut(CancellationToken, Term) -> W,
         W: Future<Output = ()>,
@@ -116,13 +118,13 @@ impl<L: Lock> Election<L> {
             let tenure = select! {
                 biased;
                 ended = running.died() => return Err(ended),
-                () = &mut shutdown => return Ok(running.stop().await),
+                () = &mut shutdown => return Ok(Finished::new((), running.stop().await)),
                 Some(tenure) = terms.next() => tenure,
             };
             select! {
                 biased;
                 ended = running.died() => return Err(ended),
-                () = &mut shutdown => return Ok(running.stop().await),
+                () = &mut shutdown => return Ok(Finished::new((), running.stop().await)),
                 () = unwanted(&tenure) => continue,
                 () = settled(&leadership, margin) => {}
             }
@@ -133,7 +135,7 @@ impl<L: Lock> Election<L> {
                 End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
-                    return Ok(running.stop().await);
+                    return Ok(Finished::new((), running.stop().await));
                 }
                 End::Lost => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
@@ -148,7 +150,8 @@ impl<L: Lock> Election<L> {
                 }
                 End::Shutdown => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
-                    return Ok(running.stop_with(until_over(&tenure, shift)).await);
+                    let lease = running.stop_with(until_over(&tenure, shift)).await;
+                    return Ok(Finished::new((), lease));
                 }
                 End::Early => {
                     let pause = backoff.after(leadership.now().saturating_since(begun));
@@ -161,7 +164,7 @@ impl<L: Lock> Election<L> {
             running.stand_down(until_over(&tenure, shift)).await;
             select! {
                 biased;
-                () = &mut shutdown => return Ok(running.stop().await),
+                () = &mut shutdown => return Ok(Finished::new((), running.stop().await)),
                 () = running.stay_away(pause) => {}
             }
         }

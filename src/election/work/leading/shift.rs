@@ -16,7 +16,7 @@ pub(super) struct Shift<W> {
     /// On the heap, so that it can be dropped where it is; none once it has ended.
     work: Option<Pin<Box<W>>>,
     begun: bool,
-    /// Whoever has a clone of the token hears of every end.
+    /// Every end cancels the clones of the token.
     token: DropGuard,
     span: Span,
 }

@@ -1,7 +1,10 @@
-//! The tasks that send for a gated client.
+//! What is behind the gate of a kube client: the tasks that send for it, or a client that exists already.
 
 use crate::leadership::{Lapse, Leadership};
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
 use hyper::rt::Executor;
+use kube_client::{Client, Error, client::Body};
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
@@ -9,23 +12,30 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::sync::futures::OwnedNotified;
+use tower_service::Service;
 
 /// Runs the connections of a client, and ends them when a term is lost.
 ///
-/// The gate hands an admitted write to hyper, which hands it to the task of a connection. When the process is frozen between
-/// the two, that task may be the first to run on waking, and nobody has told it yet that the term is over. Here it looks
-/// before each step (rule S2): after a loss it ends instead, and what it had been given is never sent.
+/// The gate hands an admitted write to hyper, which hands it to the task of a connection. If the process freezes between the
+/// two, that task may be the first to run when the process wakes. So each connection task checks the term before each step
+/// (rule S2). After a loss it ends, and does not send the write.
 ///
-/// So a lost term ends all connections of the client: a read under way fails, a watch begins anew. A release in good order
-/// ends none, since the writes have been drained before.
+/// So a lost term ends all connections of the client: a read under way fails, and a watch has to begin again. A release in
+/// good order ends none, since all writes have finished before it.
 ///
 /// From [`Election::connections`](super::Election::connections), for a kube client:
-/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of whoever sends, and panics outside of
-/// one, as kube's own executor does.
+/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of the task that sends, and panics outside
+/// of one, as kube's own executor does.
 #[derive(Clone, Debug)]
 pub struct Connections {
     leadership: Leadership,
 }
+
+/// A kube client as a tower service, by [`Client::send`].
+#[derive(Clone)]
+pub(super) struct WrappedClient(pub(super) Client);
+
+// === impl Connections ===
 
 impl Connections {
     pub(super) fn new(leadership: Leadership) -> Self {
@@ -70,5 +80,23 @@ impl<F: Future<Output = ()>> Future for Connection<F> {
             ready!(this.ended.as_mut().poll(cx));
             this.ended.set(this.lapse.term_ended());
         }
+    }
+}
+
+// === impl WrappedClient ===
+
+impl Service<Request<Body>> for WrappedClient {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, Error>>;
+
+    // The client's own readiness is waited for in `send`.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let client = self.0.clone();
+        Box::pin(async move { client.send(request).await })
     }
 }
