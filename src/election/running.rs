@@ -1,10 +1,11 @@
 //! An election under way.
 
 use super::{
-    Election, Leader,
+    Election,
     attendants::Attending,
     elector::{Elector, Orders},
     ended::{ElectionEnded, Stopped},
+    leader::{Candidate, Leader},
     pulse::Pulse,
 };
 use crate::{
@@ -19,7 +20,7 @@ use std::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinHandle,
+    task::JoinSet,
     time::timeout,
 };
 use tracing::{Instrument, Span};
@@ -32,20 +33,15 @@ const CALLS_TO_STOP: u32 = 4;
 #[derive(Debug)]
 pub struct Running {
     leader: Leader,
-    leadership: Leadership,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
-    elector: Owned<Stopped>,
-    _deadline: Owned<()>,
+    /// The elector's, and the one that wakes writes at the deadline.
+    tasks: JoinSet<()>,
     attending: Attending,
     drain_timeout: Duration,
     /// What a stop says stands in it too.
     span: Span,
 }
-
-/// A task that ends with its owner.
-#[derive(Debug)]
-struct Owned<T>(JoinHandle<T>);
 
 // === impl Election ===
 
@@ -61,41 +57,25 @@ impl<L: Lock> Election<L> {
     pub fn start(self) -> Running {
         let leader = self.leader();
         let (orders, received) = watch::channel(Orders::Contend);
-        let timing = self.candidate.timing;
-        let span = tracing::info_span!(
-            "election",
-            lease = %self.candidate.lease,
-            identity = %self.candidate.identity,
-        );
+        let Candidate { lease, identity, timing, pulse, .. } = &*self.candidate;
+        let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, %timing, "contending");
+        let pulse = pulse.clone();
+        let leadership = self.leadership.clone();
+        let elector = Elector::new(self.lock, self.leadership, self.candidate, self.priority, received);
         let alive = self.alive;
-        let elector = Elector::new(
-            self.lock,
-            self.leadership.clone(),
-            (self.candidate.identity.clone(), timing, self.priority),
-            self.candidate.pulse.clone(),
-            self.candidate.hooks.lease.clone(),
-            received,
-        );
         let elect = async move {
             let _alive = alive;
-            elector.run().await
+            elector.run().await;
         };
-        let leadership = self.leadership.clone();
         let watch = async move {
             leadership.watch_deadline().await;
         };
-        Running {
-            attending: self.attendants.start(&leader, &span),
-            leader,
-            leadership: self.leadership,
-            orders,
-            pulse: self.candidate.pulse.clone(),
-            elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(watch.instrument(span.clone()))),
-            drain_timeout: self.drain_timeout,
-            span,
-        }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(elect.instrument(span.clone()));
+        tasks.spawn(watch.instrument(span.clone()));
+        let attending = self.attendants.start(&leader, &span);
+        Running { leader, orders, pulse, tasks, attending, drain_timeout: self.drain_timeout, span }
     }
 }
 
@@ -130,23 +110,15 @@ impl Running {
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
     pub(crate) async fn stop_with(mut self, work: impl Future) -> Stopped {
-        let span = self.span.clone();
-        let stopped = self.give_up(work).instrument(span).await;
-        self.pulse.end(Ok(stopped));
-        self.attending.finish(self.leader.timing().call_timeout()).await;
-        stopped
-    }
-
-    async fn give_up(&mut self, work: impl Future) -> Stopped {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
-        self.leadership.seal();
-        self.drain(work).await;
-        self.orders.send_replace(Orders::Release);
-        match timeout(self.time_to_give_up(), &mut self.elector.0).await {
-            Ok(Ok(stopped)) => stopped,
-            Ok(Err(_)) | Err(_) => Stopped::LeftToExpire,
-        }
+        self.leadership().seal();
+        let stopped = self.stand_down(work).await;
+        self.pulse.end(Ok(stopped));
+        let patience = self.leader.timing().call_timeout();
+        let _ = timeout(patience, self.tasks.shutdown()).await;
+        self.attending.finish(patience).await;
+        stopped
     }
 
     /// Hands leadership to somebody else without ending the election: gives the lease up as [`stop`](Self::stop) does,
@@ -165,10 +137,10 @@ impl Running {
 
     /// Contends again after `pause`, or ends when the election does. Cancel-safe.
     pub(crate) async fn stay_away(&self, pause: Duration) {
-        let over = self.leadership.now().saturating_add(pause);
+        let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
             _ = self.ended() => {}
-            () = self.leadership.sleep_until(over) => self.contend(),
+            () = self.leadership().sleep_until(over) => self.contend(),
         }
     }
 
@@ -192,7 +164,7 @@ impl Running {
             _ = self.ended() => Stopped::LeftToExpire,
         };
         // A term whose time to end has run out would be renewed for ever behind the closed gate.
-        self.leadership.revoke(Loss::Abandoned);
+        self.leadership().revoke(Loss::Abandoned);
         stopped
     }
 
@@ -203,23 +175,23 @@ impl Running {
 
     /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
     pub(crate) fn suspend(&self) {
-        self.leadership.suspend();
+        self.leadership().suspend();
     }
 
     /// Contends again.
     pub(crate) fn contend(&self) {
-        self.leadership.resume();
+        self.leadership().resume();
         self.orders.send_replace(Orders::Contend);
     }
 
     pub(crate) fn leadership(&self) -> &Leadership {
-        &self.leadership
+        &self.leader.leadership
     }
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
     /// then.
-    pub(crate) async fn drain(&self, work: impl Future) {
-        let mut drained = pin!(self.leadership.drain(self.drain_timeout));
+    async fn drain(&self, work: impl Future) {
+        let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
         let outcome = tokio::select! {
             biased;
@@ -227,14 +199,13 @@ impl Running {
             _ = &mut work => drained.await,
         };
         if let Err(late) = outcome {
-            self.leadership.revoke(Loss::Abandoned);
+            self.leadership().revoke(Loss::Abandoned);
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let settles_at = self
-            .leadership
-            .settles_at(self.leadership.writes_under_way() > 0, self.leader.timing().tolerated_skew());
-        let at_most = settles_at.saturating_since(self.leadership.now());
+        let writing = self.leadership().writes_under_way() > 0;
+        let settles_at = self.leadership().settles_at(writing, self.leader.timing().tolerated_skew());
+        let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
@@ -252,16 +223,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.span.in_scope(|| {
-            self.leadership.seal();
-            self.leadership.revoke(Loss::Abandoned);
+            self.leadership().seal();
+            self.leadership().revoke(Loss::Abandoned);
         });
-    }
-}
-
-// === impl Owned ===
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -1,25 +1,24 @@
 //! The loop: what is seen and what is due, call by call. The grant lives here, so that the end of this task, in
 //! whatever way, closes the gate (rule S10).
 //!
-//! `candidacy` decides what is next, after each wait anew; `calls` makes one lease call, `steps` are the things that a
-//! candidate does, `news` is what follows from what was heard of the lease.
+//! `candidacy` decides what is next, after each wait anew; `steps` are the things that a candidate does, `calls` makes one
+//! lease call, `news` is what follows from what was heard of the lease.
 
 mod calls;
 mod news;
 mod steps;
 
 use super::{
-    candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
+    candidacy::{Candidacy, Decision, Inputs, Next, Task},
     complaint::Complaint,
     ended::Stopped,
-    hooks::LeaseObserver,
+    leader::Candidate,
     observer::{Observer, observe},
     preemption::Priority,
-    pulse::Pulse,
 };
 use crate::{
     leadership::{Grant, Leadership, Loss},
-    lease::{Identity, LeaseTiming, Lock, ReleaseLock},
+    lease::{Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
@@ -37,16 +36,12 @@ pub(super) enum Orders {
     Hold,
     /// Give the lease up, say what has become of it, and acquire nothing more.
     StandDown(mpsc::Sender<Stopped>),
-    /// Give the lease up and end.
-    Release,
 }
 
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
     leadership: Leadership,
-    timing: LeaseTiming,
-    pulse: Arc<Pulse>,
-    hook: Option<Arc<dyn LeaseObserver>>,
+    candidate: Arc<Candidate>,
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
@@ -63,21 +58,18 @@ impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
         leadership: Leadership,
-        (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
-        pulse: Arc<Pulse>,
-        hook: Option<Arc<dyn LeaseObserver>>,
+        candidate: Arc<Candidate>,
+        priority: Option<Priority>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, leadership.clone()));
         Self {
-            observer: observe(lock.clone(), timing),
+            observer: observe(lock.clone(), candidate.timing),
+            candidacy: Candidacy::new(candidate.identity.clone(), candidate.timing, priority),
             lock,
             leadership,
-            timing,
-            pulse,
-            hook,
+            candidate,
             orders,
-            candidacy: Candidacy::new(identity, timing, priority),
             grant: None,
             failed: 0,
             calls: Complaint::new("lease calls fail"),
@@ -87,28 +79,29 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Runs until it is ordered to release.
-    pub(super) async fn run(mut self) -> Stopped {
+    /// Runs until no more orders can come.
+    pub(super) async fn run(mut self) {
         loop {
             let order = self.orders.borrow_and_update().clone();
-            self.check_grant();
+            if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
+                self.lose(Loss::Expired);
+            }
             // Asked once, so that a write which ends from here on also ends the wait below.
             let writing = self.leadership.writes_under_way() > 0;
-            self.check_drain(writing);
+            if self.candidacy.own.owes_an_acknowledgement() && !writing {
+                // A preempted term ends with its last write.
+                self.lose(Loss::Taken);
+            }
             self.tell_vacancy();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
-                Next::GivenUp(outcome) => {
-                    if let Some(stopped) = self.given_up(&order, outcome) {
-                        return stopped;
-                    }
-                }
+                Next::GivenUp(outcome) => self.given_up(&order, outcome),
                 Next::Wait(until) => {
                     let leadership = self.leadership.clone();
                     tokio::select! {
                         biased;
-                        changed = self.orders.changed() => if changed.is_err() { return Stopped::LeftToExpire },
+                        changed = self.orders.changed() => if changed.is_err() { return },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(observed) = self.observer.next() => self.on_observed(observed),
@@ -124,7 +117,7 @@ impl<L: Lock> Elector<L> {
             Orders::Hold => Task::Hold,
             // The one who gave the order has been told what has become of it, or no longer waits for that.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
-            Orders::StandDown(_) | Orders::Release => Task::GiveUp { failed: self.failed },
+            Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
         };
         if !matches!(task, Task::GiveUp { .. }) {
             self.failed = 0;
@@ -133,60 +126,27 @@ impl<L: Lock> Elector<L> {
             now: self.leadership.now(),
             task,
             leads: self.grant.is_some(),
-            renewed: self.pulse.renewed(),
-            settles_at: self.leadership.settles_at(writing, self.timing.tolerated_skew()),
+            settles_at: self.leadership.settles_at(writing, self.candidate.timing.tolerated_skew()),
         }
     }
 
-    async fn make(&mut self, call: Call) {
-        match call {
-            Call::Read => drop(self.read().await),
-            Call::Acquire => self.acquire().await,
-            Call::Renew => self.renew().await,
-            Call::Acknowledge => self.acknowledge().await,
-            Call::Release => self.release().await,
+    /// The end of a release.
+    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) {
+        if let Err(reason) = outcome {
+            tracing::warn!(reason, "the lease was not released; it runs out by itself");
         }
-    }
-
-    /// The end of a release, and of this election if it was told to end.
-    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<Stopped> {
-        let stopped = match outcome {
-            Ok(()) => Stopped::Released,
-            Err(reason) => {
-                tracing::warn!(reason, "the lease was not released; it runs out by itself");
-                Stopped::LeftToExpire
-            }
-        };
-        let Orders::StandDown(done) = order else {
-            self.pulse.end(Ok(stopped));
-            return Some(stopped);
-        };
         // What could not be given up is not led in any more, and on purpose not renewed.
         self.lose(Loss::Abandoned);
-        self.pulse.rest();
-        // No error: the one answer that is waited for fits.
-        let _ = done.try_send(stopped);
-        None
+        self.candidate.pulse.rest();
+        if let Orders::StandDown(done) = order {
+            // No error: the one answer that is waited for fits.
+            let _ = done.try_send(outcome.map_or(Stopped::LeftToExpire, |()| Stopped::Released));
+        }
     }
 
     /// Whether it is told to contend at this moment.
     fn contends(&self) -> bool {
         matches!(*self.orders.borrow(), Orders::Contend)
-    }
-
-    /// Lets go of a grant whose deadline has passed.
-    fn check_grant(&mut self) {
-        if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
-            self.lose(Loss::Expired);
-        }
-    }
-
-    /// Ends a preempted term whose writes have ended.
-    fn check_drain(&mut self, writing: bool) {
-        if self.candidacy.own.is_draining() && !writing {
-            self.lose(Loss::Taken);
-            self.candidacy.own.drained();
-        }
     }
 
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
@@ -195,9 +155,9 @@ impl<L: Lock> Elector<L> {
     }
 
     fn tell_vacancy(&self) {
-        if let Some(hook) = &self.hook {
+        if let Some(hook) = &self.candidate.hooks.lease {
             let now = self.leadership.now();
-            hook.vacant(self.grant.is_none() && self.candidacy.may_take(now) == Some(Taking::Free), now);
+            hook.vacant(self.grant.is_none() && self.candidacy.decide(now, false) == Decision::Take, now);
         }
     }
 

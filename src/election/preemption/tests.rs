@@ -139,7 +139,7 @@ fn only_the_very_term_is_acknowledged() {
     {
         holder.own = OwnTerm::Open(Term::new("u", 4));
         holder.observe(taken(handover), at(1));
-        assert_eq!(holder.own.is_draining(), awaited, "{handover}");
+        assert_eq!(holder.own.owes_an_acknowledgement(), awaited, "{handover}");
     }
 }
 
@@ -207,7 +207,10 @@ fn s6_a_preemption_that_lands_late_is_one() {
         let own = written(2, &seen, &claim);
         candidacy.observe(own.clone(), at(4));
         assert!(candidacy.is_mine() && candidacy.is_current() != tried_again);
-        assert!(candidacy.waits(at(59)) && !candidacy.waits(at(60)), "it is not to be given up before");
+        assert!(
+            candidacy.overtaken(at(59)).is_some() && candidacy.overtaken(at(60)).is_none(),
+            "it is not to be given up before"
+        );
         if tried_again {
             assert_eq!(candidacy.decide(at(4), false), Decision::Take);
             let claim = candidacy.acquisition(at(4), "again".into());
@@ -236,7 +239,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
     first.observe(own, at(1));
     first.observe_absence(None, at(1));
     assert_eq!(first.decide(at(59), false), Decision::WaitUntil(at(60)));
-    assert_eq!(first.decide(at(60), false), Decision::Create);
+    assert_eq!(first.decide(at(60), false), Decision::Take);
 }
 
 #[test]
@@ -326,7 +329,7 @@ proptest! {
                     lease = written(version, &lease, &claim);
                     candidacy.observe(lease.clone(), at(now));
                 }
-                Decision::Read | Decision::Create | Decision::WaitUntil(_) => leading = false,
+                Decision::Read | Decision::WaitUntil(_) => leading = false,
             }
             let other_may_write = deadline.is_some_and(|deadline| now < deadline);
             prop_assert!(!(leading && other_may_write), "at {} s: {:?}", now, lease);
