@@ -72,13 +72,13 @@ impl<L: Lock> State<L> {
         self.short_lived = self.short_lived.saturating_add(1);
         self.asked = Instant::now();
         let patience = self.timing.call_timeout();
-        match timeout(patience, self.lock.watch()).await {
-            Ok(Ok(events)) => {
+        let outcome = timeout(patience, self.lock.watch()).await;
+        match outcome.unwrap_or_else(|_| Err(LockError::timeout(patience))) {
+            Ok(events) => {
                 self.events = Some(events);
                 Observed::Up
             }
-            Ok(Err(error)) => Observed::Down(Some(error)),
-            Err(_) => Observed::Down(Some(LockError::timeout(patience))),
+            Err(error) => Observed::Down(Some(error)),
         }
     }
 }

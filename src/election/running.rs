@@ -147,25 +147,23 @@ impl Running {
     /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
     /// that.
     pub(crate) async fn stand_down(&self, work: impl Future) -> Stopped {
-        let span = self.span.clone();
-        self.give_way(work).instrument(span).await
-    }
-
-    async fn give_way(&self, work: impl Future) -> Stopped {
-        self.hold();
-        self.suspend();
-        self.drain(work).await;
-        let (done, mut outcome) = mpsc::channel(1);
-        self.orders.send_replace(Orders::StandDown(done));
-        let stopped = tokio::select! {
-            outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
-                outcome.ok().flatten().unwrap_or(Stopped::LeftToExpire)
-            }
-            _ = self.ended() => Stopped::LeftToExpire,
+        let stands_down = async {
+            self.hold();
+            self.suspend();
+            self.drain(work).await;
+            let (done, mut outcome) = mpsc::channel(1);
+            self.orders.send_replace(Orders::StandDown(done));
+            let timing = self.leader.timing();
+            let patience = timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP;
+            let stopped = tokio::select! {
+                outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
+                _ = self.ended() => None,
+            };
+            // A term whose time to end has run out would be renewed for ever behind the closed gate.
+            self.leadership().revoke(Loss::Abandoned);
+            stopped.unwrap_or(Stopped::LeftToExpire)
         };
-        // A term whose time to end has run out would be renewed for ever behind the closed gate.
-        self.leadership().revoke(Loss::Abandoned);
-        stopped
+        stands_down.instrument(self.span.clone()).await
     }
 
     /// Renews what is held, and acquires nothing more.
@@ -212,11 +210,6 @@ impl Running {
                 "a write has ended without an answer; the lease is not given up before it can land no more"
             );
         }
-    }
-
-    fn time_to_give_up(&self) -> Duration {
-        let timing = self.leader.timing();
-        timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP
     }
 }
 

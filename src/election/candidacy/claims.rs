@@ -43,7 +43,7 @@ impl Claims {
     }
 
     /// The place of the claim that stands in `record`, or in a record of which it is a copy.
-    pub(super) fn find(&self, record: &LeaseRecord) -> Option<usize> {
+    fn find(&self, record: &LeaseRecord) -> Option<usize> {
         self.0.iter().rposition(|Claimed { claim, .. }| {
             record.holder() == Some(claim.holder.as_str())
                 && record.transitions() == claim.transitions
@@ -51,13 +51,13 @@ impl Claims {
         })
     }
 
-    /// Whether the claim at `place` was written into the object of `record`.
-    pub(super) fn is_of(&self, place: usize, record: &LeaseRecord) -> bool {
-        self.0[place].uid.as_deref().is_none_or(|uid| uid == record.uid())
-    }
-
-    pub(super) fn is_last(&self, place: usize) -> bool {
-        place + 1 == self.0.len()
+    /// Which of these claims, made for `duration`, stands in `record`.
+    pub(super) fn hand(&self, record: &LeaseRecord, duration: Duration) -> Option<Hand> {
+        let place = self.find(record)?;
+        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
+        let current = place + 1 == self.0.len() && record.duration() >= Some(duration);
+        let own = if current { Hand::Current } else { Hand::Earlier };
+        Some(if elsewhere { Hand::Copy } else { own })
     }
 
     /// When the claim that stands in `record` was tried. A created lease has turned out to be that object.
@@ -137,17 +137,15 @@ impl Candidacy {
         self.claim(now, transitions, acquired, renewed)
     }
 
-    /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
-    pub(in crate::election) fn release(&self, wall_clock: String) -> Claim {
+    /// The claim that gives the lease up, as client-go writes it: no holder, for one second, at the same count. It leaves no
+    /// annotation of this candidate behind, as Istio's.
+    pub(in crate::election) fn release(&self, now: Moment, wall_clock: String) -> Claim {
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        Claim {
-            holder: String::new(),
-            duration_seconds: 1,
-            acquire_time: wall_clock.clone(),
-            renew_time: wall_clock,
-            transitions,
-            annotations: self.precedence.no_annotations(),
-        }
+        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
+        claim.holder.clear();
+        claim.duration_seconds = 1;
+        claim.annotations.values_mut().for_each(|value| *value = None);
+        claim
     }
 
     fn claim(&self, now: Moment, transitions: u64, acquire_time: String, renew_time: String) -> Claim {

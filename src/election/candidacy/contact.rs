@@ -23,8 +23,9 @@ pub(in crate::election) struct Contact {
     pub(super) next_look: Moment,
     /// How early the next renewal comes.
     pub(super) early: Duration,
-    /// The newest version that the watch has told of, 0 if it has told of none; none while the watch does not stand.
-    watch: Option<u64>,
+    /// The newest version that the watch has told of, 0 if it has told of none, and when it last told of something or began;
+    /// none while the watch does not stand.
+    watch: Option<(u64, Moment)>,
 }
 
 /// How far what is known of the lease can be trusted.
@@ -99,7 +100,7 @@ impl Contact {
 
     /// The watch stands. What happened before it did is not known. After an outage, calls work again too.
     pub(in crate::election) fn watch_begins(&mut self, now: Moment) {
-        self.watch = Some(0);
+        self.watch = Some((0, now));
         if self.failures > 1 {
             self.not_before = self.not_before.min(now);
         }
@@ -109,7 +110,7 @@ impl Contact {
 
     /// The watch has told of this version.
     pub(in crate::election) fn watch_tells(&mut self, record: &LeaseRecord, now: Moment) {
-        self.watch = self.watch.max(self.watch.and(record.version()));
+        self.watch = self.watch.map(|(newest, _)| (newest.max(record.version().unwrap_or(0)), now));
         // Perhaps this is what a write has met that found what is known to be old.
         self.doubt = self.doubt.min(Doubt::MayBeOld);
         self.inform(now);
@@ -126,9 +127,11 @@ impl Contact {
         self.watch.is_some()
     }
 
-    /// Whether the watch stands, and has not told of `known`, which was learnt in other ways.
-    pub(in crate::election) fn is_watch_silent(&self, known: Option<u64>) -> bool {
-        self.watch.is_some_and(|newest| known > Some(newest))
+    /// Whether the watch stands, and has not told of `known`, which was learnt in other ways. Not if it told of something a
+    /// moment ago: an answer may be faster than the watch.
+    pub(in crate::election) fn is_watch_silent(&self, known: Option<u64>, now: Moment) -> bool {
+        let quiet = |at| now.saturating_since(at) >= self.timing.pause();
+        self.watch.is_some_and(|(newest, at)| known > Some(newest) && quiet(at))
     }
 
     /// There is news, or will be.

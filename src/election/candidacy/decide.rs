@@ -111,8 +111,11 @@ impl Candidacy {
     /// What a candidate does that does not lead and is not to acquire anything: it gives back what it acquires all the same,
     /// by a claim that was under way. While it holds, that alone: what it has led in is given up when that is ordered.
     fn idle(&self, inputs: &Inputs) -> Due {
-        let gives_back =
-            inputs.task == Task::StayAway || self.own.is_unused() || self.own.owes_an_acknowledgement();
+        // What could not be given up in time was left to run out, and is not touched any more.
+        let in_time = !self.is_mine() || inputs.settles_at.max(inputs.now) < self.end();
+        let gives_back = self.own.is_unused()
+            || self.own.owes_an_acknowledgement()
+            || inputs.task == Task::StayAway && in_time;
         match self.give_back(inputs, 0) {
             Ok(due) if gives_back => due,
             Err(Err(_)) if gives_back => (Some(LeaseCall::Read), self.contact.next_look),

@@ -77,17 +77,8 @@ impl Candidacy {
         if !self.is_named_in(record) {
             return record.holder().map_or(Hand::None, |_| Hand::Other);
         }
-        match self.claims.find(record) {
-            None if *inherited => Hand::Inherited,
-            None => Hand::Double,
-            Some(place) if !self.claims.is_of(place, record) => Hand::Copy,
-            Some(place)
-                if self.claims.is_last(place) && record.duration() >= Some(self.timing.lease_duration()) =>
-            {
-                Hand::Current
-            }
-            Some(_) => Hand::Earlier,
-        }
+        let by_name = if *inherited { Hand::Inherited } else { Hand::Double };
+        self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
     }
 
     /// Whether the lease holds a claim of this very process.
@@ -108,11 +99,6 @@ impl Candidacy {
     /// Whether this candidate precedes the holder, and spares it for a while: the two preempt each other in turn.
     pub(in crate::election) fn keeps_the_peace(&self, now: Moment) -> bool {
         self.record().and_then(|record| self.preempts(record)).is_some_and(|from| now < from)
-    }
-
-    /// Whether it had to, or might have to, not long ago.
-    pub(in crate::election) fn is_restless(&self, now: Moment) -> bool {
-        self.precedence.is_restless(now)
     }
 
     /// The term that was overtaken, while its holder may still be writing: until then the lease must not be anybody's.

@@ -29,7 +29,7 @@ pub(super) struct Candidacy {
     known: Known,
     claims: Claims,
     pub(super) contact: Contact,
-    precedence: Precedence,
+    pub(super) precedence: Precedence,
     /// This candidate's last term, for a candidate that preempts it.
     pub(super) own: OwnTerm,
     /// Until when a write of an earlier process may land that held the lease by this identity.

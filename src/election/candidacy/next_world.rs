@@ -203,7 +203,7 @@ impl World {
                 assert!(now >= self.settles_at, "released before the writes ended");
                 assert!(self.candidacy.is_mine(), "released what is not its own");
                 let time = self.tick();
-                let claim = self.candidacy.release(time);
+                let claim = self.candidacy.release(now, time);
                 let own = self.lease.as_ref().is_some_and(|lease| lease.holder() == Some("me"));
                 if self.swap(&claim) {
                     assert!(own, "released somebody else's lease");

@@ -73,7 +73,7 @@ impl<L: Lock> Elector<L> {
             let holder_key = self.candidacy.record().and_then(LeaseRecord::holder_key).unwrap_or_default();
             let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
             self.peace.raise("preempted in turn", &details);
-        } else if !self.candidacy.is_restless(now) {
+        } else if !self.candidacy.precedence.is_restless(now) {
             self.peace.settle();
         }
     }
@@ -81,7 +81,7 @@ impl<L: Lock> Elector<L> {
     /// A watch that has not told of what is known by other ways hangs.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
-        if self.candidacy.contact.is_watch_silent(known) {
+        if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
             tracing::debug!("the watch of the lease is silent; starting it afresh");
             self.restart_watch();
         }

@@ -26,7 +26,7 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Renew => self.renew().await,
             LeaseCall::Acknowledge => self.acknowledge().await,
             LeaseCall::Release => {
-                let claim = self.candidacy.release(wall_clock::now());
+                let claim = self.candidacy.release(self.leadership.now(), wall_clock::now());
                 self.write(call, claim).await;
             }
         }

@@ -109,12 +109,6 @@ impl Precedence {
         }
         annotations
     }
-
-    /// What the claim says that gives the lease up: nothing, as Istio's.
-    pub(in crate::election) fn no_annotations(&self) -> BTreeMap<&'static str, Option<String>> {
-        let key = self.priority.as_ref().map(|_| (HOLDER_KEY, None));
-        key.into_iter().chain([(HANDOVER, None)]).collect()
-    }
 }
 
 /// The key of the holder, empty if it has none; none if it makes no sense.

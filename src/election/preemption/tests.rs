@@ -250,7 +250,7 @@ fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
     let mut plain = candidacy(None);
     plain.observe(held(1, "", 0, &json!({ HOLDER_KEY: "high" })), at(0));
     assert_eq!(plain.acquisition(at(0), "now".into()).annotations.get(HOLDER_KEY), None);
-    assert_eq!(high().release("now".into()).annotations.get(HOLDER_KEY), Some(&None));
+    assert_eq!(high().release(at(0), "now".into()).annotations.get(HOLDER_KEY), Some(&None));
 }
 
 proptest! {
