@@ -9,13 +9,8 @@ const TARGET: &str = "kube_leader_gate::election";
 #[derive(Debug)]
 pub(crate) struct Complaint {
     what: &'static str,
-    raised: Option<Raised>,
-}
-
-#[derive(Debug)]
-struct Raised {
-    kind: &'static str,
-    text: Arc<str>,
+    /// Its kind, and what was said when it was news.
+    raised: Option<(&'static str, Arc<str>)>,
 }
 
 impl Complaint {
@@ -25,25 +20,25 @@ impl Complaint {
 
     /// Logs trouble of this `kind`: a warning when it is news, for debugging when it goes on.
     pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
-        if self.raised.as_ref().is_some_and(|raised| raised.kind == kind) {
+        if self.raised.as_ref().is_some_and(|(raised, _)| *raised == kind) {
             tracing::debug!(target: TARGET, error = kind, "{}: {details}", self.what);
             return;
         }
         let text: Arc<str> = format!("{}: {details}", self.what).into();
         tracing::warn!(target: TARGET, error = kind, "{text}");
-        self.raised = Some(Raised { kind, text });
+        self.raised = Some((kind, text));
     }
 
     /// Logs that the trouble is over, if there was some.
     pub(crate) fn settle(&mut self) {
-        if let Some(Raised { kind, .. }) = self.raised.take() {
+        if let Some((kind, _)) = self.raised.take() {
             tracing::info!(target: TARGET, error = kind, "no longer: {}", self.what);
         }
     }
 
     /// What was said when the trouble was news.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
-        self.raised.as_ref().map(|raised| &raised.text)
+        self.raised.as_ref().map(|(_, text)| text)
     }
 }
 

@@ -75,13 +75,13 @@ impl<L: Lock> State<L> {
         self.short_lived = self.short_lived.saturating_add(1);
         self.asked = Instant::now();
         let patience = self.timing.call_timeout();
-        match timeout(patience, self.lock.watch()).await {
-            Ok(Ok(events)) => {
+        let outcome = timeout(patience, self.lock.watch()).await;
+        match outcome.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
+            Ok(events) => {
                 self.events = Some(events);
                 WatchNews::Up
             }
-            Ok(Err(error)) => WatchNews::Down(Some(error)),
-            Err(_) => WatchNews::Down(Some(ErrLock::timeout(patience))),
+            Err(error) => WatchNews::Down(Some(error)),
         }
     }
 }

@@ -4,14 +4,14 @@ use super::ended::{ErrElectionEnded, LeaseEnd};
 use crate::leadership::Moment;
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
+    /// When the last successful renewal was sent; 0 while the lease is not this process's.
     renewed: AtomicU64,
-    holds: AtomicBool,
     /// How the election has ended, once it has.
     ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
 }
@@ -25,20 +25,19 @@ impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
     pub(super) fn beat(&self, sent: Moment) {
         self.renewed.store(sent.as_nanos(), Ordering::Release);
-        self.holds.store(true, Ordering::Release);
     }
 
     /// Notes that the lease is no longer this process's.
     pub(super) fn rest(&self) {
-        self.holds.store(false, Ordering::Release);
+        self.renewed.store(0, Ordering::Release);
     }
 
     /// Whether the lease is this process's, as far as it knows, renewed in time or not.
     pub(super) fn holds(&self) -> bool {
-        self.holds.load(Ordering::Acquire)
+        self.renewed() > Moment::from_nanos(0)
     }
 
-    /// When the last successful renewal was sent; the clock's origin before the first one.
+    /// When the last successful renewal was sent; the clock's origin while the lease is not this process's.
     pub(super) fn renewed(&self) -> Moment {
         Moment::from_nanos(self.renewed.load(Ordering::Acquire))
     }

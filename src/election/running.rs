@@ -1,8 +1,9 @@
 //! An election under way.
 
 use super::{
-    Candidate, Election,
+    Election,
     attendants::Attending,
+    candidate::{Candidate, Profile},
     elector::{Elector, Orders},
     ended::{ErrElectionEnded, LeaseEnd},
     pulse::Pulse,
@@ -19,7 +20,7 @@ use std::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinHandle,
+    task::JoinSet,
     time::timeout,
 };
 use tracing::{Instrument, Span};
@@ -35,17 +36,13 @@ pub struct Running {
     gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
-    elector: Owned<LeaseEnd>,
-    _deadline: Owned<()>,
+    /// The elector's, and the one that wakes writes at the deadline.
+    tasks: JoinSet<()>,
     attending: Attending,
     drain_timeout: Duration,
     /// What a stop says stands in it too.
     span: Span,
 }
-
-/// A task that ends with its owner.
-#[derive(Debug)]
-struct Owned<T>(JoinHandle<T>);
 
 // === impl Election ===
 
@@ -61,38 +58,23 @@ impl<L: Lock> Election<L> {
     pub fn start(self) -> Running {
         let candidate = self.candidate();
         let (orders, received) = watch::channel(Orders::Contend);
-        let timing = self.profile.timing;
-        let span = tracing::info_span!(
-            "election",
-            lease = %self.profile.lease,
-            identity = %self.profile.identity,
-        );
+        let Profile { lease, identity, timing, pulse, .. } = &*self.profile;
+        let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
+        let pulse = pulse.clone();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
+        let lock = VettedLock::new(self.lock, lease.clone());
+        let elector = Elector::new(lock, self.grantor, self.profile, self.priority, received);
         let alive = self.alive;
-        let elector = Elector::new(
-            VettedLock::new(self.lock, self.profile.lease.clone()),
-            self.grantor,
-            (self.profile.identity.clone(), timing, self.priority),
-            self.profile.pulse.clone(),
-            self.profile.hooks.lease.clone(),
-            received,
-        );
         let elect = async move {
             let _alive = alive;
-            elector.run().await
+            elector.run().await;
         };
-        Running {
-            attending: self.attendants.start(&candidate, &span),
-            candidate,
-            gate,
-            orders,
-            pulse: self.profile.pulse.clone(),
-            elector: Owned(tokio::spawn(elect.instrument(span.clone()))),
-            _deadline: Owned(tokio::spawn(deadline.instrument(span.clone()))),
-            drain_timeout: self.drain_timeout,
-            span,
-        }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(elect.instrument(span.clone()));
+        tasks.spawn(deadline.instrument(span.clone()));
+        let attending = self.attendants.start(&candidate, &span);
+        Running { candidate, gate, orders, pulse, tasks, attending, drain_timeout: self.drain_timeout, span }
     }
 }
 
@@ -127,23 +109,15 @@ impl Running {
 
     /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
     pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
-        let span = self.span.clone();
-        let stopped = self.give_up(work).instrument(span).await;
-        self.pulse.end(Ok(stopped));
-        self.attending.finish(self.candidate.timing().call_timeout()).await;
-        stopped
-    }
-
-    async fn give_up(&mut self, work: impl Future) -> LeaseEnd {
         self.hold();
         // Also a grant that is being made at this moment opens nothing any more.
         self.gate.seal();
-        self.drain(work).await;
-        self.orders.send_replace(Orders::Release);
-        match timeout(self.time_to_give_up(), &mut self.elector.0).await {
-            Ok(Ok(stopped)) => stopped,
-            Ok(Err(_)) | Err(_) => LeaseEnd::LeftToExpire,
-        }
+        let stopped = self.stand_down(work).await;
+        self.pulse.end(Ok(stopped));
+        let patience = self.candidate.timing().call_timeout();
+        let _ = timeout(patience, self.tasks.shutdown()).await;
+        self.attending.finish(patience).await;
+        stopped
     }
 
     /// Hands leadership to another candidate without ending the election: gives the lease up as [`stop`](Self::stop) does,
@@ -172,25 +146,23 @@ impl Running {
     /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
     /// that.
     pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
-        let span = self.span.clone();
-        self.give_way(work).instrument(span).await
-    }
-
-    async fn give_way(&self, work: impl Future) -> LeaseEnd {
-        self.hold();
-        self.suspend();
-        self.drain(work).await;
-        let (done, mut outcome) = mpsc::channel(1);
-        self.orders.send_replace(Orders::StandDown(done));
-        let stopped = tokio::select! {
-            outcome = timeout(self.time_to_give_up(), outcome.recv()) => {
-                outcome.ok().flatten().unwrap_or(LeaseEnd::LeftToExpire)
-            }
-            _ = self.died() => LeaseEnd::LeftToExpire,
+        let stands_down = async {
+            self.hold();
+            self.suspend();
+            self.drain(work).await;
+            let (done, mut outcome) = mpsc::channel(1);
+            self.orders.send_replace(Orders::StandDown(done));
+            let timing = self.candidate.timing();
+            let patience = timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP;
+            let stopped = tokio::select! {
+                outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
+                _ = self.died() => None,
+            };
+            // A term whose time to end has run out would be renewed for ever behind the closed gate.
+            self.gate.revoke(Loss::Abandoned);
+            stopped.unwrap_or(LeaseEnd::LeftToExpire)
         };
-        // Else a term whose time to end has run out would be renewed without an end behind the closed gate.
-        self.gate.revoke(Loss::Abandoned);
-        stopped
+        stands_down.instrument(self.span.clone()).await
     }
 
     /// Renews what is held, and acquires nothing more.
@@ -215,7 +187,7 @@ impl Running {
 
     /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
     /// then.
-    pub(super) async fn drain(&self, work: impl Future) {
+    async fn drain(&self, work: impl Future) {
         let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
         let outcome = tokio::select! {
@@ -228,21 +200,15 @@ impl Running {
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let leadership = self.leadership();
-        let writing = leadership.writes_under_way() > 0;
-        let settles_at = leadership.settles_at(writing, self.candidate.timing().tolerated_skew());
-        let at_most = settles_at.saturating_since(leadership.now());
+        let writing = self.leadership().writes_under_way() > 0;
+        let settles_at = self.leadership().settles_at(writing, self.candidate.timing().tolerated_skew());
+        let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
                 "a write has ended without an answer; the lease is not given up before it can land no more"
             );
         }
-    }
-
-    fn time_to_give_up(&self) -> Duration {
-        let timing = self.candidate.timing();
-        timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP
     }
 }
 
@@ -252,13 +218,5 @@ impl Drop for Running {
             self.gate.seal();
             self.gate.revoke(Loss::Abandoned);
         });
-    }
-}
-
-// === impl Owned ===
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

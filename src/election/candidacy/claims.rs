@@ -1,10 +1,13 @@
 //! What a candidate writes into the lease, and how it knows its own hand.
 
-use super::{Candidacy, Known, judge::Decision};
+use super::{
+    Candidacy, Known,
+    judge::{Decision, Hand},
+};
 use crate::{
     election::{preemption::Overtaken, wall_clock},
     leadership::Moment,
-    lease::{Claim, HOLDER_KEY, Identity, LeaseRecord},
+    lease::{Claim, HOLDER_KEY, LeaseRecord},
 };
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,65 +18,54 @@ const CLAIMS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Claims(VecDeque<Claimed>);
 
-/// What tells a claim of this process from one of another process with the same identity.
 #[derive(Debug)]
 struct Claimed {
-    /// Of the object that it was written into; none until a created one has been seen.
-    uid: Option<String>,
-    transitions: u64,
-    acquire_time: String,
+    /// Its holder, count and acquire time tell it from a claim of another process with the same identity.
+    claim: Claim,
     /// When it was tried; it was sent after that.
     tried: Moment,
-    /// The version that it swaps; none for one that creates the lease.
+    /// Of the object that it was written into; none until a created one has been seen.
+    uid: Option<String>,
+    /// The version that it swaps, empty for one that creates the lease. None once it is known whether it was carried out.
     over: Option<String>,
-    /// Whether it was carried out is not known.
-    unanswered: bool,
-}
-
-/// Whose hand the spec of a lease shows, if it is this process's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hand {
-    /// The last claim's.
-    Last,
-    /// That of a claim before it.
-    Earlier,
-    /// A claim's, but in another object: a copy.
-    Copy,
 }
 
 // === impl Claims ===
 
 impl Claims {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn push(&mut self, claimed: Claimed, standing: Option<&LeaseRecord>, identity: &Identity) {
+    fn push(&mut self, claimed: Claimed, standing: Option<&LeaseRecord>) {
         if self.0.len() == CLAIMS {
             // Never the one that stands in the lease: by it the lease is known to be this process's.
-            let stands = |first: &Claimed| standing.is_some_and(|record| first.is_in(record, identity));
-            let stands = self.0.front().is_some_and(stands);
+            let stands = standing.and_then(|record| self.find(record)) == Some(0);
             self.0.remove(usize::from(stands));
         }
         self.0.push_back(claimed);
     }
 
-    pub(super) fn hand(&self, record: &LeaseRecord, identity: &Identity) -> Option<Hand> {
-        let place = self.0.iter().rposition(|claimed| claimed.is_in(record, identity))?;
-        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
-        let last = place + 1 == self.0.len();
-        Some(if elsewhere {
-            Hand::Copy
-        } else if last {
-            Hand::Last
-        } else {
-            Hand::Earlier
+    /// The place of the claim that stands in `record`, or in a record of which it is a copy.
+    fn find(&self, record: &LeaseRecord) -> Option<usize> {
+        self.0.iter().rposition(|Claimed { claim, .. }| {
+            record.holder() == Some(claim.holder.as_str())
+                && record.transitions() == claim.transitions
+                && record.acquire_time() == Some(claim.acquire_time.as_str())
         })
     }
 
-    /// When the claim that stands in `record` was tried.
-    pub(super) fn tried(&self, record: &LeaseRecord, identity: &Identity) -> Option<Moment> {
-        self.0.iter().rfind(|claimed| claimed.is_in(record, identity)).map(|claimed| claimed.tried)
+    /// Which of these claims, made for `duration`, stands in `record`.
+    pub(super) fn hand(&self, record: &LeaseRecord, duration: Duration) -> Option<Hand> {
+        let place = self.find(record)?;
+        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
+        let current = place + 1 == self.0.len() && record.duration() >= Some(duration);
+        let own = if current { Hand::Current } else { Hand::Earlier };
+        Some(if elsewhere { Hand::Copy } else { own })
+    }
+
+    /// When the claim that stands in `record` was tried. A created lease has turned out to be that object.
+    pub(super) fn recognise(&mut self, record: &LeaseRecord) -> Option<Moment> {
+        let place = self.find(record)?;
+        let claimed = &mut self.0[place];
+        claimed.uid.get_or_insert_with(|| record.uid().to_owned());
+        Some(claimed.tried)
     }
 
     /// When the next one may be tried, if no more than are remembered are to be tried within `time`. The oldest one may be
@@ -81,35 +73,6 @@ impl Claims {
     pub(super) fn next_from(&self, time: Duration) -> Moment {
         let full = (self.0.len() == CLAIMS).then(|| self.0[1].tried);
         full.map_or(Moment::from_nanos(0), |since| since.saturating_add(time))
-    }
-
-    /// Takes in which object a created lease has turned out to be.
-    pub(super) fn bind(&mut self, record: &LeaseRecord, identity: &Identity) {
-        for claimed in &mut self.0 {
-            if claimed.uid.is_none() && claimed.is_in(record, identity) {
-                claimed.uid = Some(record.uid().to_owned());
-            }
-        }
-    }
-
-    /// Takes in that the outcome of the last claim is known.
-    pub(super) fn settle_last(&mut self) {
-        if let Some(last) = self.0.back_mut() {
-            last.unanswered = false;
-        }
-    }
-
-    /// Whether a claim may still be carried out while the lease is at `version`.
-    fn may_land_on(&self, version: Option<&str>) -> bool {
-        self.0.iter().any(|claimed| claimed.unanswered && claimed.over.as_deref() == version)
-    }
-}
-
-impl Claimed {
-    fn is_in(&self, record: &LeaseRecord, identity: &Identity) -> bool {
-        record.holder() == Some(identity.as_str())
-            && record.transitions() == self.transitions
-            && record.acquire_time() == Some(self.acquire_time.as_str())
     }
 }
 
@@ -120,57 +83,48 @@ impl Candidacy {
     pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
         let preempting = self.decide(now, false) == Decision::Preempt;
         self.precedence.taking(self.overtakes(now), preempting);
-        if let Known::Present { record, since, from_the_start: true } = &self.known
-            && record.holder() == Some(self.identity.as_str())
-            && self.hand().is_none()
-        {
-            self.inherited = Some(*since);
-        }
         let record = self.known.record();
         let transitions = record.map_or(0, |record| following(record.transitions()));
-        let claimed = Claimed {
-            uid: record.map(|record| record.uid().to_owned()),
-            transitions,
-            acquire_time: wall_clock.clone(),
-            tried: now,
-            over: record.map(|record| record.resource_version().to_owned()),
-            unanswered: true,
-        };
-        self.claims.push(claimed, record, &self.identity);
         let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
-        if self.record().is_some_and(|record| record.holder().is_some()) {
+        if record.is_some_and(|record| record.holder().is_some()) {
             // The key in the lease is that of the holder before, and goes with it, as with Istio's.
             claim.annotations.entry(HOLDER_KEY).or_insert(None);
         }
+        let claimed = Claimed {
+            claim: claim.clone(),
+            tried: now,
+            uid: record.map(|record| record.uid().to_owned()),
+            over: Some(self.version().unwrap_or_default().to_owned()),
+        };
+        self.claims.push(claimed, record);
         claim
     }
 
     /// Takes in that the API server has refused the last claim, or has carried it out.
     pub(in crate::election) fn claim_is_settled(&mut self) {
-        self.claims.settle_last();
+        if let Some(last) = self.claims.0.back_mut() {
+            last.over = None;
+        }
     }
 
-    /// Whether a claim without an answer may make the lease this candidate's yet.
+    /// Whether a claim without an answer may make the lease this candidate's yet: while the lease is at the version that it
+    /// swaps.
     pub(super) fn may_become_mine(&self) -> bool {
-        self.claims.may_land_on(self.version())
+        let version = self.version().unwrap_or_default();
+        self.claims.0.iter().any(|claimed| claimed.over.as_deref() == Some(version))
     }
 
-    /// Who may still be writing if the lease is taken at `now`.
+    /// Whose writes may still be under way if the lease is taken at `now`.
     fn overtakes(&self, now: Moment) -> Option<Overtaken> {
-        let Known::Present { record, since, .. } = &self.known else {
-            return None;
+        let Known::Present { record, until, .. } = &self.known else { return None };
+        let term = match self.hand() {
+            Hand::None => return None,
+            Hand::Current | Hand::Earlier | Hand::Copy => return self.overtaken(now),
+            // An earlier process with this identity waited for the holder before it.
+            Hand::Inherited | Hand::Double => record.handover().filter(|handover| !handover.done)?.from,
+            Hand::Other => record.transitions(),
         };
-        let until = self.end_of(record, *since);
-        let overtaken = if self.hand().is_some() {
-            self.precedence.overtaken()
-        } else if record.holder()? == self.identity.as_str() {
-            // An earlier life of this candidate waited for somebody.
-            let handover = record.handover().filter(|handover| !handover.done);
-            handover.map(|handover| Overtaken { term: handover.from, until })
-        } else {
-            Some(Overtaken { term: record.transitions(), until })
-        };
-        overtaken.filter(|overtaken| now < overtaken.until)
+        Some(Overtaken { term, until: *until }).filter(|overtaken| now < overtaken.until)
     }
 
     /// The claim that renews the lease at `now`. It always differs from what it replaces: the API server carries out
@@ -183,23 +137,21 @@ impl Candidacy {
         self.claim(now, transitions, acquired, renewed)
     }
 
-    /// The claim that gives the lease up, as client-go writes it: nobody, for one second, at the same count.
-    pub(in crate::election) fn release(&self, wall_clock: String) -> Claim {
+    /// The claim that gives the lease up, as client-go writes it: no holder, for one second, at the same count. It leaves no
+    /// annotation of this candidate behind, as Istio's.
+    pub(in crate::election) fn release(&self, now: Moment, wall_clock: String) -> Claim {
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        Claim {
-            holder: String::new(),
-            duration_seconds: 1,
-            acquire_time: wall_clock.clone(),
-            renew_time: wall_clock,
-            transitions,
-            annotations: self.precedence.no_annotations(),
-        }
+        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
+        claim.holder.clear();
+        claim.duration_seconds = 1;
+        claim.annotations.values_mut().for_each(|value| *value = None);
+        claim
     }
 
     fn claim(&self, now: Moment, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
         let own = self.timing.lease_seconds();
-        // While somebody who was overtaken may be writing, whoever comes next must wait for that one too.
-        let overtaken = self.precedence.overtaken().filter(|overtaken| now < overtaken.until);
+        // While a holder that was overtaken may be writing, the next one must wait for it too.
+        let overtaken = self.overtaken(now);
         let recorded = overtaken.and_then(|_| self.record()?.duration()).map_or(own, |it| it.as_secs());
         Claim {
             holder: self.identity.to_string(),
@@ -207,7 +159,7 @@ impl Candidacy {
             acquire_time,
             renew_time,
             transitions,
-            annotations: self.precedence.annotations(transitions, now),
+            annotations: self.precedence.annotations(transitions, overtaken),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a candidate does next, and when: a pure function of what it knows, of what it is told to do, and of the time.
 
 use super::{Candidacy, contact::Doubt, judge::Decision};
-use crate::leadership::Moment;
+use crate::{election::hooks::LeaseCall, leadership::Moment};
 
 /// Calls that may fail before the lease is left to run out.
 const ATTEMPTS: u32 = 3;
@@ -13,8 +13,6 @@ pub(in crate::election) struct Inputs {
     pub(in crate::election) task: Task,
     /// This process has a valid grant.
     pub(in crate::election) leads: bool,
-    /// When the last successful renewal was sent.
-    pub(in crate::election) renewed: Moment,
     /// From when on no admitted write can take effect late (rule S4).
     pub(in crate::election) settles_at: Moment,
 }
@@ -36,151 +34,144 @@ pub(in crate::election) enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) enum Next {
     /// Make this call.
-    Call(Call),
+    Call(LeaseCall),
     /// Nothing, until this moment or until there is news.
     Wait(Moment),
     /// The lease is given up, or is left to run out for this reason.
-    GivenUp(Result<(), &'static str>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::election) enum Call {
-    Read,
-    /// Read it, and swap it to this candidate if it is still there to be taken.
-    Acquire,
-    /// Renew it, and lead on, or from then on.
-    Renew,
-    /// Say in the lease that the writes of a preempted term have ended.
-    Acknowledge,
-    Release,
+    GivenUp(Outcome),
 }
 
 /// A call, and the earliest moment for it; without a call, the moment to decide again.
-type Due = (Option<Call>, Moment);
+type Due = (Option<LeaseCall>, Moment);
+
+/// How the lease was given up, or why it is left to run out.
+type Outcome = Result<(), &'static str>;
 
 impl Candidacy {
     /// What to do at `inputs.now`. A wait is never over already.
     pub(in crate::election) fn next(&self, inputs: &Inputs) -> Next {
-        let skew = self.timing.tolerated_skew();
-        let inherited = self.inherited.map(|since| since.saturating_add(skew));
-        let inputs = &Inputs {
-            settles_at: inherited.map_or(inputs.settles_at, |at| at.max(inputs.settles_at)),
-            ..*inputs
+        let settles_at = inputs.settles_at.max(self.inherited_until);
+        let inputs = &Inputs { settles_at, ..*inputs };
+        let mut not_before = self.contact.not_before;
+        let (call, due) = match inputs.task {
+            Task::GiveUp { failed } => match self.give_back(inputs, failed) {
+                Ok(due) => {
+                    // What has failed before the order does not count.
+                    if failed == 0 {
+                        not_before = inputs.now;
+                    }
+                    due
+                }
+                Err(outcome) => return Next::GivenUp(outcome),
+            },
+            Task::Hold | Task::StayAway if !inputs.leads => self.idle(inputs),
+            Task::Contend | Task::Hold | Task::StayAway => self.contend(inputs),
         };
-        if let Task::GiveUp { failed } = inputs.task {
-            return self.give_up(inputs, failed);
-        }
-        let (call, due) = self.due(inputs);
         match call {
-            Some(call) if inputs.now >= due.max(self.contact.not_before) => Next::Call(call),
-            Some(_) => Next::Wait(due.max(self.contact.not_before)),
+            Some(call) if inputs.now >= due.max(not_before) => Next::Call(call),
+            Some(_) => Next::Wait(due.max(not_before)),
             None => Next::Wait(due),
         }
     }
 
-    fn due(&self, inputs: &Inputs) -> Due {
+    fn contend(&self, inputs: &Inputs) -> Due {
         let now = inputs.now;
         let at_once = |call| (Some(call), now);
-        let doubt = self.contact.doubt();
-        let owes = self.own.owes_an_acknowledgement();
-        let idle = !inputs.leads && inputs.task != Task::Contend;
-        if doubt == Doubt::IsOld && (owes || !idle) {
-            return at_once(Call::Read);
-        }
-        let acknowledgement = (owes && inputs.settles_at < self.end(inputs))
-            .then_some((Some(Call::Acknowledge), inputs.settles_at));
-        if idle {
-            return sooner(acknowledgement, self.idle(inputs));
+        let doubt = self.contact.doubt;
+        if doubt == Doubt::IsOld {
+            return at_once(LeaseCall::Read);
         }
         let period = self.timing.retry_period();
         match self.decide(now, inputs.leads) {
             Decision::Renew => {
-                let due = inputs.renewed.saturating_add(period.saturating_sub(self.contact.early));
+                let due = self.renewed.saturating_add(period.saturating_sub(self.contact.early));
                 // A renewal tells as much as a read, and the deadline waits for it alone (rule S9).
-                if now < due && doubt != Doubt::None { at_once(Call::Read) } else { (Some(Call::Renew), due) }
+                let reads = now < due && doubt != Doubt::None;
+                if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
             }
             Decision::Hold(until) => {
-                let renewal = (Some(Call::Renew), inputs.renewed.saturating_add(period));
-                sooner(Some((None, until)), renewal)
+                sooner((None, until), (Some(LeaseCall::Renew), self.renewed.saturating_add(period)))
             }
-            Decision::Open => at_once(Call::Renew),
-            Decision::Read => at_once(Call::Read),
-            _ if doubt != Doubt::None => at_once(Call::Read),
+            Decision::Open => at_once(LeaseCall::Renew),
+            Decision::Read => at_once(LeaseCall::Read),
+            _ if doubt != Doubt::None => at_once(LeaseCall::Read),
             // Another program may undo each acquisition at once: that must not become a flood of them.
-            Decision::Create | Decision::Take | Decision::Preempt => {
-                (Some(Call::Acquire), self.claims.next_from(self.timing.pause()))
+            Decision::Take | Decision::Preempt => {
+                (Some(LeaseCall::Acquire), self.claims.next_from(self.timing.pause()))
             }
             // Once the successor's time is over, there is something better to do than to spare it a wait.
             Decision::WaitUntil(until) => {
-                let look = (Some(Call::Read), self.contact.next_look());
-                sooner(acknowledgement, sooner(Some((None, until)), look))
+                let wait = sooner((None, until), (Some(LeaseCall::Read), self.contact.next_look));
+                let acknowledgement = (Some(LeaseCall::Acknowledge), inputs.settles_at);
+                if self.owes_in_time(inputs) { sooner(acknowledgement, wait) } else { wait }
             }
         }
     }
 
     /// What a candidate does that does not lead and is not to acquire anything: it gives back what it acquires all the same,
-    /// by a claim that was under way.
+    /// by a claim that was under way. While it holds, that alone: what it has led in is given up when that is ordered.
     fn idle(&self, inputs: &Inputs) -> Due {
-        let stays_away = inputs.task == Task::StayAway;
-        let in_time = inputs.settles_at.max(inputs.now) < self.end(inputs);
-        if self.is_mine() && (stays_away && in_time || self.own.is_unused()) && !self.waits(inputs.now) {
-            let call = if self.contact.doubt() == Doubt::None { Call::Release } else { Call::Read };
-            return (Some(call), inputs.settles_at);
+        // What could not be given up in time was left to run out, and is not touched any more.
+        let in_time = !self.is_mine() || inputs.settles_at.max(inputs.now) < self.end();
+        let gives_back = self.own.is_unused()
+            || self.own.owes_an_acknowledgement()
+            || inputs.task == Task::StayAway && in_time;
+        match self.give_back(inputs, 0) {
+            Ok(due) if gives_back => due,
+            Err(Err(_)) if gives_back => (Some(LeaseCall::Read), self.contact.next_look),
+            _ => (None, inputs.now.saturating_add(self.timing.retry_period())),
         }
-        if stays_away && self.may_become_mine() {
-            return (Some(Call::Read), self.contact.next_look());
-        }
-        (None, inputs.now.saturating_add(self.timing.retry_period()))
     }
 
-    /// Gives the lease up if it is this candidate's (rules S4 and S5).
-    fn give_up(&self, inputs: &Inputs, failed: u32) -> Next {
+    /// Gives the lease up if it is this candidate's (rules S4 and S5), and tells a preempting holder that the last write has
+    /// ended; so many calls have `failed` on the way. An error if there is nothing left to do, or to be done.
+    fn give_back(&self, inputs: &Inputs, failed: u32) -> Result<Due, Outcome> {
         let Inputs { now, settles_at, .. } = *inputs;
-        let doubt = self.contact.doubt();
+        let doubt = self.contact.doubt;
         // Once: all that it spares is the successor's wait.
-        let owes = (self.own.owes_an_acknowledgement() || self.own.is_draining())
-            && settles_at < self.end(inputs)
-            && failed == 0
-            && doubt != Doubt::IsOld;
-        if !owes && !self.is_mine() && !self.may_become_mine() {
+        if self.owes_in_time(inputs) && failed == 0 {
+            let reads = doubt == Doubt::IsOld;
+            let call = if reads { LeaseCall::Read } else { LeaseCall::Acknowledge };
+            return Ok((Some(call), settles_at));
+        }
+        let mine = self.is_mine();
+        if !mine && !self.may_become_mine() {
             // Nothing to give up, whatever the API server has to say.
-            return Next::GivenUp(Ok(()));
+            return Err(Ok(()));
         }
         if now < settles_at {
-            if self.is_mine() && self.end(inputs) <= settles_at {
-                return Next::GivenUp(Err("a write that ended without an answer may still land"));
-            }
-            return Next::Wait(settles_at);
-        }
-        if owes {
-            return Next::Call(Call::Acknowledge);
+            let too_late = mine && self.end() <= settles_at;
+            let reason = "a write that ended without an answer may still land";
+            return if too_late { Err(Err(reason)) } else { Ok((None, settles_at)) };
         }
         if failed >= ATTEMPTS {
-            return Next::GivenUp(Err("the API server could not be told"));
-        }
-        if failed > 0 && now < self.contact.not_before {
-            return Next::Wait(self.contact.not_before);
+            return Err(Err("the API server could not be told"));
         }
         if doubt != Doubt::None {
-            return Next::Call(Call::Read);
+            return Ok((Some(LeaseCall::Read), now));
         }
-        if !self.is_mine() {
-            return Next::GivenUp(Err("an acquisition that was not answered may still land"));
+        if !mine {
+            return Err(Err("an acquisition that was not answered may still land"));
         }
-        if self.waits(now) {
-            return Next::GivenUp(Err("its former holder may still be writing"));
+        if self.overtaken(now).is_some() {
+            return Err(Err("its former holder may still be writing"));
         }
-        Next::Call(Call::Release)
+        Ok((Some(LeaseCall::Release), now))
+    }
+
+    /// Whether a candidate that has preempted this one is to hear of the end of its writes, and will before its wait is over.
+    fn owes_in_time(&self, inputs: &Inputs) -> bool {
+        self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
     }
 
     /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal, or of a
     /// claim whose answer this candidate never got.
-    fn end(&self, inputs: &Inputs) -> Moment {
-        inputs.renewed.max(self.stood).saturating_add(self.timing.lease_duration())
+    fn end(&self) -> Moment {
+        self.renewed.saturating_add(self.timing.lease_duration())
     }
 }
 
-/// Whichever is due first; of two at one moment, the first.
-fn sooner(one: Option<Due>, other: Due) -> Due {
-    one.filter(|one| one.1 <= other.1).unwrap_or(other)
+/// What is due first; of two at one moment, the first.
+fn sooner(one: Due, other: Due) -> Due {
+    if one.1 <= other.1 { one } else { other }
 }

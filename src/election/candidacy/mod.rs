@@ -9,17 +9,12 @@ mod contact;
 mod decide;
 mod judge;
 
-#[cfg(test)]
-pub(super) use self::judge::Decision;
 pub(super) use self::{
-    decide::{Call, Inputs, Next, Task},
-    judge::Taking,
+    decide::{Inputs, Next, Task},
+    judge::Decision,
 };
 
-use self::{
-    claims::{Claims, Hand},
-    contact::Contact,
-};
+use self::{claims::Claims, contact::Contact, judge::Hand};
 use super::preemption::{OwnTerm, Precedence, Priority};
 use crate::{
     leadership::{Moment, Term},
@@ -34,32 +29,33 @@ pub(super) struct Candidacy {
     known: Known,
     claims: Claims,
     pub(super) contact: Contact,
-    precedence: Precedence,
+    pub(super) precedence: Precedence,
     /// This candidate's last term, for a candidate that preempts it.
     pub(super) own: OwnTerm,
-    /// When this process found a lease that an earlier life of it held, and took it back. What that one had sent may land.
-    inherited: Option<Moment>,
-    /// When the last claim was tried that is known to have stood in the lease, answered or not.
-    stood: Moment,
+    /// Until when a write of an earlier process may land that held the lease by this identity.
+    inherited_until: Moment,
+    /// When the last claim or renewal was sent that is known to have stood in the lease, answered or not.
+    renewed: Moment,
 }
 
+/// The lease, as it was last heard of.
 #[derive(Debug)]
 enum Known {
     Nothing,
-    /// There is none. If it was deleted under a holder's hands, that one may not have heard of it, and counts as holding
-    /// it until its time is over.
+    /// There is none.
     Absent {
-        held_until: Option<Moment>,
+        /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
+        until: Moment,
         /// The uid of the object whose deletion was told. What is heard of it after that is from before.
         gone: Option<String>,
     },
     Present {
         record: LeaseRecord,
-        /// Since when this process has seen the record say the same (rule S6): when it *heard* of it, never a time that
-        /// stands in it.
-        since: Moment,
-        /// Whether it has said the same since this process first looked.
-        from_the_start: bool,
+        /// When the holder's time is over: the *recorded* duration (rule S6) from when this process *heard* that the record
+        /// says this, never from a time that stands in it. A nonsensical duration is read as this candidate's own.
+        until: Moment,
+        /// It has said the same since this process first looked, and names this identity: an earlier process left it.
+        inherited: bool,
     },
 }
 
@@ -73,132 +69,105 @@ impl Candidacy {
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
-            inherited: None,
-            stood: Moment::from_nanos(0),
+            inherited_until: Moment::from_nanos(0),
+            renewed: Moment::from_nanos(0),
         }
     }
 
     // --- news ---
 
-    /// Takes in what was watched, or answered to a write, at the moment at which it was heard. Returns false for news that
-    /// is older than what is known.
-    pub(super) fn observe(&mut self, news: LeaseRecord, at: Moment) -> bool {
+    /// Takes in what was watched, or answered to a write, at the moment at which it was heard. News that is older than what
+    /// is known tells only of this candidate's own past.
+    pub(super) fn observe(&mut self, news: LeaseRecord, at: Moment) {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
-            return false;
+            return;
         }
         let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
-            self.accept(news, at);
-            return true;
+            return self.accept(news, at);
         };
-        if let Some(tried) = self.claims.tried(&news, &self.identity) {
+        if let Some(tried) = self.claims.recognise(&news) {
             self.own.stood(news.term(), known);
-            self.stood = self.stood.max(tried);
+            self.stood(tried);
         }
-        false
     }
 
-    /// Takes in that there is no lease (any more), as `last` was its last version if that is known. Returns false when
-    /// that is older than what is known.
-    pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) -> bool {
+    /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
+    /// than what is known.
+    pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
         if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
-            return false;
+            return;
         }
-        let held_until = match &self.known {
+        let until = match &self.known {
             // It may just have been deleted: its holder hears of that by its watch, closes its gate, and creates it anew.
-            Known::Nothing => Some(at.saturating_add(self.timing.pause())),
+            Known::Nothing => at.saturating_add(self.timing.pause()),
             Known::Present { .. } if self.is_mine() => {
-                self.precedence.overtaken().map(|overtaken| overtaken.until)
+                self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
             }
-            Known::Present { record, since, .. } if record.holder().is_some() => {
-                Some(self.end_of(record, *since))
-            }
-            Known::Present { .. } => None,
-            Known::Absent { held_until, .. } => *held_until,
+            Known::Present { until, .. } | Known::Absent { until, .. } => *until,
         };
-        self.known = Known::Absent { held_until, gone: last.map(|last| last.uid().to_owned()) };
+        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
         self.own = OwnTerm::None;
-        true
     }
 
     /// Takes in what was read. `before` is the version that was known when the read was sent: if nothing was heard since,
     /// the answer is believed even if versions have gone back (a restored backup, an absurd event).
-    pub(super) fn observe_read(
-        &mut self,
-        news: Option<LeaseRecord>,
-        before: Option<&str>,
-        at: Moment,
-    ) -> bool {
+    pub(super) fn observe_read(&mut self, news: Option<LeaseRecord>, before: Option<&str>, at: Moment) {
         match news {
             None => self.observe_absence(None, at),
-            Some(news) if self.version() == before => {
-                self.accept(news, at);
-                true
-            }
+            Some(news) if self.version() == before => self.accept(news, at),
             Some(news) => self.observe(news, at),
         }
     }
 
     fn accept(&mut self, news: LeaseRecord, at: Moment) {
-        let (since, from_the_start) = match &self.known {
-            Known::Present { record, since, from_the_start } if record.says_the_same(&news) => {
-                (*since, *from_the_start)
-            }
-            Known::Nothing => (at, self.claims.is_empty()),
-            Known::Present { .. } | Known::Absent { .. } => (at, false),
-        };
-        self.claims.bind(&news, &self.identity);
-        if let Some(tried) = self.claims.tried(&news, &self.identity) {
-            self.stood = self.stood.max(tried);
+        if let Some(tried) = self.claims.recognise(&news) {
+            self.stood(tried);
         }
-        self.known = Known::Present { record: news, since, from_the_start };
-        let Some(record) = self.known.record() else { return };
-        if self.is_mine() {
+        let (until, inherited) = match &self.known {
+            Known::Present { record, until, inherited } if record.says_the_same(&news) => {
+                (*until, *inherited)
+            }
+            known => {
+                let duration = news.duration().unwrap_or(self.timing.lease_duration());
+                let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
+                if inherited {
+                    self.inherited_until = at.saturating_add(self.timing.tolerated_skew());
+                }
+                (news.holder().map_or(at, |_| at.saturating_add(duration)), inherited)
+            }
+        };
+        self.known = Known::Present { record: news, until, inherited };
+        let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
+        if hand.is_mine() {
             self.own.stands(record.term());
         } else {
             self.own.meets(record);
         }
         // A lease that is not this candidate's settles nothing: its last claim may still be under way.
-        if self.is_current() {
+        if hand == Hand::Current {
             self.precedence.observe_own(record, at);
         }
     }
 
-    // --- whose the lease is ---
+    /// Takes in that a claim or a renewal which was sent at `sent` has stood in the lease.
+    pub(super) fn stood(&mut self, sent: Moment) {
+        self.renewed = self.renewed.max(sent);
+    }
 
-    /// Nobody is waited for any more: this candidate leads in `term`.
+    /// Takes in that this candidate leads in `term`: it waits for no former holder any more.
     pub(super) fn opened(&mut self, term: Term) {
         self.precedence.settle();
         self.own = OwnTerm::Open(term);
     }
+
+    // --- what is known ---
 
     /// What is wrong with the lease, in words for a log.
     pub(super) fn oddity(&self) -> Option<&'static str> {
         let double = "another process contends with this identity; give each its own";
         let record = self.record()?;
         let odd = record.oddity().or_else(|| self.precedence.oddity(record));
-        odd.or(self.has_a_double().then_some(double))
-    }
-
-    fn hand(&self) -> Option<Hand> {
-        self.claims.hand(self.record()?, &self.identity)
-    }
-
-    /// Whether the lease holds a claim of this very process.
-    pub(super) fn is_mine(&self) -> bool {
-        matches!(self.hand(), Some(Hand::Last | Hand::Earlier))
-    }
-
-    /// Whether the lease holds the last claim of this very process, for as long as it was claimed: the others believe the
-    /// duration that stands there.
-    pub(super) fn is_current(&self) -> bool {
-        self.hand() == Some(Hand::Last)
-            && self.record().and_then(LeaseRecord::duration) >= Some(self.timing.lease_duration())
-    }
-
-    /// Whether another process stands in the lease with this one's identity.
-    pub(super) fn has_a_double(&self) -> bool {
-        let held = self.record().and_then(LeaseRecord::holder) == Some(self.identity.as_str());
-        held && self.hand().is_none() && !matches!(self.known, Known::Present { from_the_start: true, .. })
+        odd.or((self.hand() == Hand::Double).then_some(double))
     }
 
     /// The lease as it was last seen.
@@ -209,6 +178,10 @@ impl Candidacy {
     /// The version of the lease as it was last seen.
     pub(super) fn version(&self) -> Option<&str> {
         self.record().map(LeaseRecord::resource_version)
+    }
+
+    fn is_named_in(&self, record: &LeaseRecord) -> bool {
+        record.holder() == Some(self.identity.as_str())
     }
 }
 

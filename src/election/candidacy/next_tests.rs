@@ -1,16 +1,19 @@
 //! What comes next, example by example and by chance.
 
 use super::{
-    Call, Candidacy, Inputs, Next, Task,
+    Candidacy, Inputs, Next, Task,
     next_world::{NEVER, World, preempted},
     tests::{at, candidacy, held, written},
 };
-use crate::lease::{ErrLockKind, LeaseRecord};
+use crate::{
+    election::hooks::LeaseCall,
+    lease::{ErrLockKind, LeaseRecord},
+};
 use proptest::prelude::*;
 use std::time::Duration;
 
 fn follower(task: Task, now: u64) -> Inputs {
-    Inputs { now: at(now), task, leads: false, renewed: NEVER, settles_at: NEVER }
+    Inputs { now: at(now), task, leads: false, settles_at: NEVER }
 }
 
 /// One that led at 0 s until its term lapsed with a write without an answer, and whose claim of 100 s lands unanswered.
@@ -25,7 +28,7 @@ fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
     candidacy.contact.begin(at(100));
     let second = candidacy.acquisition(at(100), "second".into());
     let second = written(3, &second);
-    let inputs = Inputs { renewed: at(0), settles_at: at(16), ..follower(Task::StayAway, 101) };
+    let inputs = Inputs { settles_at: at(16), ..follower(Task::StayAway, 101) };
     (candidacy, second, inputs)
 }
 
@@ -33,7 +36,7 @@ fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
 fn what_lands_late_after_a_lapse_is_given_back() {
     let (mut candidacy, second, inputs) = lands_late();
     candidacy.observe(second, at(101));
-    assert_eq!(candidacy.next(&inputs), Next::Call(Call::Release));
+    assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Release));
 }
 
 #[test]
@@ -44,7 +47,7 @@ fn what_lands_late_after_a_lapse_is_acknowledged() {
     assert!(candidacy.own.owes_an_acknowledgement());
     for task in [Task::Contend, Task::StayAway, Task::GiveUp { failed: 0 }] {
         let inputs = Inputs { task, ..inputs };
-        assert_eq!(candidacy.next(&inputs), Next::Call(Call::Acknowledge), "{task:?}");
+        assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Acknowledge), "{task:?}");
     }
 }
 
@@ -59,11 +62,10 @@ fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
     candidacy.observe(own.clone(), at(0));
     candidacy.opened(own.term());
     candidacy.observe(preempted(&own, 3), at(1));
-    assert!(candidacy.own.is_draining());
-    let inputs = Inputs { renewed: at(0), settles_at: at(6), ..follower(Task::GiveUp { failed: 0 }, 1) };
+    assert!(candidacy.own.owes_an_acknowledgement());
+    let inputs = Inputs { settles_at: at(6), ..follower(Task::GiveUp { failed: 0 }, 1) };
     assert_eq!(candidacy.next(&inputs), Next::Wait(at(6)));
-    candidacy.own.drained();
-    assert_eq!(candidacy.next(&Inputs { now: at(6), ..inputs }), Next::Call(Call::Acknowledge));
+    assert_eq!(candidacy.next(&Inputs { now: at(6), ..inputs }), Next::Call(LeaseCall::Acknowledge));
 }
 
 /// What the process before it had sent may still land.
@@ -80,11 +82,10 @@ fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
     let own = LeaseRecord::from_json(own).unwrap();
     candidacy.observe(own.clone(), at(1));
     candidacy.opened(own.term());
-    let inputs = Inputs { renewed: at(1), ..follower(Task::GiveUp { failed: 0 }, 1) };
+    let inputs = follower(Task::GiveUp { failed: 0 }, 1);
     assert_eq!(candidacy.next(&inputs), Next::Wait(at(5)));
-    assert_eq!(candidacy.next(&Inputs { now: at(5), ..inputs }), Next::Call(Call::Release));
+    assert_eq!(candidacy.next(&Inputs { now: at(5), ..inputs }), Next::Call(LeaseCall::Release));
     candidacy.observe(preempted(&own, 3), at(2));
-    candidacy.own.drained();
     assert_eq!(candidacy.next(&Inputs { now: at(2), ..inputs }), Next::Wait(at(5)));
 }
 
@@ -109,10 +110,10 @@ fn s5_after_a_conflict_it_reads_before_it_renews() {
     let own = written(2, &claim);
     candidacy.observe(own.clone(), at(0));
     candidacy.opened(own.term());
-    let inputs = Inputs { leads: true, renewed: at(0), ..follower(Task::Contend, 3) };
-    assert_eq!(candidacy.next(&inputs), Next::Call(Call::Renew));
+    let inputs = Inputs { leads: true, ..follower(Task::Contend, 3) };
+    assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Renew));
     candidacy.contact.fail(ErrLockKind::Conflict, true, at(3));
-    assert_eq!(candidacy.next(&inputs), Next::Call(Call::Read));
+    assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Read));
 }
 
 proptest! {
@@ -134,7 +135,7 @@ proptest! {
         let begun = world.now;
         let mut calls = 0;
         // A term that the chance before has left without a renewal may still run out.
-        while !world.leads() || world.renewed < begun {
+        while !world.leads() || world.candidacy.renewed < begun {
             if matches!(world.next(), Next::Call(_)) {
                 calls += 1;
             }

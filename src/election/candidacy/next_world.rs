@@ -1,8 +1,11 @@
 //! A candidate and the API server that it talks to, moved on by chance.
 
-use super::{Call, Candidacy, Inputs, Next, Task, tests::at};
+use super::{Candidacy, Decision, Inputs, Next, Task, tests::at};
 use crate::{
-    election::preemption::{OwnTerm, Priority},
+    election::{
+        hooks::LeaseCall,
+        preemption::{OwnTerm, Priority},
+    },
     leadership::{Moment, Term},
     lease::{ErrLockKind, HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming},
 };
@@ -35,7 +38,6 @@ pub(super) struct World {
     pub(super) task: Task,
     /// Until when it leads.
     pub(super) deadline: Option<Moment>,
-    pub(super) renewed: Moment,
     pub(super) settles_at: Moment,
     pub(super) clock: u64,
     /// A claim that is still on its way.
@@ -54,7 +56,6 @@ impl World {
             now: at(0),
             task: Task::Contend,
             deadline: None,
-            renewed: NEVER,
             settles_at: NEVER,
             clock: 0,
             under_way: None,
@@ -66,13 +67,7 @@ impl World {
     }
 
     pub(super) fn inputs(&self) -> Inputs {
-        Inputs {
-            now: self.now,
-            task: self.task,
-            leads: self.leads(),
-            renewed: self.renewed,
-            settles_at: self.settles_at,
-        }
+        Inputs { now: self.now, task: self.task, leads: self.leads(), settles_at: self.settles_at }
     }
 
     pub(super) fn tick(&mut self) -> String {
@@ -120,7 +115,7 @@ impl World {
         let before = self.candidacy.version().map(str::to_owned);
         self.candidacy.contact.begin(self.now);
         self.candidacy.observe_read(self.lease.clone(), before.as_deref(), self.now);
-        self.candidacy.contact.recover(self.now);
+        self.candidacy.contact.recover(LeaseCall::Read, self.now);
         self.act();
     }
 
@@ -154,7 +149,7 @@ impl World {
         true
     }
 
-    pub(super) fn call(&mut self, call: Call, fate: u8) {
+    pub(super) fn call(&mut self, call: LeaseCall, fate: u8) {
         let now = self.now;
         if fate == 0 {
             // Nothing arrives.
@@ -163,15 +158,16 @@ impl World {
         }
         let lost = fate == 1;
         match call {
-            Call::Read => self.read(),
-            Call::Acquire => {
+            LeaseCall::Read => self.read(),
+            LeaseCall::Acquire => {
                 assert_eq!(self.task, Task::Contend, "nothing is acquired but to contend");
                 self.read();
-                if self.candidacy.may_take(now).is_none() {
+                if !matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt) {
                     return;
                 }
                 let time = self.tick();
                 let claim = self.candidacy.acquisition(now, time);
+                let held_back = self.candidacy.overtaken(now).is_some();
                 if !self.swap(&claim) {
                     return;
                 }
@@ -179,10 +175,10 @@ impl World {
                     return self.fail(ErrLockKind::Unreachable);
                 }
                 self.candidacy.claim_is_settled();
-                self.answered(now, self.candidacy.holds_back_until(now).is_some());
+                self.answered(call, now, held_back);
             }
-            Call::Renew => {
-                let held_back = !self.leads() && self.candidacy.holds_back_until(now).is_some();
+            LeaseCall::Renew => {
+                let held_back = self.candidacy.overtaken(now).is_some();
                 let time = self.tick();
                 let claim = self.candidacy.renewal(now, time);
                 if !self.swap(&claim) {
@@ -191,9 +187,9 @@ impl World {
                 if lost {
                     return self.fail(ErrLockKind::Unreachable);
                 }
-                self.answered(now, held_back);
+                self.answered(call, now, held_back);
             }
-            Call::Acknowledge => {
+            LeaseCall::Acknowledge => {
                 assert!(now >= self.settles_at, "acknowledged before the writes ended");
                 let Some(claim) = self.candidacy.record().and_then(LeaseRecord::acknowledgement) else {
                     self.candidacy.own = OwnTerm::None;
@@ -203,11 +199,11 @@ impl World {
                     self.hear();
                 }
             }
-            Call::Release => {
+            LeaseCall::Release => {
                 assert!(now >= self.settles_at, "released before the writes ended");
                 assert!(self.candidacy.is_mine(), "released what is not its own");
                 let time = self.tick();
-                let claim = self.candidacy.release(time);
+                let claim = self.candidacy.release(now, time);
                 let own = self.lease.as_ref().is_some_and(|lease| lease.holder() == Some("me"));
                 if self.swap(&claim) {
                     assert!(own, "released somebody else's lease");
@@ -218,15 +214,14 @@ impl World {
         }
     }
 
-    pub(super) fn answered(&mut self, sent: Moment, held_back: bool) {
+    pub(super) fn answered(&mut self, call: LeaseCall, sent: Moment, held_back: bool) {
         self.candidacy.observe(self.lease.clone().unwrap(), sent);
-        self.candidacy.contact.recover(sent);
+        self.candidacy.contact.recover(call, sent);
         self.act();
         if !self.candidacy.is_current() {
             return;
         }
-        let held_back = held_back || self.candidacy.holds_back_until(sent).is_some();
-        self.renewed = sent;
+        self.candidacy.stood(sent);
         if self.leads() || !held_back && self.task == Task::Contend {
             let was = self.leads();
             self.deadline = Some(sent.saturating_add(Duration::from_secs(10)));
@@ -265,7 +260,7 @@ impl World {
             2 => self.lease = None,
             3 => self.hear(),
             4 => self.candidacy.contact.watch_begins(self.now),
-            5 => self.candidacy.contact.watch_ends(),
+            5 => self.candidacy.contact.watch_ends(self.now),
             6 => self.now = self.now.saturating_add(time),
             7 => {
                 let tasks = [Task::Contend, Task::Hold, Task::GiveUp { failed: 0 }, Task::StayAway];
@@ -287,7 +282,6 @@ impl World {
             11 => self.under_way.clone_from(&self.lease),
             _ => {}
         }
-        self.candidacy.own.drained();
         if !self.leads() {
             self.deadline = None;
         }

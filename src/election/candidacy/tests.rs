@@ -1,6 +1,6 @@
 //! What a candidate decides, example by example and by chance.
 
-use super::{Candidacy, Decision};
+use super::{Candidacy, Decision, judge::Hand};
 use crate::{
     leadership::Moment,
     lease::{Claim, Identity, LeaseRecord, LeaseTiming},
@@ -35,6 +35,13 @@ pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
     record(version, &json!({})).with(claim)
 }
 
+/// Whether what is taken in changes what the candidate knows.
+fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {
+    let before = candidacy.record().cloned();
+    take_in(candidacy);
+    candidacy.record() != before.as_ref()
+}
+
 #[test]
 fn it_reads_before_it_does_anything() {
     assert_eq!(candidacy().decide(at(0), false), Decision::Read);
@@ -45,7 +52,7 @@ fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     candidacy.observe_absence(None, at(0));
-    assert_eq!(candidacy.decide(at(0), false), Decision::Create);
+    assert_eq!(candidacy.decide(at(0), false), Decision::Take);
     candidacy.observe(held(1, "", 0), at(0));
     assert_eq!(candidacy.decide(at(0), false), Decision::Take);
 }
@@ -69,12 +76,12 @@ fn old_news_changes_nothing() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
-    assert!(candidacy.observe(written(10, &claim), at(0)));
+    assert!(is_news(&mut candidacy, |it| it.observe(written(10, &claim), at(0))));
     assert!(candidacy.is_mine());
-    assert!(!candidacy.observe(held(9, "other", 0), at(0)));
-    assert!(!candidacy.observe_absence(Some(&held(8, "other", 0)), at(0)));
+    assert!(!is_news(&mut candidacy, |it| it.observe(held(9, "other", 0), at(0))));
+    assert!(!is_news(&mut candidacy, |it| it.observe_absence(Some(&held(8, "other", 0)), at(0))));
     assert!(candidacy.is_mine());
-    assert!(candidacy.observe_absence(Some(&held(11, "me", 0)), at(0)));
+    assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(11, "me", 0)), at(0))));
     assert!(!candidacy.is_mine());
 }
 
@@ -84,12 +91,16 @@ fn a_read_is_believed_even_if_versions_have_gone_back() {
     let mut candidacy = candidacy();
     candidacy.observe(held(u64::MAX, "other", 0), at(0));
     let before = candidacy.version().map(str::to_owned);
-    assert!(!candidacy.observe(held(5, "other", 1), at(1)));
-    assert!(candidacy.observe_read(Some(held(5, "other", 1)), before.as_deref(), at(1)));
+    assert!(!is_news(&mut candidacy, |it| it.observe(held(5, "other", 1), at(1))));
+    assert!(is_news(&mut candidacy, |it| it.observe_read(
+        Some(held(5, "other", 1)),
+        before.as_deref(),
+        at(1)
+    )));
     assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(16)));
     // Something newer was heard while the read was under way.
     candidacy.observe(held(7, "other", 2), at(2));
-    assert!(!candidacy.observe_read(Some(held(6, "third", 0)), Some("5"), at(3)));
+    assert!(!is_news(&mut candidacy, |it| it.observe_read(Some(held(6, "third", 0)), Some("5"), at(3))));
 }
 
 /// A holder that has not heard of a deletion may still write.
@@ -97,16 +108,16 @@ fn a_read_is_believed_even_if_versions_have_gone_back() {
 fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(0));
-    assert!(candidacy.observe_absence(Some(&held(2, "other", 0)), at(0)));
+    assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(2, "other", 0)), at(0))));
     assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
     candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
-    assert_eq!(candidacy.decide(at(15), false), Decision::Create);
+    assert_eq!(candidacy.decide(at(15), false), Decision::Take);
     // Its own, or nobody's, is free at once.
     let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(3, &claim), at(20));
     candidacy.observe_absence(None, at(0));
-    assert_eq!(candidacy.decide(at(20), false), Decision::Create);
+    assert_eq!(candidacy.decide(at(20), false), Decision::Take);
 }
 
 /// Rule S8: its holder hears of the deletion meanwhile, and creates it anew.
@@ -117,7 +128,7 @@ fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
     let pause = at(0).saturating_add(LeaseTiming::fast().pause());
     assert_eq!(candidacy.decide(at(0), false), Decision::WaitUntil(pause));
     candidacy.observe_absence(None, at(0));
-    assert_eq!(candidacy.decide(pause, false), Decision::Create);
+    assert_eq!(candidacy.decide(pause, false), Decision::Take);
 }
 
 /// Rule S8: the same spec in another object is another lease.
@@ -136,7 +147,7 @@ fn s8_a_copy_of_its_claim_is_not_its_lease() {
         let mut copy = written(3, &claim).into_json();
         copy["metadata"]["uid"] = "another".into();
         candidacy.observe(LeaseRecord::from_json(copy).unwrap(), at(1));
-        assert!(!candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());
+        assert!(!candidacy.is_mine() && !candidacy.is_current() && candidacy.hand() != Hand::Double);
         assert_eq!(candidacy.decide(at(1), true), Decision::Take, "in a new term");
     }
 }
@@ -151,7 +162,7 @@ fn a_claim_without_an_answer_is_recognised_later() {
         candidacy.acquisition(at(0), number.to_string());
     }
     candidacy.observe(written(2, &landed), at(9));
-    assert!(candidacy.is_mine() && !candidacy.is_current() && !candidacy.has_a_double());
+    assert!(candidacy.is_mine() && !candidacy.is_current() && candidacy.hand() != Hand::Double);
     assert_eq!(candidacy.decide(at(9), false), Decision::Take);
     assert_eq!(candidacy.decide(at(9), true), Decision::Take, "it is not the term that it leads in");
 }
@@ -165,7 +176,7 @@ fn a_claim_that_stands_is_never_forgotten() {
     candidacy.observe(written(1, &landed), at(0));
     for number in 0..100 {
         candidacy.acquisition(at(0), number.to_string());
-        assert!(candidacy.is_mine() && !candidacy.has_a_double());
+        assert!(candidacy.is_mine() && candidacy.hand() != Hand::Double);
     }
 }
 
@@ -220,11 +231,11 @@ fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
 fn its_own_name_is_its_own_only_at_the_start() {
     let mut restarted = candidacy();
     restarted.observe(held(1, "me", 0), at(0));
-    assert!(!restarted.is_mine() && !restarted.has_a_double());
+    assert!(!restarted.is_mine() && restarted.hand() != Hand::Double);
     assert_eq!(restarted.decide(at(0), false), Decision::Take);
     // It is renewed under its eyes: by another process.
     restarted.observe(held(2, "me", 1), at(1));
-    assert!(restarted.has_a_double());
+    assert_eq!(restarted.hand(), Hand::Double);
     assert_eq!(restarted.decide(at(1), false), Decision::WaitUntil(at(16)));
 }
 
@@ -301,7 +312,7 @@ fn old_news_of_an_earlier_term_leaves_this_one_open() {
         candidacy.opened(stands.term());
         claims.push(claim);
     }
-    assert!(!candidacy.observe(written(3, &claims[0]), at(21)));
+    assert!(!is_news(&mut candidacy, |it| it.observe(written(3, &claims[0]), at(21))));
     candidacy.observe(written(5, &claims[1]), at(22));
     assert!(candidacy.own.is_open());
 }
@@ -313,10 +324,13 @@ fn s8_an_answer_from_before_the_deletion_brings_nothing_back() {
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(2, &claim), at(0));
-    assert!(candidacy.observe_absence(Some(&written(4, &claim)), at(1)));
-    assert!(!candidacy.observe(written(3, &claim), at(1)), "a renewal that was carried out before");
+    assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&written(4, &claim)), at(1))));
+    assert!(
+        !is_news(&mut candidacy, |it| it.observe(written(3, &claim), at(1))),
+        "a renewal that was carried out before"
+    );
     assert!(!candidacy.is_mine());
     // A read is newer than the news of the deletion: a restored backup.
-    assert!(candidacy.observe_read(Some(written(3, &claim)), None, at(2)));
+    assert!(is_news(&mut candidacy, |it| it.observe_read(Some(written(3, &claim)), None, at(2))));
     assert!(candidacy.is_mine());
 }

@@ -1,8 +1,8 @@
-//! One lease call: bounded, and with an ear on the watch.
+//! One lease call: bounded, with an ear on the watch, and what follows from its answer.
 
 use super::Elector;
 use crate::{
-    election::hooks::LeaseCall,
+    election::{candidacy::Decision, hooks::LeaseCall},
     lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock},
 };
 use futures_util::StreamExt;
@@ -10,40 +10,90 @@ use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{sleep, timeout};
 
 impl<L: Lock> Elector<L> {
+    /// Reads the lease and takes in what it says. False when that failed.
+    pub(super) async fn read(&mut self) -> bool {
+        let before = self.candidacy.version().map(str::to_owned);
+        let lock = self.lock.clone();
+        match self.call(LeaseCall::Read, async move { lock.get().await }).await {
+            Ok(record) => {
+                let now = self.leadership.now();
+                self.candidacy.observe_read(record, before.as_deref(), now);
+                self.act_on_news();
+                let waits = matches!(self.candidacy.decide(now, false), Decision::WaitUntil(_));
+                // A read between two writes that fail is no success.
+                if waits || !self.candidacy.contact.is_failing() {
+                    self.worked(LeaseCall::Read);
+                }
+                true
+            }
+            Err(error) => {
+                self.failed(LeaseCall::Read, &error);
+                false
+            }
+        }
+    }
+
+    /// Writes `claim` over the lease as it is known to be (rule S6), or creates it, and takes in what stands there then.
+    /// False when that failed.
+    pub(super) async fn write(&mut self, what: LeaseCall, claim: Claim) -> bool {
+        let (lock, seen) = (self.lock.clone(), self.candidacy.record().cloned());
+        let exists = seen.is_some();
+        let write = async move {
+            let Some(seen) = &seen else { return lock.create(&claim).await };
+            let record = lock.update(seen, &claim).await?;
+            if record.resource_version() == seen.resource_version() {
+                // Nothing was written: the others have seen nothing (rule S6).
+                return Err(refused("the write has changed nothing in the lease"));
+            }
+            Ok(record)
+        };
+        let outcome = self.call(what, write).await;
+        let acquires = what == LeaseCall::Acquire;
+        if acquires && outcome.as_ref().map_or_else(|error| is_certain(error.kind()), |_| true) {
+            self.candidacy.claim_is_settled();
+        }
+        match outcome {
+            Ok(record) => {
+                let version = record.version();
+                self.candidacy.observe(record, self.leadership.now());
+                self.act_on_news();
+                // The watch may have shown a successor by now, or a deletion. Otherwise a webhook has changed the claim, say.
+                let changed = |known: &LeaseRecord| known.version() <= version;
+                if acquires && !self.candidacy.is_current() && self.candidacy.record().is_some_and(changed) {
+                    self.failed(what, &refused("what was claimed is not what stands in the lease"));
+                    return false;
+                }
+                self.worked(what);
+                return true;
+            }
+            // There is nothing to update: it was deleted (rule S8).
+            Err(error) if exists && error.kind() == ErrLockKind::NotFound => {
+                self.candidacy.observe_absence(None, self.leadership.now());
+                self.act_on_news();
+            }
+            Err(error) => self.failed(what, &error),
+        }
+        false
+    }
+
     /// Makes one call within its own time, and sees to a fresh connection after one that took longer (rule S9).
-    pub(super) async fn call<T>(
+    async fn call<T>(
         &mut self,
         what: LeaseCall,
         call: impl Future<Output = Result<T, ErrLock>>,
     ) -> Result<T, ErrLock> {
-        let patience = self.timing.call_timeout();
+        let patience = self.profile.timing.call_timeout();
         let sent = self.leadership.now();
         self.candidacy.contact.begin(sent);
         let outcome = self.hearing(timeout(patience, call)).await.unwrap_or_else(|_| {
             self.lock.reconnect();
             Err(ErrLock::timeout(patience))
         });
-        if let Some(hook) = &self.hook {
+        if let Some(hook) = &self.profile.hooks.lease {
             let took = self.leadership.now().saturating_since(sent);
             hook.called(what, took, outcome.as_ref().map(drop).map_err(ErrLock::kind));
         }
         outcome
-    }
-
-    /// Writes `claim` over `seen`, the lease as it is known to be.
-    pub(super) async fn swap(
-        &mut self,
-        what: LeaseCall,
-        seen: &LeaseRecord,
-        claim: &Claim,
-    ) -> Result<LeaseRecord, ErrLock> {
-        let lock = self.lock.clone();
-        let record = self.call(what, async move { lock.update(seen, claim).await }).await?;
-        if record.resource_version() == seen.resource_version() {
-            // Nothing was written: the others have seen nothing (rule S6).
-            return Err(ErrLock::new(ErrLockKind::Refused, "the write has changed nothing in the lease"));
-        }
-        Ok(record)
     }
 
     pub(super) async fn observe_for(&mut self, time: Duration) {
@@ -64,12 +114,11 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What follows from a call that failed.
-    pub(super) fn failed(&mut self, call: LeaseCall, error: &ErrLock) {
-        let kind = error.kind();
+    fn failed(&mut self, what: LeaseCall, error: &ErrLock) {
+        let (kind, call) = (error.kind(), what.as_str());
         if kind == ErrLockKind::Conflict {
-            tracing::debug!(call = call.as_str(), "somebody else was faster: {error}");
+            tracing::debug!(call, "another candidate was faster: {error}");
         } else {
-            let call = call.as_str();
             let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
             self.calls.raise(kind.as_str(), &format_args!("{call}: {error}{pause}{advice}"));
             self.note_trouble();
@@ -79,13 +128,22 @@ impl<L: Lock> Elector<L> {
     }
 
     /// What follows from a call that worked.
-    pub(super) fn worked(&mut self) {
-        if self.candidacy.contact.recover(self.leadership.now()) {
+    fn worked(&mut self, what: LeaseCall) {
+        let recovered = self.candidacy.contact.recover(what, self.leadership.now());
+        if recovered && !self.candidacy.contact.is_watching() {
             // Trouble that has passed for calls has passed for the watch, whose pauses have grown meanwhile.
-            self.restart_a_missing_watch();
-            self.candidacy.contact.fall_out_of_step();
+            self.restart_watch();
         }
         self.calls.settle();
         self.note_trouble();
     }
+}
+
+fn refused(what: &'static str) -> ErrLock {
+    ErrLock::new(ErrLockKind::Refused, what)
+}
+
+/// Whether a write that failed so was certainly not carried out.
+fn is_certain(kind: ErrLockKind) -> bool {
+    matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
 }

@@ -1,25 +1,24 @@
 //! The loop: what is seen and what is due, call by call. The grantor lives here, so that the gate closes when
 //! this task ends, even by a panic (rule S10).
 //!
-//! `candidacy` decides what is next, after each wait anew; `calls` makes one lease call, `steps` are the things that a
-//! candidate does, `news` is what follows from what was heard of the lease.
+//! `candidacy` decides what is next, after each wait anew; `steps` are the things that a candidate does, `calls` makes one
+//! lease call, `news` is what follows from what was heard of the lease.
 
 mod calls;
 mod news;
 mod steps;
 
 use super::{
-    candidacy::{Call, Candidacy, Inputs, Next, Taking, Task},
+    candidacy::{Candidacy, Decision, Inputs, Next, Task},
+    candidate::Profile,
     ended::LeaseEnd,
-    hooks::LeaseHook,
     lease_watch::{LeaseWatch, watch_lease},
     preemption::Priority,
-    pulse::Pulse,
 };
 use crate::{
     api::Complaint,
     leadership::{Grant, Grantor, Leadership, Loss},
-    lease::{Identity, LeaseTiming, Lock, ReleaseLock},
+    lease::{Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
@@ -37,17 +36,13 @@ pub(super) enum Orders {
     Hold,
     /// Give the lease up, say what has become of it, and acquire nothing more.
     StandDown(mpsc::Sender<LeaseEnd>),
-    /// Give the lease up and end.
-    Release,
 }
 
 pub(super) struct Elector<L: Lock> {
     lock: Arc<ReleaseLock<L>>,
     grantor: Grantor,
     leadership: Leadership,
-    timing: LeaseTiming,
-    pulse: Arc<Pulse>,
-    hook: Option<Arc<dyn LeaseHook>>,
+    profile: Arc<Profile>,
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
@@ -64,22 +59,19 @@ impl<L: Lock> Elector<L> {
     pub(super) fn new(
         lock: L,
         grantor: Grantor,
-        (identity, timing, priority): (Identity, LeaseTiming, Option<Priority>),
-        pulse: Arc<Pulse>,
-        hook: Option<Arc<dyn LeaseHook>>,
+        profile: Arc<Profile>,
+        priority: Option<Priority>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, &grantor));
         Self {
-            lease_watch: watch_lease(lock.clone(), timing),
+            lease_watch: watch_lease(lock.clone(), profile.timing),
+            candidacy: Candidacy::new(profile.identity.clone(), profile.timing, priority),
             lock,
             leadership: grantor.leadership(),
             grantor,
-            timing,
-            pulse,
-            hook,
+            profile,
             orders,
-            candidacy: Candidacy::new(identity, timing, priority),
             grant: None,
             failed: 0,
             calls: Complaint::new("lease calls fail"),
@@ -89,28 +81,29 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Runs until it is ordered to release.
-    pub(super) async fn run(mut self) -> LeaseEnd {
+    /// Runs until no more orders can come.
+    pub(super) async fn run(mut self) {
         loop {
             let order = self.orders.borrow_and_update().clone();
-            self.check_grant();
+            if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
+                self.lose(Loss::Expired);
+            }
             // Asked once, so that a write which ends from here on also ends the wait below.
             let writing = self.leadership.writes_under_way() > 0;
-            self.check_drain(writing);
+            if self.candidacy.own.owes_an_acknowledgement() && !writing {
+                // A preempted term ends with its last write.
+                self.lose(Loss::Taken);
+            }
             self.tell_vacancy();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
-                Next::GivenUp(outcome) => {
-                    if let Some(stopped) = self.given_up(&order, outcome) {
-                        return stopped;
-                    }
-                }
+                Next::GivenUp(outcome) => self.given_up(&order, outcome),
                 Next::Wait(until) => {
                     let leadership = self.leadership.clone();
                     tokio::select! {
                         biased;
-                        changed = self.orders.changed() => if changed.is_err() { return LeaseEnd::LeftToExpire },
+                        changed = self.orders.changed() => if changed.is_err() { return },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
@@ -126,7 +119,7 @@ impl<L: Lock> Elector<L> {
             Orders::Hold => Task::Hold,
             // The one who gave the order has been told what has become of it, or no longer waits for that.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
-            Orders::StandDown(_) | Orders::Release => Task::GiveUp { failed: self.failed },
+            Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
         };
         if !matches!(task, Task::GiveUp { .. }) {
             self.failed = 0;
@@ -135,60 +128,27 @@ impl<L: Lock> Elector<L> {
             now: self.leadership.now(),
             task,
             leads: self.grant.is_some(),
-            renewed: self.pulse.renewed(),
-            settles_at: self.leadership.settles_at(writing, self.timing.tolerated_skew()),
+            settles_at: self.leadership.settles_at(writing, self.profile.timing.tolerated_skew()),
         }
     }
 
-    async fn make(&mut self, call: Call) {
-        match call {
-            Call::Read => drop(self.read().await),
-            Call::Acquire => self.acquire().await,
-            Call::Renew => self.renew().await,
-            Call::Acknowledge => self.acknowledge().await,
-            Call::Release => self.release().await,
+    /// The end of a release.
+    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) {
+        if let Err(reason) = outcome {
+            tracing::warn!(reason, "the lease was not released; it runs out by itself");
         }
-    }
-
-    /// The end of a release, and of this election if it was told to end.
-    fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) -> Option<LeaseEnd> {
-        let stopped = match outcome {
-            Ok(()) => LeaseEnd::Released,
-            Err(reason) => {
-                tracing::warn!(reason, "the lease was not released; it runs out by itself");
-                LeaseEnd::LeftToExpire
-            }
-        };
-        let Orders::StandDown(done) = order else {
-            self.pulse.end(Ok(stopped));
-            return Some(stopped);
-        };
         // What could not be given up is not led in any more, and on purpose not renewed.
         self.lose(Loss::Abandoned);
-        self.pulse.rest();
-        // No error: the one answer that is waited for fits.
-        let _ = done.try_send(stopped);
-        None
+        self.profile.pulse.rest();
+        if let Orders::StandDown(done) = order {
+            // No error: the one answer that is waited for fits.
+            let _ = done.try_send(outcome.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
+        }
     }
 
     /// Whether it is told to contend at this moment.
     fn contends(&self) -> bool {
         matches!(*self.orders.borrow(), Orders::Contend)
-    }
-
-    /// Lets go of a grant whose deadline has passed.
-    fn check_grant(&mut self) {
-        if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
-            self.lose(Loss::Expired);
-        }
-    }
-
-    /// Ends a preempted term whose writes have ended.
-    fn check_drain(&mut self, writing: bool) {
-        if self.candidacy.own.is_draining() && !writing {
-            self.lose(Loss::Taken);
-            self.candidacy.own.drained();
-        }
     }
 
     /// Tells whoever asks what is in the way; a watch that does not stand is not.
@@ -197,9 +157,9 @@ impl<L: Lock> Elector<L> {
     }
 
     fn tell_vacancy(&self) {
-        if let Some(hook) = &self.hook {
+        if let Some(hook) = &self.profile.hooks.lease {
             let now = self.leadership.now();
-            hook.vacant(self.grant.is_none() && self.candidacy.may_take(now) == Some(Taking::Free), now);
+            hook.vacant(self.grant.is_none() && self.candidacy.decide(now, false) == Decision::Take, now);
         }
     }
 

@@ -18,52 +18,30 @@ impl<L: Lock> Elector<L> {
             }
             WatchNews::Event(LeaseEvent::Seen(record)) => {
                 contact.watch_tells(&record, now);
-                self.know(record);
+                self.candidacy.observe(record, now);
             }
             WatchNews::Event(LeaseEvent::Deleted(last)) => {
                 contact.watch_tells(&last, now);
-                if self.candidacy.observe_absence(Some(&last), now) {
-                    self.act_on_news();
-                }
+                self.candidacy.observe_absence(Some(&last), now);
             }
             WatchNews::Down(error) => {
-                contact.watch_ends();
+                contact.watch_ends(now);
                 if let Some(error) = error {
                     self.watch.raise(error.kind().as_str(), &error);
                 }
             }
         }
-    }
-
-    /// Takes in the lease as it was watched, or answered to a write.
-    pub(super) fn know(&mut self, record: LeaseRecord) {
-        if self.candidacy.observe(record, self.leadership.now()) {
-            self.act_on_news();
-        }
-    }
-
-    /// Takes in the lease as it was read; `before` is the version that was known when the read was sent.
-    pub(super) fn know_read(&mut self, record: Option<LeaseRecord>, before: Option<&str>) {
-        if self.candidacy.observe_read(record, before, self.leadership.now()) {
-            self.act_on_news();
-        }
-    }
-
-    /// Takes in that there is nothing to update.
-    pub(super) fn know_gone(&mut self) {
-        if self.candidacy.observe_absence(None, self.leadership.now()) {
-            self.act_on_news();
-        }
+        self.act_on_news();
     }
 
     /// At once: a gate that closes if the lease is no longer this candidate's (rules S7 and S8), and the holder's name
     /// for messages.
-    fn act_on_news(&mut self) {
+    pub(super) fn act_on_news(&mut self) {
         if !self.candidacy.is_mine() {
-            self.pulse.rest();
+            self.profile.pulse.rest();
         }
         if let Some(grant) = &self.grant {
-            if self.candidacy.own.is_draining() {
+            if self.candidacy.own.owes_an_acknowledgement() {
                 // Its successor waits: nothing more is admitted, and what was admitted finishes.
                 self.grantor.close();
             } else if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
@@ -95,25 +73,23 @@ impl<L: Lock> Elector<L> {
             let holder_key = self.candidacy.record().and_then(LeaseRecord::holder_key).unwrap_or_default();
             let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
             self.peace.raise("preempted in turn", &details);
-        } else if !self.candidacy.is_restless(now) {
+        } else if !self.candidacy.precedence.is_restless(now) {
             self.peace.settle();
         }
     }
 
-    /// A watch that does not stand is tried again at once.
-    pub(super) fn restart_a_missing_watch(&mut self) {
-        if !self.candidacy.contact.is_watching() {
-            self.lease_watch = watch_lease(self.lock.clone(), self.timing);
-        }
-    }
-
-    /// A watch that has not told of what is known by other ways hangs: start it afresh.
+    /// A watch that has not told of what is known by other ways hangs.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
         if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
             tracing::debug!("the watch of the lease is silent; starting it afresh");
-            self.candidacy.contact.watch_ends();
-            self.lease_watch = watch_lease(self.lock.clone(), self.timing);
+            self.restart_watch();
         }
+    }
+
+    /// Starts the watch afresh, at once.
+    pub(super) fn restart_watch(&mut self) {
+        self.candidacy.contact.watch_ends(self.leadership.now());
+        self.lease_watch = watch_lease(self.lock.clone(), self.profile.timing);
     }
 }

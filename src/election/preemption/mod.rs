@@ -1,13 +1,12 @@
 //! A live holder may be preempted by a candidate of higher precedence, without both writing at once.
 //!
 //! - `priority` compares keys; it is what a program gives.
-//! - `precedence` is the preempting side: whom it may preempt, how often, and for whose writes it waits; `pace` keeps it from preempting all the time.
+//! - `precedence` is the preempting side: whom it may preempt, how often, and for whose writes it waits.
 //! - `own_term` is the preempted side: its last term, and whether its successor is owed a word that it writes no more.
 //!
 //! What passes between the two stands in the lease (`lease::handover`).
 
 mod own_term;
-mod pace;
 mod precedence;
 mod priority;
 

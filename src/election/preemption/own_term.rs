@@ -5,8 +5,8 @@ use crate::{leadership::Term, lease::LeaseRecord};
 /// This candidate's last term, from its first standing in the lease until its successor knows that it writes no more.
 ///
 /// ```text
-/// None -> NeverOpened -> Open -> Draining -> Done -> None
-///              `------- preempted -----------^
+/// None -> NeverOpened -> Open -> Preempted -> None
+///              `-------------------^
 /// ```
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::election) enum OwnTerm {
@@ -17,19 +17,13 @@ pub(in crate::election) enum OwnTerm {
     /// Its gate has opened.
     Open(Term),
     /// It was preempted. Nothing more is admitted, and what was admitted finishes until the deadline, as in a clean stop.
-    Draining(Term),
-    /// It was preempted, and no write is under way. Its successor is to be told.
-    Done(Term),
+    /// Then its successor is to be told.
+    Preempted(Term),
 }
 
 impl OwnTerm {
-    pub(in crate::election) fn is_draining(&self) -> bool {
-        matches!(self, Self::Draining(_))
-    }
-
-    /// Whether its gate may be open, or its writes under way.
     pub(in crate::election) fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_) | Self::Draining(_))
+        matches!(self, Self::Open(_))
     }
 
     /// Whether the lease was acquired in it and nothing was done with that.
@@ -37,8 +31,9 @@ impl OwnTerm {
         matches!(self, Self::NeverOpened { anew: true, .. })
     }
 
+    /// Whether its successor waits for the end of its writes, some of which may be under way.
     pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
-        matches!(self, Self::Done(_))
+        matches!(self, Self::Preempted(_))
     }
 
     /// Takes in that the lease holds a claim of this process. After a preemption that was undone, from a backup say, the
@@ -54,8 +49,11 @@ impl OwnTerm {
     /// Takes in a lease that holds no claim of this process.
     pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
         *self = match std::mem::take(self) {
-            Self::NeverOpened { term, .. } | Self::Done(term) if awaits(record, &term) => Self::Done(term),
-            Self::Open(term) | Self::Draining(term) if awaits(record, &term) => Self::Draining(term),
+            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term)
+                if awaits(record, &term) =>
+            {
+                Self::Preempted(term)
+            }
             // Lost in another way, or its successor knows, or has gone: the count may be used again.
             _ => Self::None,
         };
@@ -64,25 +62,8 @@ impl OwnTerm {
     /// Takes in that the lease held a claim of this process before it came to say `record`. The candidate learns late that it
     /// has held the lease; another one that has preempted it waits for its end. News of any other term changes nothing.
     pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
-        if self.term() != Some(&term) && awaits(record, &term) {
-            *self = Self::Done(term);
-        }
-    }
-
-    /// Takes in that no admitted write is under way any more.
-    pub(in crate::election) fn drained(&mut self) {
-        *self = match std::mem::take(self) {
-            Self::Draining(term) => Self::Done(term),
-            other => other,
-        };
-    }
-
-    fn term(&self) -> Option<&Term> {
-        match self {
-            Self::None => None,
-            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Draining(term) | Self::Done(term) => {
-                Some(term)
-            }
+        if awaits(record, &term) {
+            *self = Self::Preempted(term);
         }
     }
 }
@@ -110,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_that_never_opened_is_done_at_once() {
+    fn a_preempted_term_that_never_opened_owes_its_end() {
         let mut own = OwnTerm::None;
         own.stands(term(4));
         own.meets(&taken("u", "from 4 to 5"));
@@ -118,12 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn an_open_term_drains_first() {
+    fn an_open_term_closes_and_owes_its_end() {
         let mut own = OwnTerm::Open(term(4));
         own.meets(&taken("u", "from 4 to 5"));
-        assert!(own.is_draining() && own.is_open() && !own.owes_an_acknowledgement());
+        assert!(own.owes_an_acknowledgement() && !own.is_open());
         own.meets(&taken("u", "from 4 to 5"));
-        own.drained();
         assert!(own.owes_an_acknowledgement());
         own.meets(&taken("u", "from 4 to 5, done"));
         assert_eq!(own, OwnTerm::None);
@@ -132,7 +112,7 @@ mod tests {
     /// A backup may use a count of transitions again.
     #[test]
     fn what_was_owed_is_forgotten_when_the_lease_goes_on_without_it() {
-        let mut own = OwnTerm::Done(term(4));
+        let mut own = OwnTerm::Preempted(term(4));
         own.meets(&taken("u", "from 5 to 5"));
         own.meets(&taken("u", "from 4 to 5"));
         assert!(!own.owes_an_acknowledgement());
@@ -151,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_preemption_that_is_undone_does_not_open_the_term_again() {
-        let mut own = OwnTerm::Draining(term(4));
+        let mut own = OwnTerm::Preempted(term(4));
         own.stands(term(4));
         assert_eq!(own, OwnTerm::NeverOpened { term: term(4), anew: false });
         let mut own = OwnTerm::Open(term(4));

@@ -1,20 +1,26 @@
 //! Whom a candidate preempts, how often, and for whose writes it waits. Pure, as `candidacy`, which asks.
 
-use super::{
-    pace::Pace,
-    priority::{Priority, is_key},
-};
+use super::priority::{Priority, is_key};
 use crate::{
     leadership::Moment,
     lease::{HANDOVER, HOLDER_KEY, Handover, LeaseRecord},
 };
 use std::{collections::BTreeMap, time::Duration};
 
+/// The longest pause between two preemptions by one candidate.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+
 /// A candidate's precedence over others, and what has come of it.
 #[derive(Debug)]
 pub(in crate::election) struct Precedence {
     priority: Option<Priority>,
-    pace: Pace,
+    /// The pause after a preemption that does not follow another one soon.
+    first_pause: Duration,
+    /// The last preemption, and the pause after it. It keeps candidates that each think that they precede from preempting
+    /// each other all the time.
+    last: Option<(Moment, Duration)>,
+    /// A preemption was tried, and is not known to have happened yet.
+    trying: bool,
     overtaken: Option<Overtaken>,
 }
 
@@ -31,7 +37,7 @@ pub(in crate::election) struct Overtaken {
 
 impl Precedence {
     pub(in crate::election) fn new(priority: Option<Priority>, first_pause: Duration) -> Self {
-        Self { priority, pace: Pace::new(first_pause), overtaken: None }
+        Self { priority, first_pause, last: None, trying: false, overtaken: None }
     }
 
     /// From when on the live holder of `record` may be preempted; never, if none.
@@ -40,7 +46,8 @@ impl Precedence {
         let key = key_of(record)?;
         // What nobody understands is not touched; what is being handed over is handed over to its end first.
         let settled = record.oddity().is_none() && record.handover().is_none_or(|handover| handover.done);
-        (settled && priority.precedes(key)).then(|| self.pace.not_before())
+        let rested = self.last.map_or(Moment::from_nanos(0), |(last, pause)| last.saturating_add(pause));
+        (settled && priority.precedes(key)).then_some(rested)
     }
 
     /// What is wrong with the holder's key, in words for a log.
@@ -49,9 +56,10 @@ impl Precedence {
         odd.then_some("the holder's key is no text, or too long; such a holder is not preempted")
     }
 
-    /// Whether there was a preemption not long ago.
+    /// Whether there was a preemption not long ago. Of candidates that preempt each other in turn, the slowest finds itself
+    /// restless each time: its pause is what they all wait for.
     pub(in crate::election) fn is_restless(&self, now: Moment) -> bool {
-        self.pace.is_restless(now)
+        self.last.is_some_and(|(last, pause)| now < last.saturating_add(pause.saturating_mul(2)))
     }
 
     /// The term that this candidate's last claim has overtaken, if it has come to stand in the lease.
@@ -62,12 +70,18 @@ impl Precedence {
     /// Notes that the lease is about to be taken, and from whom, if that one may still be writing.
     pub(in crate::election) fn taking(&mut self, overtaken: Option<Overtaken>, preempting: bool) {
         self.overtaken = overtaken;
-        self.pace.try_one(preempting);
+        self.trying = preempting;
     }
 
     /// Takes in a lease that holds this candidate's last claim.
     pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
-        self.pace.settle(at);
+        if std::mem::take(&mut self.trying) {
+            let pause = match self.last {
+                Some((_, pause)) if self.is_restless(at) => pause.saturating_mul(2),
+                _ => self.first_pause,
+            };
+            self.last = Some((at, pause.min(LONGEST_PAUSE.max(self.first_pause))));
+        }
         if let (Some(overtaken), Some(handover)) = (&mut self.overtaken, record.handover())
             && handover.done
             && handover.from == overtaken.term
@@ -76,31 +90,24 @@ impl Precedence {
         }
     }
 
-    /// Nobody who was overtaken is waited for any more: this candidate leads.
+    /// This candidate leads: it waits for no holder that was overtaken.
     pub(in crate::election) fn settle(&mut self) {
         self.overtaken = None;
     }
 
-    /// What a claim of this candidate says beside the spec.
+    /// What the claim of the term `to` says beside the spec, while it waits for the writes of an `overtaken` one.
     pub(in crate::election) fn annotations(
         &self,
         to: u64,
-        now: Moment,
+        overtaken: Option<Overtaken>,
     ) -> BTreeMap<&'static str, Option<String>> {
-        let handover = self.overtaken.filter(|overtaken| now < overtaken.until);
-        let handover = handover.map(|it| Handover { from: it.term, to, done: false }.to_string());
+        let handover = overtaken.map(|it| Handover { from: it.term, to, done: false }.to_string());
         let mut annotations = BTreeMap::from([(HANDOVER, handover)]);
         // Without a priority it is foreign (rule S12).
         if let Some(priority) = &self.priority {
             annotations.insert(HOLDER_KEY, Some(priority.key().to_owned()));
         }
         annotations
-    }
-
-    /// What the claim says that gives the lease up: nothing, as Istio's.
-    pub(in crate::election) fn no_annotations(&self) -> BTreeMap<&'static str, Option<String>> {
-        let key = self.priority.as_ref().map(|_| (HOLDER_KEY, None));
-        key.into_iter().chain([(HANDOVER, None)]).collect()
     }
 }
 

@@ -139,7 +139,7 @@ fn only_the_very_term_is_acknowledged() {
     {
         holder.own = OwnTerm::Open(Term::new("u", 4));
         holder.observe(taken(handover), at(1));
-        assert_eq!(holder.own.is_draining(), awaited, "{handover}");
+        assert_eq!(holder.own.owes_an_acknowledgement(), awaited, "{handover}");
     }
 }
 
@@ -207,7 +207,10 @@ fn s6_a_preemption_that_lands_late_is_one() {
         let own = written(2, &seen, &claim);
         candidacy.observe(own.clone(), at(4));
         assert!(candidacy.is_mine() && candidacy.is_current() != tried_again);
-        assert!(candidacy.waits(at(59)) && !candidacy.waits(at(60)), "it is not to be given up before");
+        assert!(
+            candidacy.overtaken(at(59)).is_some() && candidacy.overtaken(at(60)).is_none(),
+            "it is not to be given up before"
+        );
         if tried_again {
             assert_eq!(candidacy.decide(at(4), false), Decision::Take);
             let claim = candidacy.acquisition(at(4), "again".into());
@@ -236,7 +239,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
     first.observe(own, at(1));
     first.observe_absence(None, at(1));
     assert_eq!(first.decide(at(59), false), Decision::WaitUntil(at(60)));
-    assert_eq!(first.decide(at(60), false), Decision::Create);
+    assert_eq!(first.decide(at(60), false), Decision::Take);
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
     let mut plain = candidacy(None);
     plain.observe(held(1, "", 0, &json!({ HOLDER_KEY: "high" })), at(0));
     assert_eq!(plain.acquisition(at(0), "now".into()).annotations.get(HOLDER_KEY), None);
-    assert_eq!(high().release("now".into()).annotations.get(HOLDER_KEY), Some(&None));
+    assert_eq!(high().release(at(0), "now".into()).annotations.get(HOLDER_KEY), Some(&None));
 }
 
 proptest! {
@@ -326,7 +329,7 @@ proptest! {
                     lease = written(version, &lease, &claim);
                     candidacy.observe(lease.clone(), at(now));
                 }
-                Decision::Read | Decision::Create | Decision::WaitUntil(_) => leading = false,
+                Decision::Read | Decision::WaitUntil(_) => leading = false,
             }
             let other_may_write = deadline.is_some_and(|deadline| now < deadline);
             prop_assert!(!(leading && other_may_write), "at {} s: {:?}", now, lease);
