@@ -6,7 +6,7 @@
 export RUST_TEST_THREADS ?= 8
 
 # The word's model check builds with other flags, so in a folder of its own.
-LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --release --no-default-features --lib --target-dir target/loom
+LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom
 
 test:
 	tests/apiserver/assets.sh cargo test --workspace --all-features
