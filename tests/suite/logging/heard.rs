@@ -73,6 +73,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Ear {
         fields.sort();
         let of_election = ["election", "events", "leadership"].map(|it| format!("kube_leader_gate::{it}"));
         if of_election.iter().any(|it| metadata.target().starts_with(it))
+            && !metadata.target().starts_with("kube_leader_gate::election::work")
             && !message.0.starts_with("connection closed")
         {
             let span = context.event_span(event).map(|span| span.name());
