@@ -1,12 +1,14 @@
-//! Elections that end without being told to: the gate closes, and whoever asks hears of it.
+//! Elections that end without being told to: the gate closes, and its observers learn of it.
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{
-    FIRST, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
+    FIRST, SOON, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
 };
+use futures_util::StreamExt;
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
+    leadership::Loss,
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -31,10 +33,13 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     let running = election.start();
     within(FIRST, "it leads", running.candidate().elected()).await;
     let leader = running.candidate().clone();
+    let changes = leader.changes();
     leader.check(Duration::ZERO).expect("healthy");
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", running.died()).await;
     assert!(!leader.is_leader() && !leader.can_write());
+    let states = within(SOON, "the changes end", changes.collect::<Vec<_>>()).await;
+    assert_eq!(states.last().and_then(|state| state.lost), Some(Loss::Abandoned));
     assert!(is_not_leader(&write(&client).await));
     let sick = leader.check(Duration::from_secs(3600)).unwrap_err();
     assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
