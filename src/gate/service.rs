@@ -14,12 +14,13 @@ use tower_service::Service;
 ///
 /// ```
 /// use http::{Request, Response};
-/// use kube_leader_gate::{Leadership, Policy, WriteGate, policy::Preset};
+/// use kube_leader_gate::{Policy, WriteGate, leadership::Grantor, policy::Preset};
 /// use std::convert::Infallible;
 /// use tower::service_fn;
 ///
+/// let grantor = Grantor::new();
 /// let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
-/// let gate = WriteGate::new(inner, Leadership::new()).with_policy(Policy::strict().allow(Preset::Events));
+/// let gate = WriteGate::new(inner, grantor.leadership()).with_policy(Policy::strict().allow(Preset::Events));
 /// ```
 #[derive(Clone, Debug)]
 pub struct WriteGate<S> {
