@@ -1,6 +1,9 @@
 //! One call to the API server: JSON both ways, read up to a bound.
 
-use super::{CallError, Failure, lines::LONGEST};
+use super::{
+    error::{CallError, Failure},
+    lines::LONGEST,
+};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};

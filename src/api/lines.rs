@@ -1,6 +1,6 @@
 //! The lines of a streamed body, each bounded.
 
-use super::{CallError, Failure};
+use super::error::{CallError, Failure};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;

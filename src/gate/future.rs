@@ -1,6 +1,9 @@
 //! The response of a request that went to the gate.
 
-use super::{ErrLeadershipLost, ErrNotLeader, WriteObserver};
+use super::{
+    error::{ErrLeadershipLost, ErrNotLeader},
+    observer::WriteObserver,
+};
 use crate::{leadership::Admission, request::Verb};
 use pin_project_lite::pin_project;
 use std::{

@@ -1,6 +1,6 @@
 //! The layer.
 
-use super::{WriteGate, WriteObserver, settings::Settings};
+use super::{observer::WriteObserver, service::WriteGate, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy};
 use std::sync::Arc;
 use tower_layer::Layer;

@@ -1,6 +1,6 @@
 //! Observers of writes.
 
-use super::{ErrLeadershipLost, ErrNotLeader};
+use super::error::{ErrLeadershipLost, ErrNotLeader};
 use crate::request::RequestInfo;
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The service.
 
-use super::{ErrNotLeader, ResponseFuture, WriteObserver, settings::Settings};
+use super::{error::ErrNotLeader, future::ResponseFuture, observer::WriteObserver, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{

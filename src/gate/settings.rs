@@ -1,6 +1,6 @@
 //! What a gate is built with, shared by the layer and the service.
 
-use super::WriteObserver;
+use super::observer::WriteObserver;
 use crate::{leadership::Leadership, policy::Policy};
 use std::sync::Arc;
 

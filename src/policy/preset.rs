@@ -1,8 +1,7 @@
 //! Exemptions that many followers need.
 
-use super::ErrInvalidPreset;
 use crate::request::{ResourceRequest, Verb};
-use std::{fmt, str::FromStr};
+use std::{error::Error, fmt, str::FromStr};
 
 /// A named set of mutations that a follower may be allowed. As text it is its name in kebab case.
 ///
@@ -51,6 +50,14 @@ pub enum Preset {
     /// it can change anything, in the cluster too. The gate protects nothing of that.
     Exec,
 }
+
+/// A text that names no [`Preset`].
+#[derive(Clone, Debug)]
+pub struct ErrInvalidPreset {
+    given: String,
+}
+
+// === impl Preset ===
 
 impl Preset {
     /// All presets.
@@ -127,3 +134,27 @@ impl FromStr for Preset {
         named.copied().ok_or_else(|| ErrInvalidPreset { given: text.to_owned() })
     }
 }
+
+// === impl ErrInvalidPreset ===
+
+impl ErrInvalidPreset {
+    /// The text as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The names of all presets, separated by commas.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        Preset::ALL.iter().map(|preset| preset.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for ErrInvalidPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid preset: {:?}, allowed: {}", self.given, self.allowed())
+    }
+}
+
+impl Error for ErrInvalidPreset {}

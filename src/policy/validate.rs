@@ -1,10 +1,22 @@
 //! Whether a rule can mean what it says.
 
-use super::{ErrInvalidRule, Rule};
+use super::rule::Rule;
 use crate::request::{Verb, is_built_in, is_name, is_word};
+use std::{error::Error, fmt};
 
 /// The longest name of a namespace.
 const LONGEST_LABEL: usize = 63;
+
+/// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
+#[derive(Clone, Debug)]
+pub struct ErrInvalidRule {
+    what: &'static str,
+    given: String,
+    allowed: &'static str,
+    rule: String,
+}
+
+// === impl Rule ===
 
 impl Rule {
     /// # Errors
@@ -112,3 +124,43 @@ impl Rule {
 fn is_label(text: &str) -> bool {
     is_word(text) && text.len() <= LONGEST_LABEL && !text.contains(['.', '_'])
 }
+
+// === impl ErrInvalidRule ===
+
+impl ErrInvalidRule {
+    /// Which part of the rule was refused: `namespace`, for example.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The part as it was given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+
+    /// The whole rule, in words.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+}
+
+impl fmt::Display for ErrInvalidRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, given, allowed, rule } = self;
+        write!(
+            f,
+            "invalid rule in the policy: the {what} is {given:?}, allowed: {allowed}; such a rule permits nothing: {rule}"
+        )
+    }
+}
+
+impl Error for ErrInvalidRule {}

@@ -1,19 +1,14 @@
 //! Whether a lock does what an election needs of it.
 
+mod error;
 mod trial;
 mod view;
+
+pub use self::error::ErrLockConformance;
 
 use self::trial::Trial;
 use crate::lease::Lock;
 use serde_json::Value;
-use std::{error::Error, fmt};
-
-/// A rule of [`lock_conformance`] that a lock breaks.
-#[derive(Clone, Debug)]
-pub struct ErrLockConformance {
-    rule: &'static str,
-    found: String,
-}
 
 /// Checks that `lock` keeps the rules of [`Lock`], on a lease that does not exist yet.
 ///
@@ -63,25 +58,3 @@ pub async fn lock_conformance<L: Lock>(
 ) -> Result<(), ErrLockConformance> {
     Trial::new(lock, put, delete).run().await
 }
-
-// === impl ErrLockConformance ===
-
-impl ErrLockConformance {
-    fn new(rule: &'static str, found: impl Into<String>) -> Self {
-        Self { rule, found: found.into() }
-    }
-
-    /// The rule, in words.
-    #[must_use]
-    pub const fn rule(&self) -> &'static str {
-        self.rule
-    }
-}
-
-impl fmt::Display for ErrLockConformance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the lock breaks a rule: {}; found: {}", self.rule, self.found)
-    }
-}
-
-impl Error for ErrLockConformance {}

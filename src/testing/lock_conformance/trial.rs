@@ -1,7 +1,7 @@
 //! The trial, step by step.
 
 use super::{
-    ErrLockConformance,
+    error::ErrLockConformance,
     view::{PATIENCE, View},
 };
 use crate::lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock};

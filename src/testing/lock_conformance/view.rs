@@ -1,6 +1,6 @@
 //! What one watch has shown.
 
-use super::ErrLockConformance;
+use super::error::ErrLockConformance;
 use crate::lease::{ErrLock, LeaseEvent, LeaseRecord};
 use futures_util::{Stream, StreamExt};
 use std::time::Duration;

@@ -1,0 +1,144 @@
+//! The policy: a list of exemptions, asked one after the other.
+
+use super::{preset::Preset, rule::Rule, validate::ErrInvalidRule};
+use crate::request::{RequestInfo, Verb};
+use std::{fmt, sync::Arc};
+
+/// Which mutations a follower may still send; none, unless something was added. Clones are cheap and share the pieces.
+///
+/// See the [module](super) for the order in which to reach for them.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    exemptions: Arc<Vec<Exemption>>,
+}
+
+impl Policy {
+    /// Permits nothing. This is the default.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self::default()
+    }
+
+    /// Permits what this [`Rule`] or [`Preset`] describes as well. An invalid rule permits nothing: see
+    /// [`validate`](Self::validate).
+    #[must_use]
+    pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
+        Arc::make_mut(&mut self.exemptions).push(exemption.into());
+        self
+    }
+
+    /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
+    /// report its own status. The core group is `""`.
+    ///
+    /// - For a **custom resource** that is the status and nothing else: the API server keeps the metadata as it is.
+    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a request
+    ///   may change labels, annotations and finalizers as well. An object that is being deleted is gone once its last
+    ///   finalizer is removed, so a follower may complete a deletion with it.
+    /// - An aggregated API decides by itself.
+    ///
+    /// ```
+    /// # use http::Request;
+    /// # use kube_leader_gate::{policy::Policy, request::RequestInfo};
+    /// let policy = Policy::strict().allow_status("example.com", "probes");
+    ///
+    /// let status = Request::patch("/apis/example.com/v1/namespaces/a/probes/p/status").body(())?;
+    /// assert!(policy.permits(&RequestInfo::of(&status)));
+    ///
+    /// let spec = Request::patch("/apis/example.com/v1/namespaces/a/probes/p").body(())?;
+    /// assert!(!policy.permits(&RequestInfo::of(&spec)));
+    /// # Ok::<(), http::Error>(())
+    /// ```
+    #[must_use]
+    pub fn allow_status(self, group: impl Into<String>, resource: impl Into<String>) -> Self {
+        self.allow(Rule::new(group, resource).subresource("status").verbs([Verb::Update, Verb::Patch]))
+    }
+
+    /// Permits what the closure says yes to: the last resort.
+    ///
+    /// - It is asked about everything that is no read and that nothing before it permits, what does not parse included:
+    ///   there every part is empty and the verb is [`Verb::Unknown`].
+    /// - Compare whole parts, never pieces of the path or of the query: the server decodes both, and reads nothing of a
+    ///   query with more than 10,000 pairs.
+    /// - Look at [`is_upgrade`](RequestInfo::is_upgrade) as well: an aggregated API may answer a write with a connection.
+    /// - It runs for every such request: it should neither block nor allocate.
+    #[must_use]
+    pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
+        self
+    }
+
+    /// Whether each rule can mean what it says; an election asks when it is built.
+    ///
+    /// A rule is invalid if a part is empty (the core group aside), or if its own words say that no request can match it.
+    /// It then permits nothing, also where nothing asks; a gate that is given it logs an error. Nothing here knows which
+    /// resources the API server has: a misspelt one, or a namespace for one that has none, is not found out.
+    ///
+    /// ```
+    /// # use kube_leader_gate::policy::Policy;
+    /// let error = Policy::strict().allow_status("apps/v1", "deployments").validate().unwrap_err();
+    /// assert!(error.to_string().contains(r#"the group is "apps/v1", allowed: a group without its version"#));
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrInvalidRule`] for the first that cannot.
+    pub fn validate(&self) -> Result<(), ErrInvalidRule> {
+        self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
+            Kind::Invalid(_, invalid) => Err(invalid.clone()),
+            Kind::Rule(_) | Kind::Preset(_) | Kind::Closure(_) => Ok(()),
+        })
+    }
+
+    /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.
+    #[must_use]
+    pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
+        if self.exemptions.is_empty() {
+            return false;
+        }
+        let request = info.on_resource();
+        self.exemptions.iter().any(|exemption| match (&exemption.0, &request) {
+            (Kind::Rule(rule), Some(request)) => rule.matches(request),
+            (Kind::Preset(preset), Some(request)) => preset.matches(request),
+            (Kind::Rule(_) | Kind::Preset(_), None) | (Kind::Invalid(..), _) => false,
+            (Kind::Closure(permits), _) => permits(info),
+        })
+    }
+}
+
+/// One piece of a [`Policy`]: a [`Rule`] or a [`Preset`].
+#[derive(Clone)]
+pub struct Exemption(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Rule(Rule),
+    /// It permits nothing.
+    Invalid(Rule, ErrInvalidRule),
+    Preset(Preset),
+    Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
+}
+
+impl From<Rule> for Exemption {
+    fn from(rule: Rule) -> Self {
+        Self(match rule.validate() {
+            Ok(()) => Kind::Rule(rule),
+            Err(invalid) => Kind::Invalid(rule, invalid),
+        })
+    }
+}
+
+impl From<Preset> for Exemption {
+    fn from(preset: Preset) -> Self {
+        Self(Kind::Preset(preset))
+    }
+}
+
+impl fmt::Debug for Exemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Rule(rule) => fmt::Debug::fmt(rule, f),
+            Kind::Invalid(rule, _) => f.debug_tuple("Invalid").field(rule).finish(),
+            Kind::Preset(preset) => fmt::Debug::fmt(preset, f),
+            Kind::Closure(_) => f.write_str("Closure"),
+        }
+    }
+}
