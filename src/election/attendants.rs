@@ -1,6 +1,6 @@
 //! Observers that need a task of their own, beside the election and no longer than it.
 
-use super::Candidate;
+use super::candidate::Candidate;
 use futures_util::future::BoxFuture;
 use std::{fmt, future::Future, time::Duration};
 use tokio::{task::JoinSet, time::timeout};

@@ -1,22 +1,20 @@
 //! What an election is built from.
 
 use super::{
-    Candidate, Election,
     attendants::Attendants,
-    candidate::Profile,
+    built::{Election, ErrBuild},
+    candidate::{Candidate, Profile},
     hooks::Hooks,
     preemption::Priority,
     pulse::{Alive, Pulse},
 };
 use crate::{
     leadership::{BootClock, Clock, Grantor},
-    lease::{
-        ErrInvalidIdentity, ErrInvalidLeaseName, Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock,
-    },
-    policy::{ErrInvalidRule, Policy},
+    lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
+    policy::Policy,
 };
 use kube_client::Config;
-use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
@@ -39,22 +37,6 @@ pub struct ElectionBuilder {
     grace: Duration,
     clock: Arc<dyn Clock>,
     attendants: Attendants,
-}
-
-/// An election that cannot be: what was given, and what is allowed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ErrBuild {
-    /// Kubernetes would refuse the namespace or the name.
-    LeaseName(ErrInvalidLeaseName),
-    /// No identity was given, and the inferred one cannot stand in a lease.
-    Identity(ErrInvalidIdentity),
-    /// A rule of the policy can never match.
-    Policy(ErrInvalidRule),
-    /// No client can be made from the configuration.
-    Client(kube_client::Error),
-    /// The lock that [`build_with`](ElectionBuilder::build_with) was given cannot be made: that lock's own error.
-    Lock(Box<dyn Error + Send + Sync>),
 }
 
 // === impl Election ===
@@ -222,31 +204,5 @@ impl ElectionBuilder {
             priority: self.priority,
             policy: self.policy,
         })
-    }
-}
-
-// === impl ErrBuild ===
-
-impl fmt::Display for ErrBuild {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LeaseName(error) => error.fmt(f),
-            Self::Identity(error) => error.fmt(f),
-            Self::Policy(error) => error.fmt(f),
-            Self::Client(error) => {
-                write!(f, "no client for the election can be made from the configuration: {error}")
-            }
-            Self::Lock(error) => write!(f, "the lock of the election cannot be made: {error}"),
-        }
-    }
-}
-
-impl Error for ErrBuild {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Client(error) => Some(error),
-            Self::Lock(error) => Some(&**error),
-            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
-        }
     }
 }

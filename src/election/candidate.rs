@@ -193,7 +193,7 @@ impl Candidate {
     /// ```
     pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
         let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
-        stream::unfold(Terms::new(self.leadership.clone()), next).fuse().boxed()
+        stream::unfold(self.leadership.terms(), next).fuse().boxed()
     }
 
     /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was

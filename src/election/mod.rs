@@ -6,6 +6,7 @@
 
 mod attendants;
 mod builder;
+mod built;
 mod candidacy;
 mod candidate;
 mod client;
@@ -22,113 +23,11 @@ mod work;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
-    builder::{ElectionBuilder, ErrBuild},
+    builder::ElectionBuilder,
+    built::{Election, ErrBuild},
     candidate::{Candidate, ErrUnhealthy},
     client::Connections,
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},
     running::Running,
 };
-
-use self::{attendants::Attendants, candidate::Profile, client::WrappedClient, pulse::Alive};
-use crate::{
-    gate::WriteGateLayer,
-    leadership::Grantor,
-    lease::{KubeLock, LeaseTiming},
-    policy::Policy,
-};
-use kube_client::{Client, Config, client::ClientBuilder};
-use std::{sync::Arc, time::Duration};
-use tower_layer::Layer;
-
-/// An election that has not begun.
-///
-/// ```no_run
-/// use kube_client::{Client, Config};
-/// use kube_leader_gate::{Election, Identity, LeaseTiming};
-///
-/// # async fn controllers(_: Client) {}
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let config = Config::infer().await?;
-/// let election = Election::builder("my-namespace", "my-controller")
-///     .identity(Identity::infer()?)
-///     .timing(LeaseTiming::fast())
-///     .build(&config)?;
-/// let client = election.client(&config)?;
-/// election.run(controllers(client)).await?.into_output();
-/// # Ok(())
-/// # }
-/// ```
-///
-/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle, then [`run`](Self::run) it, or
-/// [`run_while_leading`](Self::run_while_leading).
-/// Until then, and ever after it has ended, the gate is closed.
-#[derive(Debug)]
-pub struct Election<L = KubeLock> {
-    lock: L,
-    grantor: Grantor,
-    profile: Arc<Profile>,
-    drain_timeout: Duration,
-    grace: Duration,
-    alive: Alive,
-    attendants: Attendants,
-    priority: Option<Priority>,
-    policy: Policy,
-}
-
-// === impl Election ===
-
-impl<L> Election<L> {
-    /// A client for the workload: kube's own stack for `config`, behind the [gate](Self::layer), over
-    /// [connections](Self::connections) that end with a lost term.
-    ///
-    /// With layers of your own between:
-    /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
-    ///
-    /// # Errors
-    /// [`ErrBuild::Client`] when no client can be made from `config`.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
-    pub fn client(&self, config: &Config) -> Result<Client, ErrBuild> {
-        let builder =
-            ClientBuilder::try_from((config.clone(), self.connections())).map_err(ErrBuild::Client)?;
-        Ok(builder.with_layer(&self.layer()).build())
-    }
-
-    /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
-    #[must_use]
-    pub fn connections(&self) -> Connections {
-        Connections::new(self.grantor.leadership())
-    }
-
-    /// The gate, as a layer.
-    #[must_use]
-    pub fn layer(&self) -> WriteGateLayer {
-        self.profile.gate(self.grantor.leadership(), self.policy.clone())
-    }
-
-    /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
-    /// behind the gate. Its connections are its own: what they have been given they may send after a freeze, unlike
-    /// those of [`client`](Self::client).
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
-    #[must_use]
-    pub fn wrap(&self, client: Client) -> Client {
-        let namespace = client.default_namespace().to_owned();
-        let valid_until = *client.valid_until();
-        let service = WrappedClient(client);
-        Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
-    }
-
-    fn timing(&self) -> LeaseTiming {
-        self.profile.timing
-    }
-
-    /// The handle to ask who leads, which may outlive the election.
-    #[must_use]
-    pub fn candidate(&self) -> Candidate {
-        Candidate::new(self.grantor.leadership(), self.profile.clone())
-    }
-}

@@ -1,8 +1,8 @@
 //! An election under way.
 
 use super::{
-    Election,
     attendants::Attending,
+    built::Election,
     candidate::{Candidate, Profile},
     elector::{Elector, Orders},
     ended::{ErrElectionEnded, LeaseEnd},

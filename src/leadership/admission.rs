@@ -1,6 +1,6 @@
 //! A write that was let in.
 
-use super::{Inner, Loss};
+use super::{inner::Inner, term::Loss};
 use std::sync::Arc;
 use tokio::sync::futures::OwnedNotified;
 

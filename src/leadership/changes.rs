@@ -1,8 +1,8 @@
 //! The states of leadership, one after the other.
 
 use super::{
-    LeadershipState,
     inner::{Grants, State},
+    term::LeadershipState,
 };
 use tokio::sync::watch;
 

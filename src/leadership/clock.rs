@@ -2,6 +2,10 @@
 
 use std::{fmt, time::Duration};
 
+/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, a task that waits looks at
+/// the real clock within this time.
+pub(super) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
 /// An instant on a [`Clock`]: nanoseconds since an origin that only that clock knows.
 ///
 /// Moments of different clocks must not be compared.

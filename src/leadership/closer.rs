@@ -1,8 +1,8 @@
 //! The power to end leadership, without the power to begin it.
 
 use super::{
-    Inner, Loss,
-    inner::{Grants, State},
+    inner::{Grants, Inner, State},
+    term::Loss,
 };
 use std::sync::Arc;
 

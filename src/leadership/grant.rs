@@ -1,6 +1,10 @@
 //! The right to lead in one term.
 
-use super::{Inner, Loss, Moment, Term};
+use super::{
+    clock::Moment,
+    inner::Inner,
+    term::{Loss, Term},
+};
 use std::{fmt, sync::Arc};
 
 /// Leadership for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once (rule S10).

@@ -1,8 +1,12 @@
 //! The owner of a leadership: the one part of a process that begins terms.
 
 use super::{
-    BootClock, Clock, Closer, ErrTooLate, Grant, LONGEST_SLEEP, Leadership, Loss, Moment, Term,
+    clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
+    closer::Closer,
+    grant::{ErrTooLate, Grant},
     inner::{Current, Grants, Inner},
+    reader::Leadership,
+    term::{Loss, Term},
 };
 use std::{future::Future, sync::Arc};
 use tokio::time::timeout;

@@ -1,8 +1,7 @@
 //! What the owner and the readers of one leadership share.
 
 use super::{
-    Moment,
-    clock::Clock,
+    clock::{Clock, Moment},
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
@@ -90,6 +89,11 @@ impl Inner {
 
     pub(super) fn now(&self) -> u64 {
         self.clock.now().as_nanos()
+    }
+
+    /// Whether a write would be admitted now.
+    pub(super) fn is_open(&self) -> bool {
+        self.word.is_open(|| self.now())
     }
 
     // --- writes without an answer ---

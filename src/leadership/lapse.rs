@@ -1,6 +1,6 @@
 //! Whether a term has been lost since one last asked.
 
-use super::{Inner, Leadership, Loss};
+use super::{inner::Inner, reader::Leadership, term::Loss};
 use std::sync::Arc;
 use tokio::sync::futures::OwnedNotified;
 

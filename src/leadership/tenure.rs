@@ -1,36 +1,32 @@
 //! One term of this process, as the work in it sees it.
 
-use super::{LONGEST_SLEEP, Leadership, Moment, terms::Tenure};
+use super::{clock::Moment, inner::Inner, term::Term};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
+    sync::Arc,
     task::Poll,
-    time::Duration,
 };
 
-// === impl Leadership ===
-
-impl Leadership {
-    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
-    pub(crate) async fn sleep_until(&self, moment: Moment) {
-        while self.now() < moment {
-            let left = moment.saturating_since(self.now());
-            let mut nap = pin!(tokio::time::sleep(left.min(LONGEST_SLEEP)));
-            poll_fn(|cx| if self.now() < moment { nap.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
-        }
-    }
-
-    /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
-    /// (rule S4). While one is `writing`, it may end without an answer now.
-    pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
-        let under_way = writing.then(|| self.now());
-        under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
-    }
+/// A term in which this process leads, or has led; it counts no write.
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    inner: Arc<Inner>,
+    grant: u64,
+    term: Term,
 }
 
 // === impl Tenure ===
 
 impl Tenure {
+    pub(super) fn new(inner: Arc<Inner>, grant: u64, term: Term) -> Self {
+        Self { inner, grant, term }
+    }
+
+    pub(crate) fn term(&self) -> &Term {
+        &self.term
+    }
+
     /// Whether it goes on, a leader that is closing included.
     fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
@@ -38,7 +34,7 @@ impl Tenure {
 
     /// Whether writes are admitted in it.
     pub(crate) fn is_open(&self) -> bool {
-        self.is_valid() && self.inner.word.is_open(|| self.inner.now())
+        self.is_valid() && self.inner.is_open()
     }
 
     /// Waits until it is over. Each poll looks at the deadline itself. So a task that polls this first, and other work only
@@ -74,11 +70,11 @@ impl Tenure {
 mod tests {
     use super::*;
     use crate::{
-        leadership::{Grant, Grantor, Leadership, Loss, Term, Terms},
+        leadership::{Grant, Grantor, Leadership, Loss, Term},
         testing::ManualClock,
     };
     use futures_util::FutureExt;
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -92,7 +88,7 @@ mod tests {
     }
 
     fn tenure(leadership: &Leadership) -> Tenure {
-        Terms::new(leadership.clone()).next().now_or_never().flatten().expect("leading")
+        leadership.terms().next().now_or_never().flatten().expect("leading")
     }
 
     #[test]
@@ -119,7 +115,7 @@ mod tests {
         grant.end(Loss::Taken);
         clock.advance(SECOND);
         assert_eq!(first.ended_at(), seen);
-        assert!(Terms::new(leadership.clone()).next().now_or_never().is_none(), "no replica leads");
+        assert!(leadership.terms().next().now_or_never().is_none(), "no replica leads");
         let deadline = leadership.now().saturating_add(10 * SECOND);
         let _second = grantor.grant(Term::new("u", 2), deadline).unwrap();
         assert!(!first.is_valid() && first.ended_at() == seen);

@@ -1,11 +1,14 @@
 //! The lock over kube-client.
 
 use super::{
-    Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock,
+    error::{ErrLock, ErrLockKind},
+    lock::{LeaseEvent, Lock},
+    name::LeaseName,
     pool::{
         clients::{Caller, Clients},
         watches::Member,
     },
+    record::{Claim, LeaseRecord},
     watch_line,
 };
 use crate::api;

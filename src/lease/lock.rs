@@ -1,6 +1,9 @@
 //! How an election reads and writes its lease.
 
-use super::{Claim, ErrLock, LeaseRecord};
+use super::{
+    error::ErrLock,
+    record::{Claim, LeaseRecord},
+};
 use futures_util::Stream;
 use std::future::Future;
 

@@ -5,7 +5,6 @@
 //! share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and closes the gate before the lease is given up (rule S3).
 
 mod error;
-mod handover;
 mod identity;
 mod kube_lock;
 mod lock;
@@ -29,8 +28,4 @@ pub use self::{
     release::ReleaseLock,
     timing::{ErrInvalidTiming, LeaseTiming},
 };
-pub(crate) use self::{
-    handover::{HANDOVER, HOLDER_KEY, Handover},
-    timing::JITTER,
-    vetted::VettedLock,
-};
+pub(crate) use self::{timing::JITTER, vetted::VettedLock};

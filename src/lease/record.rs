@@ -1,6 +1,6 @@
 //! The lease object: kept whole, read with suspicion.
 
-use super::{LeaseName, handover::HOLDER_KEY};
+use super::name::LeaseName;
 use crate::leadership::Term;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
@@ -114,11 +114,6 @@ impl LeaseRecord {
     /// When the holder says that it renewed it.
     pub(crate) fn renew_time(&self) -> Option<&str> {
         self.text("renewTime")
-    }
-
-    /// The key that the holder has for a [prioritised election](crate::election::Priority), if it has one and it is text.
-    pub(crate) fn holder_key(&self) -> Option<&str> {
-        self.annotation(HOLDER_KEY)?.as_str()
     }
 
     pub(crate) fn annotation(&self, name: &str) -> Option<&Value> {

@@ -1,6 +1,10 @@
 //! The lock that closes the gate before the lease is given up.
 
-use super::{Claim, ErrLock, LeaseRecord, Lock};
+use super::{
+    error::ErrLock,
+    lock::Lock,
+    record::{Claim, LeaseRecord},
+};
 use crate::leadership::{Closer, Grantor, Loss};
 
 /// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails

@@ -1,6 +1,6 @@
 //! A timing as text: as it stands in options, and in words.
 
-use super::{ErrInvalidTiming, LeaseTiming};
+use super::timing::{ErrInvalidTiming, LeaseTiming};
 use std::{fmt, str::FromStr, time::Duration};
 
 const ALLOWED: &str = "default, fast, or three numbers of seconds, as 15/10/2: lease duration, renew deadline, retry \

@@ -1,6 +1,11 @@
 //! The lock that believes only what is said of its own lease.
 
-use super::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock};
+use super::{
+    error::{ErrLock, ErrLockKind},
+    lock::{LeaseEvent, Lock},
+    name::LeaseName,
+    record::{Claim, LeaseRecord},
+};
 use futures_util::{StreamExt, stream::BoxStream};
 
 /// Wraps the lock of an election, and turns an answer about another lease into an error.

@@ -1,6 +1,11 @@
 //! What a watch of leases tells, line by line.
 
-use super::{ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord};
+use super::{
+    error::{ErrLock, ErrLockKind},
+    lock::LeaseEvent,
+    name::LeaseName,
+    record::LeaseRecord,
+};
 use http::StatusCode;
 use serde_json::Value;
 

@@ -1,13 +1,8 @@
-//! What a candidate writes into the lease, and how it knows its own hand.
+//! The claims that a candidate has tried, and how it knows its own hand in the lease.
 
-use super::{
-    Candidacy, Known,
-    judge::{Decision, Hand},
-};
 use crate::{
-    election::{preemption::Overtaken, wall_clock},
     leadership::Moment,
-    lease::{Claim, HOLDER_KEY, LeaseRecord},
+    lease::{Claim, LeaseRecord},
 };
 use std::{collections::VecDeque, time::Duration};
 
@@ -30,16 +25,38 @@ struct Claimed {
     over: Option<String>,
 }
 
+/// Whose hand the lease shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hand {
+    /// That of no candidate: there is no lease, or no holder in it.
+    None,
+    /// Another candidate's.
+    Other,
+    /// That of another process with this identity.
+    Double,
+    /// That of an earlier process with this identity.
+    Inherited,
+    /// A claim of this very process, but in another object.
+    Copy,
+    /// A claim of this very process, but not its last one, or for a shorter time than it was claimed.
+    Earlier,
+    /// The last claim of this very process, for as long as it was claimed: the others believe the duration that stands there.
+    Current,
+}
+
 // === impl Claims ===
 
 impl Claims {
-    fn push(&mut self, claimed: Claimed, standing: Option<&LeaseRecord>) {
+    /// Notes that `claim` is tried at `now`, over the lease that `standing` shows.
+    pub(super) fn note(&mut self, claim: Claim, now: Moment, standing: Option<&LeaseRecord>) {
         if self.0.len() == CLAIMS {
             // Never the one that stands in the lease: by it the lease is known to be this process's.
             let stands = standing.and_then(|record| self.find(record)) == Some(0);
             self.0.remove(usize::from(stands));
         }
-        self.0.push_back(claimed);
+        let over = standing.map_or("", LeaseRecord::resource_version).to_owned();
+        let uid = standing.map(|record| record.uid().to_owned());
+        self.0.push_back(Claimed { claim, tried: now, uid, over: Some(over) });
     }
 
     /// The place of the claim that stands in `record`, or in a record of which it is a copy.
@@ -68,6 +85,18 @@ impl Claims {
         Some(claimed.tried)
     }
 
+    /// Takes in that the API server has refused the last claim, or has carried it out.
+    pub(super) fn settle_last(&mut self) {
+        if let Some(last) = self.0.back_mut() {
+            last.over = None;
+        }
+    }
+
+    /// Whether a claim without an answer swaps this version of the lease.
+    pub(super) fn may_swap(&self, version: &str) -> bool {
+        self.0.iter().any(|claimed| claimed.over.as_deref() == Some(version))
+    }
+
     /// When the next one may be tried, if no more than are remembered are to be tried within `time`. The oldest one may be
     /// there because it stands in the lease.
     pub(super) fn next_from(&self, time: Duration) -> Moment {
@@ -76,96 +105,10 @@ impl Claims {
     }
 }
 
-// === impl Candidacy ===
+// === impl Hand ===
 
-impl Candidacy {
-    /// The claim that acquires the lease at `now`, noted as tried.
-    pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
-        let preempting = self.decide(now, false) == Decision::Preempt;
-        self.precedence.taking(self.overtakes(now), preempting);
-        let record = self.known.record();
-        let transitions = record.map_or(0, |record| following(record.transitions()));
-        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
-        if record.is_some_and(|record| record.holder().is_some()) {
-            // The key in the lease is that of the holder before, and goes with it, as with Istio's.
-            claim.annotations.entry(HOLDER_KEY).or_insert(None);
-        }
-        let claimed = Claimed {
-            claim: claim.clone(),
-            tried: now,
-            uid: record.map(|record| record.uid().to_owned()),
-            over: Some(self.version().unwrap_or_default().to_owned()),
-        };
-        self.claims.push(claimed, record);
-        claim
+impl Hand {
+    pub(super) fn is_mine(self) -> bool {
+        matches!(self, Self::Current | Self::Earlier)
     }
-
-    /// Takes in that the API server has refused the last claim, or has carried it out.
-    pub(in crate::election) fn claim_is_settled(&mut self) {
-        if let Some(last) = self.claims.0.back_mut() {
-            last.over = None;
-        }
-    }
-
-    /// Whether a claim without an answer may make the lease this candidate's yet: while the lease is at the version that it
-    /// swaps.
-    pub(super) fn may_become_mine(&self) -> bool {
-        let version = self.version().unwrap_or_default();
-        self.claims.0.iter().any(|claimed| claimed.over.as_deref() == Some(version))
-    }
-
-    /// Whose writes may still be under way if the lease is taken at `now`.
-    fn overtakes(&self, now: Moment) -> Option<Overtaken> {
-        let Known::Present { record, until, .. } = &self.known else { return None };
-        let term = match self.hand() {
-            Hand::None => return None,
-            Hand::Current | Hand::Earlier | Hand::Copy => return self.overtaken(now),
-            // An earlier process with this identity waited for the holder before it.
-            Hand::Inherited | Hand::Double => record.handover().filter(|handover| !handover.done)?.from,
-            Hand::Other => record.transitions(),
-        };
-        Some(Overtaken { term, until: *until }).filter(|overtaken| now < overtaken.until)
-    }
-
-    /// The claim that renews the lease at `now`. It always differs from what it replaces: the API server carries out
-    /// nothing where nothing changes, and the others would see no renewal.
-    pub(in crate::election) fn renewal(&self, now: Moment, wall_clock: String) -> Claim {
-        let record = self.record();
-        let acquired = record.and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
-        let transitions = record.map_or(0, LeaseRecord::transitions);
-        let renewed = wall_clock::other_than(record.and_then(LeaseRecord::renew_time), wall_clock);
-        self.claim(now, transitions, acquired, renewed)
-    }
-
-    /// The claim that gives the lease up, as client-go writes it: no holder, for one second, at the same count. It leaves no
-    /// annotation of this candidate behind, as Istio's.
-    pub(in crate::election) fn release(&self, now: Moment, wall_clock: String) -> Claim {
-        let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
-        claim.holder.clear();
-        claim.duration_seconds = 1;
-        claim.annotations.values_mut().for_each(|value| *value = None);
-        claim
-    }
-
-    fn claim(&self, now: Moment, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
-        let own = self.timing.lease_seconds();
-        // While a holder that was overtaken may be writing, the next one must wait for it too.
-        let overtaken = self.overtaken(now);
-        let recorded = overtaken.and_then(|_| self.record()?.duration()).map_or(own, |it| it.as_secs());
-        Claim {
-            holder: self.identity.to_string(),
-            duration_seconds: own.max(recorded),
-            acquire_time,
-            renew_time,
-            transitions,
-            annotations: self.precedence.annotations(transitions, overtaken),
-        }
-    }
-}
-
-/// The API's count is an `int32`: past its end it begins anew.
-fn following(transitions: u64) -> u64 {
-    const MOST: u64 = i32::MAX as u64;
-    if transitions >= MOST { 0 } else { transitions + 1 }
 }

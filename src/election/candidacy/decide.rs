@@ -1,6 +1,6 @@
 //! What a candidate does next, and when: a pure function of what it knows, of what it is told to do, and of the time.
 
-use super::{Candidacy, contact::Doubt, judge::Decision};
+use super::{contact::Doubt, judge::Decision, state::Candidacy};
 use crate::{election::hooks::LeaseCall, leadership::Moment};
 
 /// Calls that may fail before the lease is left to run out.

@@ -1,26 +1,10 @@
-//! Whose the lease is, and what it calls for.
+//! What the lease calls for.
 
-use super::{Candidacy, Known};
+use super::{
+    claims::Hand,
+    state::{Candidacy, Known},
+};
 use crate::{election::preemption::Overtaken, leadership::Moment, lease::LeaseRecord};
-
-/// Whose hand the lease shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hand {
-    /// That of no candidate: there is no lease, or no holder in it.
-    None,
-    /// Another candidate's.
-    Other,
-    /// That of another process with this identity.
-    Double,
-    /// That of an earlier process with this identity.
-    Inherited,
-    /// A claim of this very process, but in another object.
-    Copy,
-    /// A claim of this very process, but not its last one, or for a shorter time than it was claimed.
-    Earlier,
-    /// The last claim of this very process, for as long as it was claimed: the others believe the duration that stands there.
-    Current,
-}
 
 /// What the lease calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +23,6 @@ pub(in crate::election) enum Decision {
     Open,
     /// Another candidate holds it, until this moment unless it is renewed.
     WaitUntil(Moment),
-}
-
-impl Hand {
-    pub(super) fn is_mine(self) -> bool {
-        matches!(self, Self::Current | Self::Earlier)
-    }
 }
 
 impl Candidacy {
@@ -70,25 +48,6 @@ impl Candidacy {
             },
             _ => Decision::Take,
         }
-    }
-
-    pub(super) fn hand(&self) -> Hand {
-        let Known::Present { record, inherited, .. } = &self.known else { return Hand::None };
-        if !self.is_named_in(record) {
-            return record.holder().map_or(Hand::None, |_| Hand::Other);
-        }
-        let by_name = if *inherited { Hand::Inherited } else { Hand::Double };
-        self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
-    }
-
-    /// Whether the lease holds a claim of this very process.
-    pub(in crate::election) fn is_mine(&self) -> bool {
-        self.hand().is_mine()
-    }
-
-    /// Whether the lease holds the last claim of this very process, for as long as it was claimed.
-    pub(in crate::election) fn is_current(&self) -> bool {
-        self.hand() == Hand::Current
     }
 
     /// From when on this candidate may take the lease from its live holder.

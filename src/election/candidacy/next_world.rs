@@ -4,10 +4,10 @@ use super::{Candidacy, Decision, Inputs, Next, Task, tests::at};
 use crate::{
     election::{
         hooks::LeaseCall,
-        preemption::{OwnTerm, Priority},
+        preemption::{HANDOVER, Handover, OwnTerm, Priority},
     },
     leadership::{Moment, Term},
-    lease::{ErrLockKind, HANDOVER, Identity, LeaseName, LeaseRecord, LeaseTiming},
+    lease::{ErrLockKind, Identity, LeaseName, LeaseRecord, LeaseTiming},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -191,7 +191,7 @@ impl World {
             }
             LeaseCall::Acknowledge => {
                 assert!(now >= self.settles_at, "acknowledged before the writes ended");
-                let Some(claim) = self.candidacy.record().and_then(LeaseRecord::acknowledgement) else {
+                let Some(claim) = self.candidacy.record().and_then(Handover::acknowledgement) else {
                     self.candidacy.own = OwnTerm::None;
                     return;
                 };

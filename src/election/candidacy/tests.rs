@@ -1,6 +1,6 @@
 //! What a candidate decides, example by example and by chance.
 
-use super::{Candidacy, Decision, judge::Hand};
+use super::{Candidacy, Decision, claims::Hand};
 use crate::{
     leadership::Moment,
     lease::{Claim, Identity, LeaseRecord, LeaseTiming},

@@ -2,7 +2,10 @@
 
 use super::Elector;
 use crate::{
-    election::lease_watch::{WatchNews, watch_lease},
+    election::{
+        lease_watch::{WatchNews, watch_lease},
+        preemption::holder_key,
+    },
     leadership::Loss,
     lease::{LeaseEvent, LeaseRecord, Lock},
 };
@@ -70,7 +73,7 @@ impl<L: Lock> Elector<L> {
     fn speak_of_peace(&mut self) {
         let now = self.leadership.now();
         if self.candidacy.keeps_the_peace(now) {
-            let holder_key = self.candidacy.record().and_then(LeaseRecord::holder_key).unwrap_or_default();
+            let holder_key = self.candidacy.record().and_then(holder_key).unwrap_or_default();
             let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
             self.peace.raise("preempted in turn", &details);
         } else if !self.candidacy.precedence.is_restless(now) {

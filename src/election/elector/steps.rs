@@ -2,7 +2,12 @@
 
 use super::Elector;
 use crate::{
-    election::{candidacy::Decision, hooks::LeaseCall, preemption::OwnTerm, wall_clock},
+    election::{
+        candidacy::Decision,
+        hooks::LeaseCall,
+        preemption::{Handover, OwnTerm, holder_key},
+        wall_clock,
+    },
     leadership::Moment,
     lease::{LeaseRecord, Lock},
 };
@@ -45,8 +50,8 @@ impl<L: Lock> Elector<L> {
             Decision::Take => {}
             Decision::Preempt => {
                 let record = self.candidacy.record();
-                let holder = record.and_then(LeaseRecord::holder);
-                let holder_key = record.and_then(LeaseRecord::holder_key);
+                let (holder, holder_key) =
+                    (record.and_then(LeaseRecord::holder), record.and_then(holder_key));
                 tracing::info!(holder, holder_key, "preempting a live holder of lower precedence");
             }
             _ => return,
@@ -103,7 +108,7 @@ impl<L: Lock> Elector<L> {
 
     /// Tells the candidate that has preempted this one that the writes of its term have ended.
     async fn acknowledge(&mut self) {
-        let Some(claim) = self.candidacy.record().and_then(LeaseRecord::acknowledgement) else {
+        let Some(claim) = self.candidacy.record().and_then(Handover::acknowledgement) else {
             // Nothing that this crate has written.
             self.candidacy.own = OwnTerm::None;
             return;

@@ -1,5 +1,6 @@
 //! What a preempted candidate owes to the one that preempted it.
 
+use super::handover::Handover;
 use crate::{leadership::Term, lease::LeaseRecord};
 
 /// This candidate's last term, from its first standing in the lease until its successor knows that it writes no more.
@@ -70,14 +71,14 @@ impl OwnTerm {
 
 /// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
 fn awaits(record: &LeaseRecord, term: &Term) -> bool {
-    let handover = record.handover().filter(|handover| !handover.done);
-    record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
+    record.uid() == term.lease_uid()
+        && Handover::under_way(record).is_some_and(|it| it.from == term.transitions())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::HANDOVER;
+    use crate::election::preemption::handover::HANDOVER;
     use serde_json::json;
 
     fn term(transitions: u64) -> Term {

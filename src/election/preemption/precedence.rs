@@ -1,11 +1,14 @@
 //! Whom a candidate preempts, how often, and for whose writes it waits. Pure, as `candidacy`, which asks.
 
-use super::priority::{Priority, is_key};
-use crate::{
-    leadership::Moment,
-    lease::{HANDOVER, HOLDER_KEY, Handover, LeaseRecord},
+use super::{
+    handover::{HANDOVER, Handover},
+    priority::{Priority, is_key},
 };
+use crate::{leadership::Moment, lease::LeaseRecord};
 use std::{collections::BTreeMap, time::Duration};
+
+/// The key of the holder, by which candidates of higher precedence know that they may take the lease. Istio's name for it.
+pub(in crate::election) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 
 /// The longest pause between two preemptions by one candidate.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
@@ -43,16 +46,16 @@ impl Precedence {
     /// From when on the live holder of `record` may be preempted; never, if none.
     pub(in crate::election) fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
         let priority = self.priority.as_ref()?;
-        let key = key_of(record)?;
+        let key = holder_key(record)?;
         // What nobody understands is not touched; what is being handed over is handed over to its end first.
-        let settled = record.oddity().is_none() && record.handover().is_none_or(|handover| handover.done);
+        let settled = record.oddity().is_none() && Handover::under_way(record).is_none();
         let rested = self.last.map_or(Moment::from_nanos(0), |(last, pause)| last.saturating_add(pause));
         (settled && priority.precedes(key)).then_some(rested)
     }
 
     /// What is wrong with the holder's key, in words for a log.
     pub(in crate::election) fn oddity(&self, record: &LeaseRecord) -> Option<&'static str> {
-        let odd = self.priority.is_some() && record.holder().is_some() && key_of(record).is_none();
+        let odd = self.priority.is_some() && record.holder().is_some() && holder_key(record).is_none();
         odd.then_some("the holder's key is no text, or too long; such a holder is not preempted")
     }
 
@@ -82,7 +85,7 @@ impl Precedence {
             };
             self.last = Some((at, pause.min(LONGEST_PAUSE.max(self.first_pause))));
         }
-        if let (Some(overtaken), Some(handover)) = (&mut self.overtaken, record.handover())
+        if let (Some(overtaken), Some(handover)) = (&mut self.overtaken, Handover::of(record))
             && handover.done
             && handover.from == overtaken.term
         {
@@ -112,9 +115,9 @@ impl Precedence {
 }
 
 /// The key of the holder, empty if it has none; none if it makes no sense.
-fn key_of(record: &LeaseRecord) -> Option<&str> {
+pub(in crate::election) fn holder_key(record: &LeaseRecord) -> Option<&str> {
     match record.annotation(HOLDER_KEY) {
         None => Some(""),
-        Some(_) => record.holder_key().filter(|key| key.is_empty() || is_key(key)),
+        Some(key) => key.as_str().filter(|key| key.is_empty() || is_key(key)),
     }
 }

@@ -4,10 +4,10 @@ use crate::{
     election::{
         Priority,
         candidacy::{Candidacy, Decision},
-        preemption::OwnTerm,
+        preemption::{HANDOVER, HOLDER_KEY, Handover, OwnTerm},
     },
     leadership::{Moment, Term},
-    lease::{Claim, HANDOVER, HOLDER_KEY, Identity, LeaseRecord, LeaseTiming},
+    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn it_waits_for_the_one_it_has_overtaken() {
     let opening = candidacy.renewal(at(60), "later".into());
     assert_eq!((opening.duration_seconds, text(&opening, HANDOVER)), (15, None));
     // By word.
-    candidacy.observe(written(3, &own, &own.acknowledgement().unwrap()), at(20));
+    candidacy.observe(written(3, &own, &Handover::acknowledgement(&own).unwrap()), at(20));
     assert_eq!(candidacy.decide(at(20), false), Decision::Open);
     candidacy.opened(Term::new("u", 4));
     assert_eq!(candidacy.decide(at(21), true), Decision::Renew);
@@ -278,9 +278,9 @@ proptest! {
                     deadline = Some(now + 50);
                 }
                 // It hears that it was preempted, and acknowledges.
-                1 if !others && deadline.is_some() && lease.acknowledgement().is_some() => {
+                1 if !others && deadline.is_some() && Handover::acknowledgement(&lease).is_some() => {
                     deadline = None;
-                    lease = written(version, &lease, &lease.acknowledgement().unwrap());
+                    lease = written(version, &lease, &Handover::acknowledgement(&lease).unwrap());
                 }
                 // A stranger writes an annotation.
                 2 => {

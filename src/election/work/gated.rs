@@ -1,7 +1,10 @@
 //! Gated mode: the workload runs on every replica, reads flow, and only the leader's writes pass.
 
 use crate::{
-    election::{Election, ErrElectionEnded, Finished},
+    election::{
+        built::Election,
+        ended::{ErrElectionEnded, Finished},
+    },
     lease::Lock,
 };
 use futures_util::FutureExt;

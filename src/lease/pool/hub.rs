@@ -3,7 +3,11 @@
 use super::{clients::Caller, slot::Slot};
 use crate::{
     api,
-    lease::{ErrLock, ErrLockKind, LeaseEvent, watch_line},
+    lease::{
+        error::{ErrLock, ErrLockKind},
+        lock::LeaseEvent,
+        watch_line,
+    },
 };
 use futures_util::{Stream, StreamExt, stream};
 use std::{

@@ -6,7 +6,7 @@ mod slot;
 pub(super) mod watches;
 
 use self::{clients::Clients, watches::SharedWatches};
-use super::{KubeLock, LeaseName, LeaseTiming};
+use super::{kube_lock::KubeLock, name::LeaseName, timing::LeaseTiming};
 use kube_client::{Client, Config};
 use std::{fmt, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! What one lock has not yet taken of a shared watch.
 
-use crate::lease::{ErrLock, LeaseEvent, LeaseRecord};
+use crate::lease::{error::ErrLock, lock::LeaseEvent, record::LeaseRecord};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     task::Poll,

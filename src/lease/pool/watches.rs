@@ -7,7 +7,11 @@ use super::{
     clients::Clients,
     hub::{Following, Hub},
 };
-use crate::lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseName};
+use crate::lease::{
+    error::{ErrLock, ErrLockKind},
+    lock::LeaseEvent,
+    name::LeaseName,
+};
 use futures_util::Stream;
 use std::{
     collections::HashMap,

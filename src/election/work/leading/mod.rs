@@ -5,8 +5,12 @@ mod shift;
 
 use self::{backoff::Backoff, shift::Shift};
 use crate::{
-    election::{Election, ErrElectionEnded, Finished, Running},
-    leadership::{Leadership, Moment, Tenure, Term, Terms},
+    election::{
+        built::Election,
+        ended::{ErrElectionEnded, Finished},
+        running::Running,
+    },
+    leadership::{Leadership, Moment, Tenure, Term},
     lease::Lock,
 };
 use std::{
@@ -111,7 +115,7 @@ impl<L: Lock> Election<L> {
         let grace = Grace { while_leading: self.grace, after_a_loss: self.grace.min(margin) };
         let running = self.start();
         let leadership = running.leadership().clone();
-        let mut terms = Terms::new(leadership.clone());
+        let mut terms = leadership.terms();
         let mut backoff = Backoff::default();
         let mut shutdown = pin!(shutdown);
         loop {

@@ -1,26 +1,48 @@
 //! A lease that was taken from a live holder, and what is said there of its last writes.
 
-use super::{Claim, LeaseRecord};
+use crate::lease::{Claim, LeaseRecord};
 use std::{collections::BTreeMap, fmt};
 
-/// The key of the holder, by which candidates of higher precedence know that they may take the lease. Istio's name for it.
-pub(crate) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
-
 /// Says that a term was ended by another one while it was alive, and later that its writes have ended.
-pub(crate) const HANDOVER: &str = "kube-leader-gate/handover";
+pub(in crate::election) const HANDOVER: &str = "kube-leader-gate/handover";
 
 /// From one term to the next, both by their counts of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handover {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+pub(in crate::election) struct Handover {
+    pub(in crate::election) from: u64,
+    pub(in crate::election) to: u64,
     /// The former holder has said that its last write has ended.
-    pub(crate) done: bool,
+    pub(in crate::election) done: bool,
 }
 
 // === impl Handover ===
 
 impl Handover {
+    /// The handover by which the present holder came to the lease; what stands there of earlier ones does not count.
+    pub(in crate::election) fn of(record: &LeaseRecord) -> Option<Self> {
+        record.holder()?;
+        let handover = Self::parse(record.annotation(HANDOVER)?.as_str()?)?;
+        (handover.to == record.transitions()).then_some(handover)
+    }
+
+    /// That handover, if the former holder has not said yet that its last write has ended.
+    pub(in crate::election) fn under_way(record: &LeaseRecord) -> Option<Self> {
+        Self::of(record).filter(|handover| !handover.done)
+    }
+
+    /// The claim that says what the lease says, and that the handover is done.
+    pub(in crate::election) fn acknowledgement(record: &LeaseRecord) -> Option<Claim> {
+        let done = Self { done: true, ..Self::of(record)? };
+        Some(Claim {
+            holder: record.holder()?.to_owned(),
+            duration_seconds: record.duration()?.as_secs(),
+            acquire_time: record.acquire_time()?.to_owned(),
+            renew_time: record.renew_time()?.to_owned(),
+            transitions: record.transitions(),
+            annotations: BTreeMap::from([(HANDOVER, Some(done.to_string()))]),
+        })
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (terms, done) = match text.strip_suffix(", done") {
             Some(terms) => (terms, true),
@@ -34,30 +56,6 @@ impl Handover {
 impl fmt::Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "from {} to {}{}", self.from, self.to, if self.done { ", done" } else { "" })
-    }
-}
-
-// === impl LeaseRecord ===
-
-impl LeaseRecord {
-    /// The handover by which the present holder came to the lease; what stands there of earlier ones does not count.
-    pub(crate) fn handover(&self) -> Option<Handover> {
-        self.holder()?;
-        let handover = Handover::parse(self.annotation(HANDOVER)?.as_str()?)?;
-        (handover.to == self.transitions()).then_some(handover)
-    }
-
-    /// The claim that says what the lease says, and that the handover is done.
-    pub(crate) fn acknowledgement(&self) -> Option<Claim> {
-        let done = Handover { done: true, ..self.handover()? };
-        Some(Claim {
-            holder: self.holder()?.to_owned(),
-            duration_seconds: self.duration()?.as_secs(),
-            acquire_time: self.acquire_time()?.to_owned(),
-            renew_time: self.renew_time()?.to_owned(),
-            transitions: self.transitions(),
-            annotations: BTreeMap::from([(HANDOVER, Some(done.to_string()))]),
-        })
     }
 }
 
@@ -78,28 +76,28 @@ mod tests {
     fn it_is_read_as_it_is_written() {
         for done in [false, true] {
             let handover = Handover { from: 3, to: 4, done };
-            assert_eq!(record(4, &json!(handover.to_string())).handover(), Some(handover));
+            assert_eq!(Handover::of(&record(4, &json!(handover.to_string()))), Some(handover));
         }
         assert_eq!(Handover { from: 3, to: 4, done: true }.to_string(), "from 3 to 4, done");
     }
 
     #[test]
     fn nonsense_and_what_was_said_of_another_term_are_nothing() {
-        assert_eq!(record(5, &json!("from 3 to 4")).handover(), None);
+        assert_eq!(Handover::of(&record(5, &json!("from 3 to 4"))), None);
         let huge = "from 3 to ".repeat(1_000_000);
         for odd in
             [json!(""), json!(7), json!(null), json!("from 3 to 4, do"), json!("from -1 to 4"), json!(huge)]
         {
-            assert_eq!(record(4, &odd).handover(), None);
+            assert_eq!(Handover::of(&record(4, &odd)), None);
         }
-        assert_eq!(record(4, &json!("3")).acknowledgement(), None);
+        assert_eq!(Handover::acknowledgement(&record(4, &json!("3"))), None);
     }
 
     #[test]
     fn an_acknowledgement_changes_nothing_else() {
         let before = record(4, &json!("from 3 to 4"));
-        let after = before.with(&before.acknowledgement().unwrap());
-        assert!(after.says_the_same(&before) && after.handover().unwrap().done);
+        let after = before.with(&Handover::acknowledgement(&before).unwrap());
+        assert!(after.says_the_same(&before) && Handover::of(&after).unwrap().done);
         assert_eq!(after.into_json()["metadata"]["annotations"]["team"], "a");
     }
 }

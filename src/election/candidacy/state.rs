@@ -1,0 +1,231 @@
+//! What a candidate knows, and how it takes in news.
+
+use super::{
+    claims::{Claims, Hand},
+    contact::Contact,
+};
+use crate::{
+    election::preemption::{OwnTerm, Precedence, Priority},
+    leadership::{Moment, Term},
+    lease::{Identity, LeaseRecord, LeaseTiming},
+};
+
+/// All that a candidate decides by.
+#[derive(Debug)]
+pub(in crate::election) struct Candidacy {
+    pub(super) identity: Identity,
+    pub(super) timing: LeaseTiming,
+    pub(super) known: Known,
+    pub(super) claims: Claims,
+    pub(in crate::election) contact: Contact,
+    pub(in crate::election) precedence: Precedence,
+    /// This candidate's last term, for a candidate that preempts it.
+    pub(in crate::election) own: OwnTerm,
+    /// Until when a write of an earlier process may land that held the lease by this identity.
+    pub(super) inherited_until: Moment,
+    /// When the last claim or renewal was sent that is known to have stood in the lease, answered or not.
+    pub(super) renewed: Moment,
+}
+
+/// The lease, as it was last heard of.
+#[derive(Debug)]
+pub(super) enum Known {
+    Nothing,
+    /// There is none.
+    Absent {
+        /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
+        until: Moment,
+        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        gone: Option<String>,
+    },
+    Present {
+        record: LeaseRecord,
+        /// When the holder's time is over: the *recorded* duration (rule S6) from when this process *heard* that the record
+        /// says this, never from a time that stands in it. A nonsensical duration is read as this candidate's own.
+        until: Moment,
+        /// It has said the same since this process first looked, and names this identity: an earlier process left it.
+        inherited: bool,
+    },
+}
+
+// === impl Candidacy ===
+
+impl Candidacy {
+    pub(in crate::election) fn new(
+        identity: Identity,
+        timing: LeaseTiming,
+        priority: Option<Priority>,
+    ) -> Self {
+        Self {
+            identity,
+            timing,
+            known: Known::Nothing,
+            claims: Claims::default(),
+            contact: Contact::new(timing),
+            precedence: Precedence::new(priority, timing.lease_duration()),
+            own: OwnTerm::None,
+            inherited_until: Moment::from_nanos(0),
+            renewed: Moment::from_nanos(0),
+        }
+    }
+
+    // --- news ---
+
+    /// Takes in what was watched, or answered to a write, at the moment at which it was heard. News that is older than what
+    /// is known tells only of this candidate's own past.
+    pub(in crate::election) fn observe(&mut self, news: LeaseRecord, at: Moment) {
+        if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
+            return;
+        }
+        let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
+            return self.accept(news, at);
+        };
+        if let Some(tried) = self.claims.recognise(&news) {
+            self.own.stood(news.term(), known);
+            self.stood(tried);
+        }
+    }
+
+    /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
+    /// than what is known.
+    pub(in crate::election) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
+        if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
+            return;
+        }
+        let until = match &self.known {
+            // It may just have been deleted: its holder hears of that by its watch, closes its gate, and creates it anew.
+            Known::Nothing => at.saturating_add(self.timing.pause()),
+            Known::Present { .. } if self.is_mine() => {
+                self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
+            }
+            Known::Present { until, .. } | Known::Absent { until, .. } => *until,
+        };
+        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
+        self.own = OwnTerm::None;
+    }
+
+    /// Takes in what was read. `before` is the version that was known when the read was sent: if nothing was heard since,
+    /// the answer is believed even if versions have gone back (a restored backup, an absurd event).
+    pub(in crate::election) fn observe_read(
+        &mut self,
+        news: Option<LeaseRecord>,
+        before: Option<&str>,
+        at: Moment,
+    ) {
+        match news {
+            None => self.observe_absence(None, at),
+            Some(news) if self.version() == before => self.accept(news, at),
+            Some(news) => self.observe(news, at),
+        }
+    }
+
+    fn accept(&mut self, news: LeaseRecord, at: Moment) {
+        if let Some(tried) = self.claims.recognise(&news) {
+            self.stood(tried);
+        }
+        let (until, inherited) = match &self.known {
+            Known::Present { record, until, inherited } if record.says_the_same(&news) => {
+                (*until, *inherited)
+            }
+            known => {
+                let duration = news.duration().unwrap_or(self.timing.lease_duration());
+                let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
+                if inherited {
+                    self.inherited_until = at.saturating_add(self.timing.tolerated_skew());
+                }
+                (news.holder().map_or(at, |_| at.saturating_add(duration)), inherited)
+            }
+        };
+        self.known = Known::Present { record: news, until, inherited };
+        let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
+        if hand.is_mine() {
+            self.own.stands(record.term());
+        } else {
+            self.own.meets(record);
+        }
+        // A lease that is not this candidate's settles nothing: its last claim may still be under way.
+        if hand == Hand::Current {
+            self.precedence.observe_own(record, at);
+        }
+    }
+
+    /// Takes in that a claim or a renewal which was sent at `sent` has stood in the lease.
+    pub(in crate::election) fn stood(&mut self, sent: Moment) {
+        self.renewed = self.renewed.max(sent);
+    }
+
+    /// Takes in that this candidate leads in `term`: it waits for no former holder any more.
+    pub(in crate::election) fn opened(&mut self, term: Term) {
+        self.precedence.settle();
+        self.own = OwnTerm::Open(term);
+    }
+
+    // --- what is known ---
+
+    /// What is wrong with the lease, in words for a log.
+    pub(in crate::election) fn oddity(&self) -> Option<&'static str> {
+        let double = "another process contends with this identity; give each its own";
+        let record = self.record()?;
+        let odd = record.oddity().or_else(|| self.precedence.oddity(record));
+        odd.or((self.hand() == Hand::Double).then_some(double))
+    }
+
+    /// The lease as it was last seen.
+    pub(in crate::election) fn record(&self) -> Option<&LeaseRecord> {
+        self.known.record()
+    }
+
+    /// The version of the lease as it was last seen.
+    pub(in crate::election) fn version(&self) -> Option<&str> {
+        self.record().map(LeaseRecord::resource_version)
+    }
+
+    /// Takes in that the API server has refused the last claim, or has carried it out.
+    pub(in crate::election) fn claim_is_settled(&mut self) {
+        self.claims.settle_last();
+    }
+
+    /// Whether a claim without an answer may make the lease this candidate's yet: while the lease is at the version that it
+    /// swaps.
+    pub(super) fn may_become_mine(&self) -> bool {
+        self.claims.may_swap(self.version().unwrap_or_default())
+    }
+
+    pub(super) fn hand(&self) -> Hand {
+        let Known::Present { record, inherited, .. } = &self.known else { return Hand::None };
+        if !self.is_named_in(record) {
+            return record.holder().map_or(Hand::None, |_| Hand::Other);
+        }
+        let by_name = if *inherited { Hand::Inherited } else { Hand::Double };
+        self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
+    }
+
+    /// Whether the lease holds a claim of this very process.
+    pub(in crate::election) fn is_mine(&self) -> bool {
+        self.hand().is_mine()
+    }
+
+    /// Whether the lease holds the last claim of this very process, for as long as it was claimed.
+    pub(in crate::election) fn is_current(&self) -> bool {
+        self.hand() == Hand::Current
+    }
+
+    fn is_named_in(&self, record: &LeaseRecord) -> bool {
+        record.holder() == Some(self.identity.as_str())
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    pub(super) fn record(&self) -> Option<&LeaseRecord> {
+        match self {
+            Self::Present { record, .. } => Some(record),
+            Self::Nothing | Self::Absent { .. } => None,
+        }
+    }
+}
+
+fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
+    matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
+}

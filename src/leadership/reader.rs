@@ -1,0 +1,205 @@
+//! The reader of a leadership: what gates and observers hold.
+
+use super::{
+    admission::Admission,
+    changes::Changes,
+    clock::{LONGEST_SLEEP, Moment},
+    inner::{Grants, Inner},
+    term::{LeadershipState, Term},
+    terms::Terms,
+};
+use std::{
+    error::Error,
+    fmt,
+    future::{Future, pending, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
+
+/// Reads the leadership of this process, and admits writes by it; it cannot change it.
+///
+/// From [`Grantor::leadership`]. Clones are cheap, and read the same leadership.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// A drain that ran out of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErrStillWriting {
+    /// How many admitted writes had not finished.
+    pub writes: usize,
+}
+
+/// What a follower knows.
+pub(crate) struct Bystander {
+    pub(crate) holder: Option<Arc<str>>,
+    pub(crate) trouble: Option<Arc<str>>,
+    /// No grant is made any more.
+    pub(crate) over: bool,
+}
+
+// === impl Leadership ===
+
+impl Leadership {
+    pub(super) fn new(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    /// The present instant of this leadership's clock.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.inner.clock.now()
+    }
+
+    /// Lets a write in, if this process leads now. Takes no lock and allocates nothing.
+    #[must_use]
+    pub fn admit(&self) -> Option<Admission> {
+        match self.inner.word.enter(|| self.inner.now()) {
+            Ok(grant) => Some(Admission::new(self.inner.clone(), grant)),
+            Err(refused) => {
+                if refused.was_last {
+                    self.inner.idle.notify_waiters();
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether this process leads now, a leader that is closing included.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.inner.word.is_leading(|| self.inner.now())
+    }
+
+    /// Whether a write would be admitted now.
+    #[must_use]
+    pub fn can_write(&self) -> bool {
+        self.inner.is_open()
+    }
+
+    /// The term in which this process leads now.
+    #[must_use]
+    pub fn term(&self) -> Option<Term> {
+        if self.is_leader() { self.state().term } else { None }
+    }
+
+    /// The validity deadline of the current grant; it may have passed.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Moment> {
+        self.inner.word.deadline().map(Moment::from_nanos)
+    }
+
+    /// The last known holder of the lease.
+    #[must_use]
+    pub fn holder(&self) -> Option<Arc<str>> {
+        self.inner.state.borrow().holder.clone()
+    }
+
+    /// What the error of a rejected write says.
+    pub(crate) fn bystander(&self) -> Bystander {
+        let state = self.inner.state.borrow();
+        Bystander {
+            holder: state.holder.clone(),
+            trouble: state.trouble.clone(),
+            over: state.grants >= Grants::Sealed,
+        }
+    }
+
+    /// What keeps the election from making progress, in words for a person, if something does.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.inner.state.borrow().trouble.clone()
+    }
+
+    /// How many admitted writes have not finished.
+    #[must_use]
+    pub fn writes_under_way(&self) -> usize {
+        self.inner.word.admitted()
+    }
+
+    /// What observers see now.
+    #[must_use]
+    pub fn state(&self) -> LeadershipState {
+        self.inner.state.borrow().view()
+    }
+
+    /// Follows leadership: the present state, then each change of it.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.inner.state.subscribe())
+    }
+
+    /// Follows the terms of this process.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::new(self.inner.clone())
+    }
+
+    /// Waits until writes are admitted, and returns the term. It never returns a term that has ended, and waits for ever
+    /// once the [`Grantor`](super::Grantor) is gone. Cancel-safe.
+    pub async fn elected(&self) -> Term {
+        match self.terms().next().await {
+            Some(tenure) => tenure.term().clone(),
+            None => pending().await,
+        }
+    }
+
+    /// When an admitted write last ended without an answer, in this term or an earlier one; none if each was answered.
+    ///
+    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must not give
+    /// the lease up before that instant plus the time by which a request may be late (rule S4). A write that is under way
+    /// now may become one: [`drain`](Self::drain) first.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<Moment> {
+        self.inner.unanswered()
+    }
+
+    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](super::Grantor::close) or
+    /// [`revoke`](super::Grantor::revoke): an open gate may let writes in for ever. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ErrStillWriting`] when the time is up first.
+    pub async fn drain(&self, bound: Duration) -> Result<(), ErrStillWriting> {
+        let idle = async {
+            loop {
+                let mut woken = pin!(self.inner.idle.notified());
+                woken.as_mut().enable();
+                if self.writes_under_way() == 0 {
+                    return;
+                }
+                woken.await;
+            }
+        };
+        timeout(bound, idle).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
+    }
+
+    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
+    pub(crate) async fn sleep_until(&self, moment: Moment) {
+        while self.now() < moment {
+            let left = moment.saturating_since(self.now());
+            let mut nap = pin!(sleep(left.min(LONGEST_SLEEP)));
+            poll_fn(|cx| if self.now() < moment { nap.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
+        }
+    }
+
+    /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
+    /// (rule S4). While one is `writing`, it may end without an answer now.
+    pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
+        let under_way = writing.then(|| self.now());
+        under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
+    }
+}
+
+// === impl ErrStillWriting ===
+
+impl fmt::Display for ErrStillWriting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
+    }
+}
+
+impl Error for ErrStillWriting {}
