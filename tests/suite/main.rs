@@ -17,6 +17,7 @@ mod flapping;
 mod health;
 mod http;
 mod late_news;
+mod layout;
 mod leading;
 #[cfg(feature = "runtime")]
 mod listening;
