@@ -2,8 +2,8 @@
 
 use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, create, map, request},
-    process::{LEASE, Sidecar},
-    upstream::{BIG, Upstream},
+    process::Sidecar,
+    upstream::{BIG, LEASE, Upstream},
     wait::{SOON, until},
 };
 use http::HeaderValue;

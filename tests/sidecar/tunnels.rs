@@ -2,8 +2,8 @@
 
 use crate::{
     callers::{EXEC, MAPS, Raw, ask, request},
-    process::{LEASE, Sidecar},
-    upstream::Upstream,
+    process::Sidecar,
+    upstream::{LEASE, Upstream},
 };
 use rustix::process::Signal;
 

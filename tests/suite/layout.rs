@@ -30,7 +30,8 @@ fn only_imports_are_followed() {
     files.insert(
         module("b::c"),
         "use crate::{a::{Thing, self}, b::{c::Own, Other}};\nuse super::Type; // use crate::d;\n\
-         pub(in crate::d) struct Own;\n#[cfg(test)]\nmod tests {\n    use crate::d;\n}".into(),
+         pub(in crate::d) struct Own;\n#[cfg(test)]\nmod tests {\n    use crate::d;\n}"
+            .into(),
     );
     let found = &imports(&files)[&module("b::c")];
     assert_eq!(*found, BTreeSet::from([module("a"), module("b")]));

@@ -16,9 +16,6 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Where all sidecars of a test contend.
-pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/app";
-
 /// A sidecar that serves.
 pub struct Sidecar {
     pub process: Guarded,

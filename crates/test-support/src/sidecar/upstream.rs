@@ -34,6 +34,9 @@ use tokio::{
 };
 use tower::ServiceExt;
 
+/// Where all sidecars of a test contend.
+pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/app";
+
 type BoxError = Box<dyn Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -110,7 +113,7 @@ impl Upstream {
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": { "name": "app", "namespace": "default" }, "spec": spec,
         });
-        self.server.put("outsider", super::process::LEASE, lease).unwrap();
+        self.server.put("outsider", LEASE, lease).unwrap();
     }
 }
 
