@@ -46,7 +46,7 @@ enum Known {
     Absent {
         /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
         until: Moment,
-        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        /// The uid of the object that is gone. What is heard of it after that is from before.
         gone: Option<String>,
     },
     Present {
@@ -105,7 +105,13 @@ impl Candidacy {
             }
             Known::Present { until, .. } | Known::Absent { until, .. } => *until,
         };
-        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
+        let gone = match &self.known {
+            Known::Absent { gone, .. } => gone.as_deref(),
+            known => known.record().map(LeaseRecord::uid),
+        };
+        // Once gone, always gone: a watch that lags may still tell of an object after a read has not found it.
+        let gone = last.map(LeaseRecord::uid).or(gone).map(str::to_owned);
+        self.known = Known::Absent { until, gone };
         self.own = OwnTerm::None;
     }
 

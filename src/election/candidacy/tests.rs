@@ -120,6 +120,26 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     assert_eq!(candidacy.decide(at(20), false), Decision::Take);
 }
 
+/// A watch that lags tells of this candidate's own term after two reads have shown the next holder and the deletion.
+#[test]
+fn s6_late_news_of_a_deleted_lease_frees_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.observe_read(Some(held(3, "other", 0)), Some("2"), at(1));
+    for read_again in [false, true] {
+        candidacy.observe_read(None, Some("3"), at(2));
+        if read_again {
+            candidacy.observe_read(None, None, at(3));
+        }
+        candidacy.observe(own.clone(), at(3));
+        candidacy.observe_read(None, candidacy.version().map(str::to_owned).as_deref(), at(4));
+        assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(16)), "read again: {read_again}");
+    }
+}
+
 /// Rule S8: its holder hears of the deletion meanwhile, and creates it anew.
 #[test]
 fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
