@@ -15,7 +15,7 @@ pub(super) use self::{
 };
 
 use self::{claims::Claims, contact::Contact, judge::Hand};
-use super::preemption::{OwnTerm, Precedence, Priority};
+use super::preemption::{Overtaken, OwnTerm, Precedence, Priority};
 use crate::{
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
@@ -82,7 +82,7 @@ impl Candidacy {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
         }
-        let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
+        let Some(known) = self.known.record().filter(|known| news.is_older_than(known)) else {
             return self.accept(news, at);
         };
         if let Some(tried) = self.claims.recognise(&news) {
@@ -94,7 +94,7 @@ impl Candidacy {
     /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
     /// than what is known.
     pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
-        if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
+        if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
             return;
         }
         let until = match &self.known {
@@ -129,6 +129,14 @@ impl Candidacy {
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
+        // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
+        let deleted_until = match &self.known {
+            Known::Absent { until, .. } => Some(*until),
+            Known::Present { record, until, .. } => {
+                Some(*until).filter(|_| record.uid() != news.uid() && !self.is_mine())
+            }
+            Known::Nothing => None,
+        };
         let (until, inherited) = match &self.known {
             Known::Present { record, until, inherited } if record.says_the_same(&news) => {
                 (*until, *inherited)
@@ -145,6 +153,10 @@ impl Candidacy {
         self.known = Known::Present { record: news, until, inherited };
         let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
         if hand.is_mine() {
+            // A claim that creates the lease was long under way.
+            if let Some(until) = deleted_until.filter(|until| at < *until) {
+                self.precedence.overtakes(Overtaken { term: record.transitions(), until });
+            }
             self.own.stands(record.term());
         } else {
             self.own.meets(record);
@@ -200,13 +212,13 @@ impl Known {
     }
 }
 
-fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
-    matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
-}
-
 #[cfg(test)]
 mod next_tests;
 #[cfg(test)]
 mod next_world;
+#[cfg(test)]
+mod rivals_tests;
+#[cfg(test)]
+mod rivals_world;
 #[cfg(test)]
 mod tests;
