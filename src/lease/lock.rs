@@ -16,7 +16,7 @@ use std::future::Future;
 /// - The election drops the future of a call that takes longer than the call timeout. Such a call may still be carried out
 ///   later, or not.
 /// - The election refuses an answer about another lease, and an update that returns the resource version that was there
-///   before. A lock that panics ends the election: the gate closes, and the election is unhealthy (rule S10).
+///   before, or an older one. A lock that panics ends the election: the gate closes, and the election is unhealthy (rule S10).
 ///
 /// # Example
 /// Leases in a map, for the tests of a program:

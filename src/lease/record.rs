@@ -88,6 +88,11 @@ impl LeaseRecord {
         self.resource_version().parse().ok()
     }
 
+    /// Whether this is the lower of two versions that can be compared.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        matches!((self.version(), other.version()), (Some(own), Some(other)) if own < other)
+    }
+
     /// The holder; none when the lease was given up.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {

@@ -22,4 +22,8 @@ mod next_tests;
 #[cfg(test)]
 mod next_world;
 #[cfg(test)]
+mod rivals_tests;
+#[cfg(test)]
+mod rivals_world;
+#[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use super::{
     contact::Contact,
 };
 use crate::{
-    election::preemption::{OwnTerm, Precedence, Priority},
+    election::preemption::{Overtaken, OwnTerm, Precedence, Priority},
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
@@ -35,7 +35,7 @@ pub(super) enum Known {
     Absent {
         /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
         until: Moment,
-        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        /// The uid of the object that is gone. What is heard of it after that is from before.
         gone: Option<String>,
     },
     Present {
@@ -77,7 +77,7 @@ impl Candidacy {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
         }
-        let Some(known) = self.known.record().filter(|known| is_older(&news, known)) else {
+        let Some(known) = self.known.record().filter(|known| news.is_older_than(known)) else {
             return self.accept(news, at);
         };
         if let Some(tried) = self.claims.recognise(&news) {
@@ -89,7 +89,7 @@ impl Candidacy {
     /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
     /// than what is known.
     pub(in crate::election) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
-        if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
+        if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
             return;
         }
         let until = match &self.known {
@@ -100,7 +100,13 @@ impl Candidacy {
             }
             Known::Present { until, .. } | Known::Absent { until, .. } => *until,
         };
-        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
+        let gone = match &self.known {
+            Known::Absent { gone, .. } => gone.as_deref(),
+            known => known.record().map(LeaseRecord::uid),
+        };
+        // Once gone, always gone: a watch that lags may still tell of an object after a read has not found it.
+        let gone = last.map(LeaseRecord::uid).or(gone).map(str::to_owned);
+        self.known = Known::Absent { until, gone };
         self.own = OwnTerm::None;
     }
 
@@ -123,6 +129,14 @@ impl Candidacy {
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
+        // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
+        let deleted_until = match &self.known {
+            Known::Absent { until, .. } => Some(*until),
+            Known::Present { record, until, .. } => {
+                Some(*until).filter(|_| record.uid() != news.uid() && !self.is_mine())
+            }
+            Known::Nothing => None,
+        };
         let (until, inherited) = match &self.known {
             Known::Present { record, until, inherited } if record.says_the_same(&news) => {
                 (*until, *inherited)
@@ -139,6 +153,10 @@ impl Candidacy {
         self.known = Known::Present { record: news, until, inherited };
         let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
         if hand.is_mine() {
+            // A claim that creates the lease was long under way.
+            if let Some(until) = deleted_until.filter(|until| at < *until) {
+                self.precedence.overtakes(Overtaken { term: record.transitions(), until });
+            }
             self.own.stands(record.term());
         } else {
             self.own.meets(record);
@@ -224,8 +242,4 @@ impl Known {
             Self::Nothing | Self::Absent { .. } => None,
         }
     }
-}
-
-fn is_older(news: &LeaseRecord, known: &LeaseRecord) -> bool {
-    matches!((news.version(), known.version()), (Some(news), Some(known)) if news < known)
 }

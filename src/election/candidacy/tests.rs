@@ -120,6 +120,45 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     assert_eq!(candidacy.decide(at(20), false), Decision::Take);
 }
 
+/// A watch that lags tells of this candidate's own term after two reads have shown the next holder and the deletion.
+#[test]
+fn s6_late_news_of_a_deleted_lease_frees_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.observe_read(Some(held(3, "other", 0)), Some("2"), at(1));
+    for read_again in [false, true] {
+        candidacy.observe_read(None, Some("3"), at(2));
+        if read_again {
+            candidacy.observe_read(None, None, at(3));
+        }
+        candidacy.observe(own.clone(), at(3));
+        candidacy.observe_read(None, candidacy.version().map(str::to_owned).as_deref(), at(4));
+        assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(16)), "read again: {read_again}");
+    }
+}
+
+/// Another candidate has held it meanwhile, and may not have heard of the deletion.
+#[test]
+fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
+    for told in [false, true] {
+        let mut candidacy = candidacy();
+        candidacy.observe_absence(None, at(0));
+        let claim = candidacy.acquisition(at(1), "now".into());
+        candidacy.observe(held(2, "other", 0), at(2));
+        if told {
+            candidacy.observe_absence(Some(&held(3, "other", 0)), at(3));
+        }
+        let mut own = written(4, &claim).into_json();
+        own["metadata"]["uid"] = "another".into();
+        candidacy.observe(LeaseRecord::from_json(own).unwrap(), at(3));
+        assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(17)), "told: {told}");
+        assert_eq!(candidacy.decide(at(17), false), Decision::Open, "told: {told}");
+    }
+}
+
 /// Rule S8: its holder hears of the deletion meanwhile, and creates it anew.
 #[test]
 fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {

@@ -41,7 +41,7 @@ impl<L: Lock> Elector<L> {
         let write = async move {
             let Some(seen) = &seen else { return lock.create(&claim).await };
             let record = lock.update(seen, &claim).await?;
-            if record.resource_version() == seen.resource_version() {
+            if record.resource_version() == seen.resource_version() || record.is_older_than(seen) {
                 // Nothing was written: the others have seen nothing (rule S6).
                 return Err(refused("the write has changed nothing in the lease"));
             }

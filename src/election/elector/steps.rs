@@ -57,10 +57,9 @@ impl<L: Lock> Elector<L> {
             _ => return,
         }
         let claim = self.candidacy.acquisition(sent, wall_clock::now());
-        let overtaken = self.candidacy.overtaken(sent);
         if self.write(LeaseCall::Acquire, claim).await {
-            self.stands(sent, overtaken.is_some());
-            if let Some(overtaken) = overtaken {
+            self.stands(sent);
+            if let Some(overtaken) = self.candidacy.overtaken(sent) {
                 let at_most = overtaken.until.saturating_since(self.leadership.now());
                 tracing::info!(
                     ?at_most,
@@ -77,18 +76,17 @@ impl<L: Lock> Elector<L> {
             self.restart_a_silent_watch();
         }
         let sent = self.leadership.now();
-        let waits = self.candidacy.overtaken(sent).is_some();
         let claim = self.candidacy.renewal(sent, wall_clock::now());
         if self.write(LeaseCall::Renew, claim).await {
-            self.stands(sent, waits);
+            self.stands(sent);
         }
     }
 
     /// What follows from a claim or a renewal that was sent at `sent` and carried out: the deadline moves on, or the gate
-    /// opens, unless this candidate `waits` for a former holder.
-    fn stands(&mut self, sent: Moment, waits: bool) {
+    /// opens, unless this candidate waits for a former holder.
+    fn stands(&mut self, sent: Moment) {
         let Some(record) = self.candidacy.record().filter(|_| self.candidacy.is_current()) else { return };
-        let term = record.term();
+        let (term, waits) = (record.term(), self.candidacy.overtaken(sent).is_some());
         self.candidacy.stood(sent);
         let deadline = sent.saturating_add(self.profile.timing.renew_deadline());
         if let Some(grant) = &self.grant {

@@ -76,6 +76,11 @@ impl Precedence {
         self.trying = preempting;
     }
 
+    /// Notes that a claim has come to stand in the lease, and has overtaken this term.
+    pub(in crate::election) fn overtakes(&mut self, overtaken: Overtaken) {
+        self.overtaken = Some(overtaken);
+    }
+
     /// Takes in a lease that holds this candidate's last claim.
     pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
         if std::mem::take(&mut self.trying) {

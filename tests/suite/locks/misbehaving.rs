@@ -52,6 +52,8 @@ enum Misbehaviour {
     AnswersTheSameVersion,
     /// Answers writes with the lease as it was before.
     AnswersAnOldState,
+    /// Answers updates with the claim, in a version from long before, without writing.
+    AnswersAnOldVersion,
     /// Reads another lease, which this candidate holds.
     ReadsAnotherLease,
     /// Never finds the lease.
@@ -99,6 +101,9 @@ impl Misbehaving {
             }
             AnswersTheSameVersion => Some(made.clone()).filter(|_| before.is_some()),
             AnswersAnOldState => before.cloned(),
+            AnswersAnOldVersion if before.is_some() => {
+                edited(|object| object["metadata"]["resourceVersion"] = "0".into())
+            }
             _ => None,
         }
     }
@@ -240,6 +245,7 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
         AnswersAnotherUid,
         AnswersTheSameVersion,
         AnswersAnOldState,
+        AnswersAnOldVersion,
         Hangs(Call::Update),
         Fails(Call::Update, ErrLockKind::Conflict),
         Fails(Call::Update, ErrLockKind::NotFound),

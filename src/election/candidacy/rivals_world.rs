@@ -1,0 +1,318 @@
+//! A candidate among others on one lease: it hears of it late, and each of its calls may be lost, be answered late or not
+//! at all, or land late.
+
+use super::{Candidacy, Decision, Inputs, Next, Task};
+use crate::{
+    election::{
+        hooks::LeaseCall,
+        preemption::{Handover, OwnTerm, Priority},
+    },
+    leadership::Moment,
+    lease::{Claim, ErrLockKind, Identity, LeaseEvent, LeaseName, LeaseRecord, LeaseTiming},
+};
+use std::{collections::VecDeque, time::Duration};
+
+const NEVER: Moment = Moment::from_nanos(0);
+
+/// The API server.
+#[derive(Default)]
+pub(super) struct Server {
+    pub(super) lease: Option<LeaseRecord>,
+    pub(super) version: u64,
+    /// Claims whose senders do not wait for them any more: what they swap, and with what.
+    pub(super) late: Vec<(Option<LeaseRecord>, Claim)>,
+}
+
+impl Server {
+    /// Writes it if it swaps what stands there.
+    pub(super) fn write(
+        &mut self,
+        seen: Option<&LeaseRecord>,
+        claim: &Claim,
+    ) -> Result<LeaseRecord, ErrLockKind> {
+        let version = |record: &LeaseRecord| record.resource_version().to_owned();
+        let object = match (seen, &self.lease) {
+            (Some(_), None) => return Err(ErrLockKind::NotFound),
+            (seen, lease) if seen.map(version) != lease.as_ref().map(version) => {
+                return Err(ErrLockKind::Conflict);
+            }
+            (Some(seen), _) => seen.with(claim).into_json(),
+            (None, _) => {
+                let mut object = claim.new_lease(&LeaseName::new("default", "operator").unwrap());
+                object["metadata"]["uid"] = format!("made at {}", self.version).into();
+                object
+            }
+        };
+        self.put(object);
+        Ok(self.lease.clone().unwrap())
+    }
+
+    pub(super) fn put(&mut self, mut object: serde_json::Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.lease = Some(LeaseRecord::from_json(object).unwrap());
+    }
+}
+
+/// A call under way.
+pub(super) struct Call {
+    pub(super) what: LeaseCall,
+    pub(super) sent: Moment,
+    pub(super) before: Option<String>,
+    pub(super) seen: Option<LeaseRecord>,
+    pub(super) claim: Option<Claim>,
+    /// What the API server has made of it.
+    pub(super) outcome: Option<Result<Option<LeaseRecord>, ErrLockKind>>,
+}
+
+pub(super) struct Rival {
+    pub(super) name: String,
+    pub(super) priority: Option<&'static str>,
+    pub(super) candidacy: Candidacy,
+    pub(super) task: Task,
+    pub(super) suspended: bool,
+    /// Until when it leads.
+    pub(super) deadline: Option<Moment>,
+    pub(super) closing: bool,
+    pub(super) writing: bool,
+    pub(super) unanswered: Moment,
+    /// When the last thing that it has sent can land no more.
+    pub(super) lands_until: Moment,
+    pub(super) call: Option<Call>,
+    pub(super) inbox: VecDeque<LeaseEvent>,
+}
+
+fn candidacy(name: &str, priority: Option<&str>) -> Candidacy {
+    let ranked = |key| Priority::ranked(key, ["high", "low", ""]).unwrap_or_else(|_| unreachable!());
+    Candidacy::new(Identity::new(name).unwrap(), LeaseTiming::fast(), priority.map(ranked))
+}
+
+pub(super) fn skew() -> Duration {
+    LeaseTiming::fast().tolerated_skew()
+}
+
+impl Rival {
+    pub(super) fn new(name: &str, priority: Option<&'static str>) -> Self {
+        Self {
+            name: name.to_owned(),
+            priority,
+            candidacy: candidacy(name, priority),
+            task: Task::Contend,
+            suspended: false,
+            deadline: None,
+            closing: false,
+            writing: false,
+            unanswered: NEVER,
+            lands_until: NEVER,
+            call: None,
+            inbox: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn leads(&self, now: Moment) -> bool {
+        self.deadline.is_some_and(|deadline| now < deadline)
+    }
+
+    pub(super) fn can_write(&self, now: Moment) -> bool {
+        self.leads(now) && !self.closing
+    }
+
+    /// The write under way has ended without an answer, by the deadline at the latest.
+    pub(super) fn write_is_lost(&mut self, now: Moment) {
+        if std::mem::take(&mut self.writing) {
+            self.unanswered = now;
+            let end = self.deadline.map_or(now, |deadline| now.min(deadline));
+            self.lands_until = self.lands_until.max(end.saturating_add(skew()));
+        }
+    }
+
+    pub(super) fn lose(&mut self, now: Moment) {
+        self.write_is_lost(now);
+        self.deadline = None;
+        self.closing = false;
+    }
+
+    pub(super) fn act(&mut self, now: Moment) {
+        if self.deadline.is_none() {
+        } else if self.candidacy.own.owes_an_acknowledgement() {
+            self.closing = true;
+        } else if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
+            self.lose(now);
+        }
+    }
+
+    pub(super) fn hear(&mut self, now: Moment) {
+        match self.inbox.pop_front() {
+            Some(LeaseEvent::Seen(record)) => {
+                self.candidacy.contact.watch_tells(&record, now);
+                self.candidacy.observe(record, now);
+            }
+            Some(LeaseEvent::Deleted(last)) => {
+                self.candidacy.contact.watch_tells(&last, now);
+                self.candidacy.observe_absence(Some(&last), now);
+            }
+            None => return,
+        }
+        self.act(now);
+    }
+
+    pub(super) fn order(&mut self, task: Task, now: Moment) {
+        self.task = task;
+        match task {
+            Task::Contend => self.suspended = false,
+            Task::GiveUp { .. } => {
+                self.suspended = true;
+                self.closing = self.deadline.is_some();
+                // The time for draining is up.
+                if self.writing {
+                    self.lose(now);
+                }
+            }
+            Task::Hold | Task::StayAway => {}
+        }
+    }
+
+    /// Decides what is next, and begins it. Returns until when it waits.
+    pub(super) fn turn(&mut self, now: Moment) -> Moment {
+        if self.call.is_some() {
+            return now;
+        }
+        if self.deadline.is_some() && !self.leads(now)
+            || self.candidacy.own.owes_an_acknowledgement() && !self.writing
+        {
+            self.lose(now);
+        }
+        let last = self.unanswered.max(if self.writing { now } else { NEVER });
+        let settles_at = if last == NEVER { NEVER } else { last.saturating_add(skew()) };
+        let inputs = Inputs { now, task: self.task, leads: self.deadline.is_some(), settles_at };
+        match self.candidacy.next(&inputs) {
+            Next::Call(call) => self.begin(call, now),
+            Next::Wait(until) => return until,
+            Next::GivenUp(_) => {
+                self.lose(now);
+                self.task = Task::StayAway;
+            }
+        }
+        now
+    }
+
+    pub(super) fn begin(&mut self, what: LeaseCall, now: Moment) {
+        let before = self.candidacy.version().map(str::to_owned);
+        let seen = self.candidacy.record().cloned();
+        let time = now.as_nanos().to_string();
+        let claim = match what {
+            // An acquisition begins with a read.
+            LeaseCall::Read | LeaseCall::Acquire => None,
+            LeaseCall::Renew => Some(self.candidacy.renewal(now, time)),
+            LeaseCall::Acknowledge => {
+                let claim = seen.as_ref().and_then(Handover::acknowledgement);
+                if claim.is_none() {
+                    self.candidacy.own = OwnTerm::None;
+                    return;
+                }
+                claim
+            }
+            LeaseCall::Release => {
+                self.lose(now);
+                Some(self.candidacy.release(now, time))
+            }
+        };
+        self.candidacy.contact.begin(now);
+        self.call = Some(Call { what, sent: now, before, seen, claim, outcome: None });
+    }
+
+    /// The API server gets the call.
+    pub(super) fn land(&mut self, server: &mut Server) -> bool {
+        let Some(call) = self.call.as_mut().filter(|call| call.outcome.is_none()) else { return false };
+        let Some(claim) = &call.claim else {
+            call.outcome = Some(Ok(server.lease.clone()));
+            return false;
+        };
+        let outcome = server.write(call.seen.as_ref(), claim).map(Some);
+        let written = outcome.is_ok();
+        call.outcome = Some(outcome);
+        written
+    }
+
+    pub(super) fn fail(&mut self, kind: ErrLockKind, now: Moment) {
+        self.candidacy.contact.fail(kind, self.deadline.is_some(), now);
+        if let Task::GiveUp { failed } = &mut self.task {
+            *failed += 1;
+        }
+    }
+
+    /// The answer comes, if the API server has one and it is not `lost`.
+    pub(super) fn answer(&mut self, server: &mut Server, lost: bool, now: Moment) {
+        let Some(call) = self.call.take() else { return };
+        let outcome = match (lost, call.outcome) {
+            (false, Some(outcome)) => outcome,
+            (_, outcome) => {
+                if let (None, Some(claim)) = (outcome, call.claim) {
+                    server.late.push((call.seen, claim));
+                }
+                return self.fail(ErrLockKind::Timeout, now);
+            }
+        };
+        match (call.what, outcome) {
+            (LeaseCall::Read | LeaseCall::Acquire, Ok(record)) if call.claim.is_none() => {
+                self.candidacy.observe_read(record, call.before.as_deref(), now);
+                self.act(now);
+                self.candidacy.contact.recover(LeaseCall::Read, now);
+                let takes = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt);
+                if call.what == LeaseCall::Acquire && self.task == Task::Contend && takes {
+                    let claim = self.candidacy.acquisition(now, now.as_nanos().to_string());
+                    let seen = self.candidacy.record().cloned();
+                    self.candidacy.contact.begin(now);
+                    let what = LeaseCall::Acquire;
+                    self.call =
+                        Some(Call { what, sent: now, before: None, seen, claim: Some(claim), outcome: None });
+                }
+            }
+            (what, Ok(record)) => {
+                if what == LeaseCall::Acquire {
+                    self.candidacy.claim_is_settled();
+                }
+                self.candidacy.observe(record.unwrap(), now);
+                self.act(now);
+                self.candidacy.contact.recover(what, now);
+                if matches!(what, LeaseCall::Acquire | LeaseCall::Renew) {
+                    self.stands(call.sent, now);
+                }
+            }
+            (_, Err(ErrLockKind::NotFound)) if call.seen.is_some() => {
+                self.candidacy.observe_absence(None, now);
+                self.act(now);
+            }
+            (_, Err(kind)) => self.fail(kind, now),
+        }
+    }
+
+    pub(super) fn stands(&mut self, sent: Moment, now: Moment) {
+        if !self.candidacy.is_current() {
+            return;
+        }
+        let waits = self.candidacy.overtaken(sent).is_some();
+        self.candidacy.stood(sent);
+        let deadline = sent.saturating_add(LeaseTiming::fast().renew_deadline());
+        if self.deadline.is_some() {
+            if self.leads(now) {
+                self.deadline = self.deadline.max(Some(deadline));
+            }
+        } else if !waits && self.task == Task::Contend && !self.suspended && now < deadline {
+            self.deadline = Some(deadline);
+            self.closing = false;
+            let term = self.candidacy.record().unwrap().term();
+            self.candidacy.opened(term);
+        }
+    }
+
+    /// The process dies, and another begins in its place, with its name.
+    pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
+        self.lose(now);
+        if let Some(Call { claim: Some(claim), outcome: None, seen, .. }) = self.call.take() {
+            server.late.push((seen, claim));
+        }
+        let lands_until = self.lands_until;
+        *self = Self { lands_until, ..Self::new(&self.name, self.priority) };
+    }
+}
