@@ -194,7 +194,7 @@ impl ElectionBuilder {
         };
         let pulse = Arc::new(Pulse::default());
         Ok(Election {
-            alive: Alive::new(pulse.clone()),
+            alive: Alive(pulse.clone()),
             lock: lock(lease.clone())?,
             grantor: Grantor::with_clock(self.clock),
             profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),

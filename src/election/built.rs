@@ -10,7 +10,7 @@ use super::{
 use crate::{
     gate::WriteGateLayer,
     leadership::Grantor,
-    lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock, LeaseTiming},
+    lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
     policy::{ErrInvalidRule, Policy},
 };
 use kube_client::{Client, Config, client::ClientBuilder};
@@ -91,7 +91,7 @@ impl<L> Election<L> {
     /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
     #[must_use]
     pub fn connections(&self) -> Connections {
-        Connections::new(self.grantor.leadership())
+        Connections { leadership: self.grantor.leadership() }
     }
 
     /// The gate, as a layer.
@@ -112,10 +112,6 @@ impl<L> Election<L> {
         let valid_until = *client.valid_until();
         let service = WrappedClient(client);
         Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
-    }
-
-    pub(super) fn timing(&self) -> LeaseTiming {
-        self.profile.timing
     }
 
     /// The handle to ask who leads, which may outlive the election.

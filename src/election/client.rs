@@ -28,7 +28,7 @@ use tower_service::Service;
 /// of one, as kube's own executor does.
 #[derive(Clone, Debug)]
 pub struct Connections {
-    leadership: Leadership,
+    pub(super) leadership: Leadership,
 }
 
 /// A kube client as a tower service, by [`Client::send`].
@@ -36,12 +36,6 @@ pub struct Connections {
 pub(super) struct WrappedClient(pub(super) Client);
 
 // === impl Connections ===
-
-impl Connections {
-    pub(super) fn new(leadership: Leadership) -> Self {
-        Self { leadership }
-    }
-}
 
 impl<F> Executor<F> for Connections
 where

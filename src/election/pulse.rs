@@ -19,7 +19,7 @@ pub(super) struct Pulse {
 /// Marks the election as ended when it is dropped, for any reason (rule S10). The end counts as a failure, unless an
 /// orderly end was noted before.
 #[derive(Debug)]
-pub(super) struct Alive(Arc<Pulse>);
+pub(super) struct Alive(pub(super) Arc<Pulse>);
 
 impl Pulse {
     /// Notes a successful renewal that was sent at `sent`.
@@ -63,12 +63,6 @@ impl Pulse {
         // No error: `self` keeps the sender.
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);
         how.unwrap_or(Err(ErrElectionEnded(())))
-    }
-}
-
-impl Alive {
-    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
-        Self(pulse)
     }
 }
 

@@ -67,8 +67,8 @@ impl<L: Lock> Election<L> {
         let elector = Elector::new(lock, self.grantor, self.profile, self.priority, received);
         let alive = self.alive;
         let elect = async move {
-            let _alive = alive;
             elector.run().await;
+            drop(alive);
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(elect.instrument(span.clone()));

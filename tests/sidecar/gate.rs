@@ -2,8 +2,8 @@
 
 use crate::{
     callers::{MAPS, ask, create, get, map, request},
-    process::{LEASE, Sidecar},
-    upstream::Upstream,
+    process::Sidecar,
+    upstream::{LEASE, Upstream},
     wait::until,
 };
 use kube_leader_gate::testing::Fault;

@@ -2,8 +2,8 @@
 
 use crate::{
     callers::{Raw, ask, request},
-    process::{LEASE, Sidecar},
-    upstream::Upstream,
+    process::Sidecar,
+    upstream::{LEASE, Upstream},
     wait::{SOON, within},
 };
 use kube_leader_gate::testing::Fault;

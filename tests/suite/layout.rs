@@ -29,7 +29,7 @@ fn only_imports_are_followed() {
     let mut files = Files::from(["", "a", "b::mod", "d"].map(|it| (module(it), String::new())));
     files.insert(
         module("b::c"),
-        "use crate::{a::{Thing, self}, b::{c::Own, Other}};\nuse super::Type; // use crate::d;\n\
+        "use crate::{a::{Thing, self}, b::{c::Own, Other,},};\nuse super::Type; // use crate::d;\n\
          pub(in crate::d) struct Own;\n#[cfg(test)]\nmod tests {\n    use crate::d;\n}"
             .into(),
     );
@@ -86,7 +86,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
         return vec![module(word)];
     };
     let tails = match rest.strip_prefix('{') {
-        Some(group) => items(group).into_iter().flat_map(paths).collect(),
+        Some(group) => items(group).into_iter().filter(|it| !it.trim().is_empty()).flat_map(paths).collect(),
         None => paths(rest),
     };
     tails.into_iter().map(|tail| [module(word), tail].concat()).collect()

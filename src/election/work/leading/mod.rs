@@ -111,7 +111,7 @@ impl<L: Lock> Election<L> {
         F: FnMut(CancellationToken, Term) -> W,
         W: Future<Output = ()>,
     {
-        let margin = self.timing().tolerated_skew();
+        let margin = self.profile.timing.tolerated_skew();
         let grace = Grace { while_leading: self.grace, after_a_loss: self.grace.min(margin) };
         let running = self.start();
         let leadership = running.leadership().clone();
