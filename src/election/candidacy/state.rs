@@ -35,7 +35,7 @@ pub(super) enum Known {
     Absent {
         /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
         until: Moment,
-        /// The uid of the object that is gone. What is heard of it after that is from before.
+        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
         gone: Option<String>,
     },
     Present {
@@ -100,13 +100,7 @@ impl Candidacy {
             }
             Known::Present { until, .. } | Known::Absent { until, .. } => *until,
         };
-        let gone = match &self.known {
-            Known::Absent { gone, .. } => gone.as_deref(),
-            known => known.record().map(LeaseRecord::uid),
-        };
-        // Once gone, always gone: a watch that lags may still tell of an object after a read has not found it.
-        let gone = last.map(LeaseRecord::uid).or(gone).map(str::to_owned);
-        self.known = Known::Absent { until, gone };
+        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
         self.own = OwnTerm::None;
     }
 
@@ -153,7 +147,7 @@ impl Candidacy {
         self.known = Known::Present { record: news, until, inherited };
         let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
         if hand.is_mine() {
-            // A claim that creates the lease was long under way.
+            // A claim that creates the lease was long under way, or a watch that lags tells of an earlier term.
             if let Some(until) = deleted_until.filter(|until| at < *until) {
                 self.precedence.overtakes(Overtaken { term: record.transitions(), until });
             }
