@@ -102,10 +102,15 @@ impl<L> Election<L> {
         Connections::new(self.grantor.leadership())
     }
 
-    /// The gate, as a layer.
+    /// The gate, as a layer. A client that may send other things than the rest gets a policy of its own:
+    /// `election.layer().with_policy(policy)`.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        self.profile.gate(self.grantor.leadership(), self.policy.clone())
+        let layer = WriteGateLayer::new(self.grantor.leadership()).with_policy(self.policy.clone());
+        match &self.profile.hooks.writes {
+            Some(observer) => layer.with_observer(observer.clone()),
+            None => layer,
+        }
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
