@@ -86,13 +86,13 @@ impl<L> Election<L> {
     /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
-    /// [`ErrBuild::Client`] when no client can be made from `config`.
+    /// What kube's [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential
+    /// plugin.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
-    pub fn client(&self, config: &Config) -> Result<Client, ErrBuild> {
-        let builder =
-            ClientBuilder::try_from((config.clone(), self.connections())).map_err(ErrBuild::Client)?;
+    pub fn client(&self, config: &Config) -> Result<Client, kube_client::Error> {
+        let builder = ClientBuilder::try_from((config.clone(), self.connections()))?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 
