@@ -195,6 +195,6 @@ async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
     let server = ApiServer::new();
     let election = build(&server, "a", builder("a")).unwrap();
     // The workload's client fails with kube's own error.
-    let error: kube_client::Error = election.client(&config).unwrap_err();
+    let error: kube_client::Error = election.client(&config).map(drop).unwrap_err();
     assert!(error.to_string().contains("ftp"), "{error}");
 }
