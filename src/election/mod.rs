@@ -64,6 +64,7 @@ use tower_layer::Layer;
 /// [`run_while_leading`](Self::run_while_leading).
 /// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
+#[must_use = "an election does nothing unless it is run or started"]
 pub struct Election<L = KubeLock> {
     lock: L,
     grantor: Grantor,
