@@ -4,7 +4,7 @@ use super::Preset;
 use std::{error::Error, fmt};
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidRule {
     pub(super) what: &'static str,
     pub(super) given: String,
@@ -13,7 +13,7 @@ pub struct ErrInvalidRule {
 }
 
 /// A text that names no [`Preset`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidPreset {
     pub(super) given: String,
 }
