@@ -20,14 +20,9 @@ mod witness;
 mod workload;
 
 use crate::{
-    acts::Play,
-    args::{Command, Options},
-    cast::Cast,
-    journal::Journal,
-    stage::Stage,
-    verdict::Verdict,
-    view::View,
+    acts::Play, args::Options, cast::Cast, journal::Journal, stage::Stage, verdict::Verdict, view::View,
 };
+use clap::Parser;
 use std::{
     error::Error,
     io::{self, Write},
@@ -38,22 +33,10 @@ use std::{
 /// Whatever went wrong, for the user.
 type Failure = Box<dyn Error + Send + Sync>;
 
-const USAGE: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let options = match args::parse(std::env::args_os().skip(1)) {
-        Ok(Command::Play(options)) => options,
-        Ok(Command::Help) => {
-            say(args::HELP);
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            eprintln!("{error}\n\n{}", args::HELP);
-            return USAGE.into();
-        }
-    };
-    match run(&options) {
+    match run(&Options::parse()) {
         Ok(status) => status,
         Err(error) => {
             eprintln!("error: {}", chain(&*error));

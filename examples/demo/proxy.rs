@@ -9,13 +9,14 @@ use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
+use tokio_util::task::AbortOnDropHandle;
 
 pub struct Proxy {
     addr: SocketAddr,
     cut: watch::Sender<bool>,
-    task: JoinHandle<()>,
+    _task: AbortOnDropHandle<()>,
 }
 
 impl Proxy {
@@ -28,7 +29,8 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let addr = listener.local_addr()?;
         let (cut, is_cut) = watch::channel(false);
-        Ok(Some(Self { addr, cut, task: tokio::spawn(accept(listener, target, is_cut)) }))
+        let task = AbortOnDropHandle::new(tokio::spawn(accept(listener, target, is_cut)));
+        Ok(Some(Self { addr, cut, _task: task }))
     }
 
     /// The configuration by way of the proxy. The server's certificate is still checked against its own name.
@@ -46,12 +48,6 @@ impl Proxy {
 
     pub fn cut(&self, cut: bool) {
         self.cut.send_replace(cut);
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -66,7 +66,7 @@ async fn serve(
     let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
     tokio::select! {
         never = connections.accept(&listener, serve) => match never {},
-        ended = running.died() => return Err(ended.into()),
+        Err(ended) = running.candidate().ended() => return Err(ended.into()),
         // An error says that whoever waits for signals has gone.
         _ = stopped => {}
     }

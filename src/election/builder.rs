@@ -25,6 +25,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Gathers what an election needs; see [`Election::builder`].
 #[derive(Debug)]
+#[must_use = "it is no election before it is built"]
 pub struct ElectionBuilder {
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -64,32 +65,27 @@ impl Election {
 
 impl ElectionBuilder {
     /// The name under which this process contends; [`Identity::infer`] if none is given.
-    #[must_use]
     pub fn identity(self, identity: Identity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
     /// The election's times; 137/107/26 s if none are given.
-    #[must_use]
     pub fn timing(self, timing: LeaseTiming) -> Self {
         Self { timing, ..self }
     }
 
     /// Lets this candidate take the lease from a live holder that it precedes; it never does if none is given.
-    #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
     }
 
     /// What a follower may send nevertheless; nothing if no policy is given.
-    #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
     /// How long admitted writes may take to finish when the election stops (rule S4); 10 s if nothing is given. They
     /// never go on past the validity deadline.
-    #[must_use]
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
         Self { drain_timeout, ..self }
     }
@@ -102,13 +98,11 @@ impl ElectionBuilder {
     /// [`tolerated_skew`](LeaseTiming::tolerated_skew), the lease duration less the renew deadline: another replica may
     /// lead after that. The default fits both presets (30 s and 5 s), and a stop with it, the drain timeout and the lease
     /// calls takes less than the 30 s that Kubernetes gives a pod by default.
-    #[must_use]
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
     /// The clock that deadlines are kept on; the machine's if none is given.
-    #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
@@ -134,7 +128,6 @@ impl ElectionBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn attend<F>(
         mut self,
         attend: impl FnOnce(Candidate, CancellationToken) -> F + Send + Sync + 'static,

@@ -40,6 +40,7 @@ use tower_layer::Layer;
 /// [`run_while_leading`](Self::run_while_leading).
 /// Until then, and ever after it has ended, the gate is closed.
 #[derive(Debug)]
+#[must_use = "an election does nothing unless it is run or started"]
 pub struct Election<L = KubeLock> {
     pub(super) lock: L,
     pub(super) grantor: Grantor,
@@ -78,13 +79,13 @@ impl<L> Election<L> {
     /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
-    /// [`ErrBuild::Client`] when no client can be made from `config`.
+    /// What kube's [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential
+    /// plugin.
     ///
     /// # Panics
     /// Outside of a tokio runtime, as every kube client does.
-    pub fn client(&self, config: &Config) -> Result<Client, ErrBuild> {
-        let builder =
-            ClientBuilder::try_from((config.clone(), self.connections())).map_err(ErrBuild::Client)?;
+    pub fn client(&self, config: &Config) -> Result<Client, kube_client::Error> {
+        let builder = ClientBuilder::try_from((config.clone(), self.connections()))?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 
@@ -94,10 +95,15 @@ impl<L> Election<L> {
         Connections { leadership: self.grantor.leadership() }
     }
 
-    /// The gate, as a layer.
+    /// The gate, as a layer. A client that may send other things than the rest gets a policy of its own:
+    /// `election.layer().with_policy(policy)`.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        self.profile.gate(self.grantor.leadership(), self.policy.clone())
+        let layer = WriteGateLayer::new(self.grantor.leadership()).with_policy(self.policy.clone());
+        match &self.profile.hooks.writes {
+            Some(observer) => layer.with_observer(observer.clone()),
+            None => layer,
+        }
     }
 
     /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens

@@ -6,10 +6,8 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    gate::WriteGateLayer,
     leadership::{Changes, ENDED, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
-    policy::Policy,
 };
 use futures_util::{Stream, StreamExt, stream};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
@@ -134,12 +132,6 @@ impl Candidate {
         self.leadership.writes_under_way()
     }
 
-    /// A gate with this policy in place of the election's, for a client that may send other things than the rest.
-    #[must_use]
-    pub fn layer_with(&self, policy: Policy) -> WriteGateLayer {
-        self.profile.gate(self.leadership.clone(), policy)
-    }
-
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
     /// It goes on waiting while the election stands down. Once the election has [`ended`](Self::ended), it never returns:
@@ -214,19 +206,6 @@ impl Candidate {
             return Err(ErrUnhealthy::NotRenewed { since, tolerated });
         }
         Ok(())
-    }
-}
-
-// === impl Profile ===
-
-impl Profile {
-    /// A gate of this election.
-    pub(super) fn gate(&self, leadership: Leadership, policy: Policy) -> WriteGateLayer {
-        let layer = WriteGateLayer::new(leadership).with_policy(policy);
-        match &self.hooks.writes {
-            Some(observer) => layer.with_observer(observer.clone()),
-            None => layer,
-        }
     }
 }
 

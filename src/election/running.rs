@@ -30,7 +30,10 @@ const CALLS_TO_STOP: u32 = 4;
 
 /// An election that contends in tasks of its own. Dropping it closes the gate and ends them; the lease then runs out by
 /// itself. [`stop`](Self::stop) gives it up in good order.
+///
+/// Before that, [`Candidate::ended`] completes only if the election ends without being told to (rule S10).
 #[derive(Debug)]
+#[must_use = "dropping it ends the election"]
 pub struct Running {
     candidate: Candidate,
     gate: Closer,
@@ -54,7 +57,6 @@ impl<L: Lock> Election<L> {
     ///
     /// # Panics
     /// Outside of a tokio runtime, as [`tokio::spawn`] does.
-    #[must_use = "dropping it ends the election"]
     pub fn start(self) -> Running {
         let candidate = self.candidate();
         let (orders, received) = watch::channel(Orders::Contend);
@@ -88,7 +90,7 @@ impl Running {
     }
 
     /// Waits until the election has ended without being told to. Cancel-safe.
-    pub async fn died(&self) -> ErrElectionEnded {
+    pub(super) async fn died(&self) -> ErrElectionEnded {
         // The elector has the only receiver.
         self.orders.closed().await;
         ErrElectionEnded(())
@@ -125,7 +127,7 @@ impl Running {
     /// stop, and the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
-    /// does, see [`died`](Self::died).
+    /// does without being told to.
     ///
     /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
     pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {

@@ -54,7 +54,6 @@ impl ElectionBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn events(self, client: Client) -> Self {
         self.attend(|candidate, stopped| report(client, candidate, stopped))
     }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 /// The states of a [`Leadership`](super::Leadership), one after the other.
 #[derive(Clone, Debug)]
+#[must_use = "it tells nothing unless `next` is called"]
 pub struct Changes {
     state: watch::Receiver<State>,
     /// The state that was returned last.

@@ -129,7 +129,6 @@ impl Leadership {
     }
 
     /// Follows leadership: the present state, then each change of it.
-    #[must_use]
     pub fn changes(&self) -> Changes {
         Changes::new(self.inner.state.subscribe())
     }

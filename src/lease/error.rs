@@ -5,7 +5,7 @@ use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
 /// A lease call that failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrLock {
     kind: ErrLockKind,
     message: String,

@@ -19,7 +19,7 @@ const ALLOWED: &str = "1 to 253 bytes without control characters or space at an 
 pub struct Identity(Arc<str>);
 
 /// An identity that cannot stand in a lease: what was given, and what is allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidIdentity {
     given: String,
 }

@@ -19,7 +19,7 @@ pub struct LeaseName {
 }
 
 /// A namespace or a name that Kubernetes refuses: what was given, and what is allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidLeaseName {
     what: &'static str,
     given: String,

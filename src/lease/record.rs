@@ -33,7 +33,7 @@ pub struct Claim {
 }
 
 /// An answer that is no lease: no object, or one without uid and resource version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrNotALease(());
 
 // === impl LeaseRecord ===

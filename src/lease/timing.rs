@@ -40,7 +40,7 @@ const ATTEMPTS: u32 = 3;
 /// assert!("15/10".parse::<LeaseTiming>().unwrap_err().to_string().contains("15/10/2"));
 /// # Ok::<(), kube_leader_gate::lease::ErrInvalidTiming>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseTiming {
     lease_duration: Duration,
     renew_deadline: Duration,
@@ -49,7 +49,7 @@ pub struct LeaseTiming {
 }
 
 /// A timing that cannot work: what was given, and what is allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidTiming {
     what: &'static str,
     given: String,

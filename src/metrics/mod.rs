@@ -62,7 +62,6 @@ impl ElectionBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn metrics(mut self) -> Self {
         if self.hooks.lease.is_some() {
             return self; // on already

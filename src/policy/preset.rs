@@ -52,7 +52,7 @@ pub enum Preset {
 }
 
 /// A text that names no [`Preset`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidPreset {
     given: String,
 }

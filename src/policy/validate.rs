@@ -8,7 +8,7 @@ use std::{error::Error, fmt};
 const LONGEST_LABEL: usize = 63;
 
 /// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidRule {
     what: &'static str,
     given: String,

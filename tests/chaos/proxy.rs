@@ -13,9 +13,10 @@ use tokio::{
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::{Instant, sleep, sleep_until},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 /// The shortest delay of a slow uplink.
 const LEAST_LATENCY: Duration = Duration::from_millis(200);
@@ -55,7 +56,7 @@ enum Way {
 pub struct Proxy {
     addr: SocketAddr,
     mode: watch::Sender<Mode>,
-    task: JoinHandle<()>,
+    _task: AbortOnDropHandle<()>,
 }
 
 impl Proxy {
@@ -64,7 +65,8 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let addr = listener.local_addr()?;
         let (mode, modes) = watch::channel(Mode::Open);
-        Ok(Self { addr, mode, task: tokio::spawn(accept(listener, target, modes)) })
+        let task = AbortOnDropHandle::new(tokio::spawn(accept(listener, target, modes)));
+        Ok(Self { addr, mode, _task: task })
     }
 
     pub fn url(&self) -> String {
@@ -73,12 +75,6 @@ impl Proxy {
 
     pub fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -193,5 +193,8 @@ async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
     assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
     // And one that can be made, and reaches nobody, is no error: the election goes on trying.
     let server = ApiServer::new();
-    assert!(build(&server, "a", builder("a")).is_ok());
+    let election = build(&server, "a", builder("a")).unwrap();
+    // The workload's client fails with kube's own error.
+    let error: kube_client::Error = election.client(&config).map(drop).unwrap_err();
+    assert!(error.to_string().contains("ftp"), "{error}");
 }

@@ -36,7 +36,7 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     let changes = leader.changes();
     leader.check(Duration::ZERO).expect("healthy");
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", running.died()).await;
+    within(Duration::from_secs(3), "the election ends", running.candidate().ended()).await.unwrap_err();
     assert!(!leader.is_leader() && !leader.can_write());
     let states = within(SOON, "the changes end", changes.collect::<Vec<_>>()).await;
     assert_eq!(states.last().and_then(|state| state.lost), Some(Loss::Abandoned));

@@ -267,7 +267,7 @@ async fn s10_a_comparison_that_panics_ends_the_election() {
     let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(SOON, "it has ended", a.died()).await;
+    within(SOON, "it has ended", a.candidate().ended()).await.unwrap_err();
     assert!(a.candidate().check(Duration::ZERO).is_err());
     assert!(is_not_leader(&write(&client).await));
 }

@@ -142,7 +142,7 @@ async fn s10_an_election_that_has_ended_says_so() {
     let running = election.start();
     within(FIRST, "it leads", running.candidate().elected()).await;
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", running.died()).await;
+    within(Duration::from_secs(3), "the election ends", running.candidate().ended()).await.unwrap_err();
     let trouble = running.candidate().trouble().expect("trouble");
     assert_eq!(&*trouble, "the leader election has ended; restart the process to contend again");
     let message = rejection(&client).await;

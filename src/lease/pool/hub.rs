@@ -18,7 +18,8 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
+use tokio::{sync::watch, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 /// How long the watch may take to stand. Those who wait for it have their own, shorter patience.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Hub {
     id: u64,
     board: Arc<Board>,
-    task: JoinHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 /// Where the task tells its news.
@@ -70,10 +71,10 @@ impl Hub {
         let board = Arc::new(Board { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
         let ending = Ending(board.clone());
         let path = watch_line::of_all(namespace);
-        let task = tokio::spawn(async move {
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
             let Ending(board) = &ending;
             board.end(board.watch(&caller, &path).await.err().as_ref());
-        });
+        }));
         Self { id, board, task }
     }
 
@@ -111,12 +112,6 @@ impl Hub {
         };
         slots.entry(name.to_owned()).or_default().push(slot.clone());
         Following { hub: self.clone(), name: name.to_owned(), slot, late }
-    }
-}
-
-impl Drop for Hub {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

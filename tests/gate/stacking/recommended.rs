@@ -5,23 +5,19 @@ use super::{
     stage::{Outcome, arrived, ended, map, outcome, steal, until},
 };
 use kube_client::{
-    Client, Config,
+    Client, Config, Error,
     api::PostParams,
     client::{ClientBuilder, retry::RetryPolicy},
 };
-use kube_leader_gate::{
-    Election,
-    election::{ErrBuild, LeaseEnd},
-    testing::Fault,
-};
+use kube_leader_gate::{Election, election::LeaseEnd, testing::Fault};
 use std::time::Duration;
 use tower::{buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer, timeout::TimeoutLayer};
 use tower_http::trace::TraceLayer;
 
 // As it stands in the guide, word for word.
-fn stacked(election: &Election, mut config: Config) -> Result<Client, ErrBuild> {
+fn stacked(election: &Election, mut config: Config) -> Result<Client, Error> {
     config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
-    let kube = ClientBuilder::try_from((config, election.connections())).map_err(ErrBuild::Client)?;
+    let kube = ClientBuilder::try_from((config, election.connections()))?;
     Ok(kube
         .with_layer(&TraceLayer::new_for_http()) // what is sent
         .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s

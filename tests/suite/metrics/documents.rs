@@ -13,6 +13,7 @@ use kube_leader_gate::{
     metrics::BUCKETS,
     testing::{ApiServer, Fault},
 };
+use promql_parser::label::MatchOp;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,14 +65,14 @@ fn faults(expression: &str, scrape: &Scrape) -> Vec<String> {
         known.extend(series.iter().flat_map(|sample| sample.labels.keys().map(String::as_str)));
         for matcher in &selector.matchers {
             let values: BTreeSet<_> =
-                series.iter().filter_map(|sample| sample.labels.get(&matcher.label)).collect();
-            if values.is_empty() && !OF_THE_TARGET.contains(&matcher.label.as_str()) {
-                faults.push(format!("{} has no label {} in {expression}", selector.metric, matcher.label));
+                series.iter().filter_map(|sample| sample.labels.get(&matcher.name)).collect();
+            if values.is_empty() && !OF_THE_TARGET.contains(&matcher.name.as_str()) {
+                faults.push(format!("{} has no label {} in {expression}", selector.metric, matcher.name));
             }
             // A dashboard's variable, a pattern, and what is excluded may be anything.
-            let exact = matcher.operator == "=" && !matcher.value.contains('$');
+            let exact = matcher.op == MatchOp::Equal && !matcher.value.contains('$');
             if exact && !values.is_empty() && !values.contains(&matcher.value) {
-                faults.push(format!("{} is never {:?} in {expression}", matcher.label, matcher.value));
+                faults.push(format!("{} is never {:?} in {expression}", matcher.name, matcher.value));
             }
         }
     }

@@ -1,6 +1,12 @@
-//! The names in a `PromQL` expression: enough of the language to find metrics, their matchers and grouping labels.
+//! The names in a `PromQL` expression: metrics, their matchers and grouping labels. An expression that Prometheus would
+//! refuse has none: reading it panics.
 
-use std::collections::BTreeSet;
+use promql_parser::{
+    label::{Labels, Matcher},
+    parser::{self, AggregateExpr, BinaryExpr, Expr, VectorSelector},
+    util::{ExprVisitor, walk_expr},
+};
+use std::{collections::BTreeSet, convert::Infallible};
 
 /// What an expression speaks of.
 #[derive(Debug, Default)]
@@ -10,121 +16,50 @@ pub struct Names {
     pub grouped: BTreeSet<String>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Selector {
     pub metric: String,
     pub matchers: Vec<Matcher>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub struct Matcher {
-    pub label: String,
-    pub operator: String,
-    pub value: String,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Word(String),
-    Text(String),
-    Sign(String),
-}
-
-const GROUPING: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
-const OPERATORS: [&str; 7] = ["and", "or", "unless", "bool", "offset", "atan2", "inf"];
-
 impl Names {
-    /// Panics on what it cannot read.
+    /// Panics on what is no `PromQL`, a variable of Grafana's for a duration aside.
     pub fn of(expression: &str) -> Self {
-        let tokens = tokens(expression);
+        let parsed = parser::parse(&expression.replace("$__rate_interval", "5m"));
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error} in {expression}"));
         let mut names = Self::default();
-        let mut at = 0;
-        while at < tokens.len() {
-            let Token::Word(word) = &tokens[at] else {
-                assert!(tokens[at] != sign("{"), "a selector without a metric in {expression}");
-                at += 1;
-                continue;
-            };
-            let next = tokens.get(at + 1);
-            at += 1;
-            if GROUPING.contains(&word.as_str()) {
-                if next == Some(&sign("(")) {
-                    let (labels, end) = until(&tokens, at + 1, ")");
-                    names.grouped.extend(labels.iter().filter_map(|token| match token {
-                        Token::Word(label) => Some(label.clone()),
-                        _ => None,
-                    }));
-                    at = end;
-                }
-            } else if next == Some(&sign("{")) {
-                let (inside, end) = until(&tokens, at + 1, "}");
-                let matchers =
-                    inside.split(|token| *token == sign(",")).filter(|matcher| !matcher.is_empty());
-                let matchers = matchers.map(|matcher| match matcher {
-                    [Token::Word(label), Token::Sign(operator), Token::Text(value)] => {
-                        Matcher { label: label.clone(), operator: operator.clone(), value: value.clone() }
-                    }
-                    odd => panic!("no matcher: {odd:?} in {expression}"),
-                });
-                names.selectors.push(Selector { metric: word.clone(), matchers: matchers.collect() });
-                at = end;
-            } else if next != Some(&sign("("))
-                && !OPERATORS.contains(&word.as_str())
-                && !is_aggregation_before_by(next)
-            {
-                names.selectors.push(Selector { metric: word.clone(), matchers: Vec::new() });
-            }
-        }
+        let Ok(_) = walk_expr(&mut names, &parsed);
         names
     }
-}
 
-/// `sum by (x) (...)`: the word is a function all the same.
-fn is_aggregation_before_by(next: Option<&Token>) -> bool {
-    matches!(next, Some(Token::Word(word)) if word == "by" || word == "without")
-}
-
-/// What stands from `from` to the next `end`, and where it goes on.
-fn until<'a>(tokens: &'a [Token], from: usize, end: &str) -> (&'a [Token], usize) {
-    let length = tokens[from..].iter().position(|token| *token == sign(end)).expect("it is closed");
-    (&tokens[from..from + length], from + length + 1)
-}
-
-fn sign(text: &str) -> Token {
-    Token::Sign(text.to_owned())
-}
-
-fn tokens(expression: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut rest = expression.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            'a'..='z' | 'A'..='Z' | '_' | ':' | '$' => {
-                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_:$".contains(c));
-                let length = end.unwrap_or(rest.len());
-                tokens.push(Token::Word(rest[..length].to_owned()));
-                length
-            }
-            '"' => {
-                let length = rest[1..].find('"').expect("a string is closed") + 2;
-                tokens.push(Token::Text(rest[1..length - 1].to_owned()));
-                length
-            }
-            // A range or a step: durations only, no names.
-            '[' => rest.find(']').expect("a range is closed") + 1,
-            // A number, or a duration.
-            '0'..='9' | '.' => {
-                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len())
-            }
-            _ => {
-                let two = rest.get(..2).filter(|two| ["=~", "!~", "!=", "==", ">=", "<="].contains(two));
-                tokens.push(sign(two.unwrap_or(&rest[..first.len_utf8()])));
-                two.map_or(first.len_utf8(), str::len)
-            }
-        };
-        rest = rest[length..].trim_start();
+    fn select(&mut self, selector: &VectorSelector) {
+        let metric = selector.name.clone().unwrap_or_else(|| panic!("{selector} names no metric"));
+        self.selectors.push(Selector { metric, matchers: selector.matchers.matchers.clone() });
     }
-    tokens
+
+    fn group(&mut self, labels: Option<&Labels>) {
+        self.grouped.extend(labels.into_iter().flat_map(|it| &it.labels).cloned());
+    }
+}
+
+impl ExprVisitor for Names {
+    type Error = Infallible;
+
+    fn pre_visit(&mut self, expression: &Expr) -> Result<bool, Infallible> {
+        match expression {
+            Expr::VectorSelector(selector) => self.select(selector),
+            Expr::MatrixSelector(matrix) => self.select(&matrix.vs),
+            Expr::Aggregate(AggregateExpr { modifier: Some(modifier), .. }) => {
+                self.group(Some(modifier.labels()));
+            }
+            Expr::Binary(BinaryExpr { modifier: Some(modifier), .. }) => {
+                self.group(modifier.matching.as_ref().map(|it| it.labels()));
+                self.group(modifier.card.labels());
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
 }
 
 #[test]
@@ -135,11 +70,13 @@ fn names_are_found_wherever_they_stand() {
     );
     let metrics: Vec<_> = names.selectors.iter().map(|selector| selector.metric.as_str()).collect();
     assert_eq!(metrics, ["a_total", "b_bucket", "c", "d"]);
-    let matcher = |label: &str, operator: &str, value: &str| Matcher {
-        label: label.into(),
-        operator: operator.into(),
-        value: value.into(),
-    };
-    assert_eq!(names.selectors[0].matchers, [matcher("x", "=", "1"), matcher("y", "!~", "b|c")]);
+    let matchers: Vec<_> = names.selectors[0].matchers.iter().map(ToString::to_string).collect();
+    assert_eq!(matchers, [r#"x="1""#, r#"y!~"b|c""#]);
     assert_eq!(names.grouped, ["instance", "name", "pod"].map(str::to_owned).into());
+}
+
+#[test]
+#[should_panic(expected = "in sum by name (a_total)")]
+fn what_prometheus_would_refuse_is_refused() {
+    Names::of("sum by name (a_total)");
 }

@@ -147,7 +147,7 @@ async fn an_election_that_dies_does_not_lead_any_more() {
     within(FIRST, "it leads", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
-    within(Duration::from_secs(3), "the election ends", a.died()).await;
+    within(Duration::from_secs(3), "the election ends", a.candidate().ended()).await.unwrap_err();
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }

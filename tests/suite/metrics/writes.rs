@@ -64,8 +64,8 @@ async fn each_gate_of_the_election_counts() {
     let election = build(&server, "a", builder("a").metrics()).unwrap();
     let wrapped = election.wrap(Client::new(server.service(), "default"));
     let direct = election.layer();
+    let other = election.layer().with_policy(Policy::strict().allow(Preset::Events));
     let a = election.start();
-    let other = a.candidate().layer_with(Policy::strict().allow(Preset::Events));
     assert!(is_not_leader(&write(&wrapped).await));
     for layer in [direct, other] {
         let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });

@@ -118,6 +118,6 @@ async fn it_ends_with_an_election_that_nobody_stopped() {
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     panics.store(true, Ordering::SeqCst);
-    a.died().await;
+    a.candidate().ended().await.unwrap_err();
     assert_eq!(within(SOON, "it ends", gains.next()).await, None);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     runtime::things::{depose, looks, path, want},
-    runtime::viewer::{Model, Seen, View, Viewer, Watching, truth, unlisted, viewer},
+    runtime::viewer::{Model, Seen, View, Viewer, truth, unlisted, viewer},
     support::{FIRST, SOON, pass, steal, until, within},
 };
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -20,6 +20,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault, WatchBreak},
 };
 use std::{future, sync::Arc, time::Duration};
+use tokio_util::task::AbortOnDropHandle;
 
 type Told = Event<Arc<ConfigMap>>;
 
@@ -301,7 +302,7 @@ async fn dynamic_objects_are_told_of_as_well() {
     let kind = ApiResource::erase::<ConfigMap>(&());
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
     let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
-    let _watching = Watching(tokio::spawn(watched.for_each(|_| future::ready(()))));
+    let _watching = AbortOnDropHandle::new(tokio::spawn(watched.for_each(|_| future::ready(()))));
     let term = within(FIRST, "it leads", a.candidate().elected()).await;
     let mut events = replay.during(a.candidate(), &term);
     let mut told = Vec::new();

@@ -20,13 +20,13 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// A replica that reconciles things. Dropping it is a crash.
 pub struct Replica {
     pub running: Running,
     pub context: Arc<Context>,
-    controller: JoinHandle<()>,
+    _controller: AbortOnDropHandle<()>,
 }
 
 pub struct Context {
@@ -97,7 +97,7 @@ where
                 tracing::error!(%error, "reconcile failed");
             }
         });
-    Replica { running, context, controller: tokio::spawn(controller) }
+    Replica { running, context, _controller: AbortOnDropHandle::new(tokio::spawn(controller)) }
 }
 
 /// The replica's controller has seen this state of the thing, or a later one.
@@ -114,12 +114,6 @@ impl Replica {
 
     pub fn errors(&self) -> Vec<String> {
         self.context.errors.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.controller.abort();
     }
 }
 

@@ -21,7 +21,7 @@ use std::{
     future,
     sync::{Arc, Mutex, MutexGuard},
 };
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Names, and the versions of what they name.
 pub type Model = BTreeMap<String, String>;
@@ -31,11 +31,8 @@ pub struct Viewer {
     pub running: Running,
     pub things: Api<ConfigMap>,
     pub replay: Replay<ConfigMap>,
-    pub watching: Watching,
+    pub watching: AbortOnDropHandle<()>,
 }
-
-/// Ends with its owner.
-pub struct Watching(pub JoinHandle<()>);
 
 /// What a consumer was told, term by term.
 #[derive(Clone, Default)]
@@ -64,8 +61,8 @@ pub fn unlisted(server: &ApiServer, identity: &str) -> Viewer {
     let election = candidate(server, identity);
     let things: Api<ConfigMap> = Api::namespaced(gated(server, &election, identity), "default");
     let (replay, watched) = replay(watcher(things.clone(), watcher::Config::default()).default_backoff());
-    let watching = tokio::spawn(watched.for_each(|_| future::ready(())));
-    Viewer { running: election.start(), things, replay, watching: Watching(watching) }
+    let watching = AbortOnDropHandle::new(tokio::spawn(watched.for_each(|_| future::ready(()))));
+    Viewer { running: election.start(), things, replay, watching }
 }
 
 /// What the server holds.
@@ -85,7 +82,7 @@ impl Viewer {
     }
 
     pub fn watch_no_more(&self) {
-        self.watching.0.abort();
+        self.watching.abort();
     }
 
     /// Follows each term, and checks what it is told as it comes.
@@ -105,12 +102,6 @@ impl Viewer {
             view.seen().complete = false;
             assert!(!leader.can_write() || leader.term().as_ref() != Some(&term), "ended within its term");
         }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
