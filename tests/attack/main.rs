@@ -12,7 +12,7 @@
 //! | `ATTACK_SEED` | where the requests begin; by chance if it is not set |
 //! | `ATTACK_REQUESTS` | how many `property` makes; 100,000 if it is not set |
 //! | `ATTACK_LIVE` | how many of each sort `live` sends to each follower; 40 if it is not set |
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod corners;
 mod exemptions;
@@ -38,10 +38,10 @@ use test_support::{
 fn main() -> ExitCode {
     harness::run(test_support::tests! {
         needs [programs] {
-            plain property::what_passes_is_what_the_server_reads;
+            plain property::passing_requests_are_reads_to_the_server;
         }
         needs [server, programs] {
-            plain live::followers_change_nothing_but_what_their_policies_mean;
+            plain live::followers_change_only_what_policies_permit;
         }
     })
 }

@@ -32,7 +32,7 @@ const REQUESTS: usize = 100_000;
 /// How many are made before the oracle is asked.
 const BATCH: usize = 5_000;
 
-pub fn what_passes_is_what_the_server_reads() {
+pub fn passing_requests_are_reads_to_the_server() {
     let mut oracle = Oracle::start();
     let (seed, requests) = (settings::seed(), settings::number("ATTACK_REQUESTS").unwrap_or(REQUESTS));
     let mut rng = Rng::with_seed(seed);

@@ -5,7 +5,7 @@
 //! `proxy` stands between them and the server; `stage` is the server and its audit log; `plan` writes the script from a
 //! seed, `faults` plays it; `report` judges, `table` prints, `journal` keeps everything. `rounds` and `steady` measure
 //! without faults.
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod args;
 mod candidate;

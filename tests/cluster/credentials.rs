@@ -11,7 +11,7 @@ use test_support::{
 };
 
 /// The sidecar has a token that the server does not know, so that any other credential would be looked at.
-pub async fn a_real_server_takes_no_callers_token() {
+pub async fn real_server_never_sees_the_callers_token() {
     const PATH: &str = "/api/v1/namespaces/default/configmaps";
     let cluster = Cluster::start(assets()).await;
     let token = Cluster::token("candidate-1");

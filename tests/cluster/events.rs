@@ -69,7 +69,7 @@ async fn answered(world: &Server, user: &str, code: u16) -> usize {
     events.iter().filter(counts).count()
 }
 
-pub async fn kubectl_shows_who_led_when() {
+pub async fn kubectl_events_show_each_gain_and_loss() {
     let world = Real::shared().await;
     grant(&world, "restricted-2", true).await;
     let a = reporting(&world, "restricted-2").await;
@@ -97,7 +97,7 @@ pub async fn kubectl_shows_who_led_when() {
     }
 }
 
-pub async fn without_permission_it_leads_and_stops_all_the_same() {
+pub async fn candidate_leads_without_permission_to_write_events() {
     let world = Real::shared().await;
     grant(&world, "restricted-3", false).await;
     let a = reporting(&world, "restricted-3").await;

@@ -23,7 +23,7 @@ fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object")
 }
 
-pub async fn the_audit_log_is_what_a_judge_reads() {
+pub async fn judge_reads_requests_from_audit_log() {
     let cluster = shared().await;
     let namespace = cluster.namespace().await;
     let params = PostParams::default();
@@ -53,7 +53,7 @@ pub async fn the_audit_log_is_what_a_judge_reads() {
 }
 
 /// A server that was killed in the middle of an event, within a character too, and the one after it.
-pub fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
+pub fn torn_audit_line_loses_no_other_line() {
     let event = |uri: &str| {
         format!(
             r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"{uri}","verb":"get","user":{{"username":"a"}},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}}"#
@@ -74,7 +74,7 @@ pub fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
     }
 }
 
-pub async fn a_user_has_the_rights_of_its_kind() {
+pub async fn user_has_the_permissions_of_its_kind() {
     let cluster = shared().await;
     let list = async |user| {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client(user));
@@ -86,13 +86,13 @@ pub async fn a_user_has_the_rights_of_its_kind() {
     assert_eq!((status.code, &*status.reason), (403, "Forbidden"));
 }
 
-pub async fn kubectl_reaches_it() {
+pub async fn kubectl_reaches_the_server() {
     let cluster = shared().await;
     let said = cluster.kubectl("candidate-0").args(["auth", "whoami", "-o", "name"]).output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
-pub async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
+pub async fn server_survives_freeze_and_restart_and_cleans_up() {
     let cluster = Cluster::start(assets()).await;
     let folder = cluster.folder().to_owned();
     let namespace = cluster.namespace().await;
@@ -148,7 +148,7 @@ pub fn victim() -> ! {
     }
 }
 
-pub async fn children_end_when_their_process_is_killed() {
+pub async fn children_end_when_parent_process_is_killed() {
     let mut victim = Command::new(env::current_exe().unwrap());
     victim.env(VICTIM, "yes");
     let mut victim = Guarded::spawn_with(&victim, Stdio::piped(), Stdio::inherit()).unwrap();

@@ -127,7 +127,7 @@ async fn one_after_the_other(world: &impl World) -> Verdict {
     verdict
 }
 
-pub async fn client_go_hands_over_and_is_handed_over_to() {
+pub async fn client_go_and_candidate_hand_over_both_ways() {
     let world = Real::shared().await;
     prepare(&world).await;
     let mut first = GoCandidate::start(&world, CANDIDATES[0]);
@@ -156,7 +156,7 @@ pub async fn client_go_hands_over_and_is_handed_over_to() {
     assert!(handovers.len() == 2 && handovers[0] < DELAY, "{handovers:?}");
 }
 
-pub async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
+pub async fn client_go_and_candidate_take_over_after_crashes() {
     let world = Real::shared().await;
     prepare(&world).await;
     let mut first = GoCandidate::start(&world, CANDIDATES[0]);

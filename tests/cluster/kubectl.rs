@@ -127,7 +127,7 @@ async fn pod(scene: &Scene) -> Guarded {
     kubelet
 }
 
-pub async fn a_leader_does_what_it_is_told() {
+pub async fn kubectl_through_leader_reads_and_writes() {
     let scene = Scene::new().await;
     let leader = scene.leader.addr;
     assert_eq!(scene.does(leader, &["apply", "-f", "-"], Some(&map("x"))).await, "configmap/x created\n");
@@ -146,7 +146,7 @@ pub async fn a_leader_does_what_it_is_told() {
     assert!(!line.is_empty());
 }
 
-pub async fn a_follower_reads_and_says_who_leads() {
+pub async fn kubectl_through_follower_reads_and_names_leader() {
     let scene = Scene::new().await;
     let (leader, follower) = (scene.leader.addr, scene.follower.addr);
     scene.does(leader, &["apply", "-f", "-"], Some(&map("x"))).await;
@@ -194,7 +194,7 @@ pub async fn a_follower_reads_and_says_who_leads() {
     assert!(!line.is_empty());
 }
 
-pub async fn a_write_that_is_cut_off_is_told_in_plain_words() {
+pub async fn kubectl_shows_plain_message_for_cut_off_write() {
     let scene = Scene::new().await;
     let leader = scene.leader.addr;
     scene.cluster.freeze();

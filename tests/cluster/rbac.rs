@@ -91,7 +91,7 @@ async fn judged(world: &impl World) -> Verdict {
     Judge::new(world.namespace(), LEASE, USERS).verdict(&world.writes().await)
 }
 
-pub async fn the_role_suffices() {
+pub async fn documented_role_is_sufficient() {
     let world = Real::shared().await;
     grant(&world, None).await;
     // At a retry period of 2 s, no poll explains the handover.
@@ -111,7 +111,7 @@ pub async fn the_role_suffices() {
 }
 
 /// The Role allows to watch each lease by its name, and so not all of the namespace together.
-pub async fn a_watch_that_may_not_be_shared_is_not() {
+pub async fn forbidden_namespace_watch_leads_to_single_watches() {
     let world = Real::shared().await;
     grant(&world, None).await;
     let start = |user| {
@@ -134,7 +134,7 @@ pub async fn a_watch_that_may_not_be_shared_is_not() {
 }
 
 /// And hardly asks for the watch any more.
-pub async fn without_watch_it_polls() {
+pub async fn candidate_without_watch_permission_polls() {
     let world = Real::shared().await;
     grant(&world, Some("watch")).await;
     let a = candidate(&world, USERS[0], timing()).await;
@@ -152,7 +152,7 @@ pub async fn without_watch_it_polls() {
     assert!((2..20).contains(&refused.len()), "{} watches were tried", refused.len());
 }
 
-pub async fn without_create_somebody_else_has_to() {
+pub async fn candidate_without_create_needs_an_existing_lease() {
     let world = Real::shared().await;
     grant(&world, Some("create")).await;
     let a = candidate(&world, USERS[0], timing()).await;
@@ -163,7 +163,7 @@ pub async fn without_create_somebody_else_has_to() {
     assert!(refused(&world).await.iter().all(|verb| verb == "create"));
 }
 
-pub async fn without_get_it_never_leads() {
+pub async fn candidate_without_get_never_leads() {
     let world = Real::shared().await;
     grant(&world, Some("get")).await;
     Outsider::at(&world, LEASE).create(json!({})).await;
@@ -175,7 +175,7 @@ pub async fn without_get_it_never_leads() {
 }
 
 /// It can make the lease, and neither renew it nor give it up.
-pub async fn without_update_it_leads_once_and_not_for_long() {
+pub async fn candidate_without_update_leads_one_short_term() {
     let world = Real::shared().await;
     grant(&world, Some("update")).await;
     let a = candidate(&world, USERS[0], timing()).await;

@@ -20,7 +20,7 @@ use tokio_test::{assert_pending, assert_ready, assert_ready_err, task};
 use tower::{Layer, Service};
 
 #[test]
-fn s10_dropping_the_grant_closes_the_gate() {
+fn s10_dropping_grant_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let grant = lead(&grantor);
     assert!(leadership.can_write());
@@ -31,7 +31,7 @@ fn s10_dropping_the_grant_closes_the_gate() {
 }
 
 #[test]
-fn s10_dropping_the_grantor_closes_the_gate_for_good() {
+fn s10_dropping_grantor_closes_gate_for_good() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -56,7 +56,7 @@ fn s10_dropping_the_grantor_closes_the_gate_for_good() {
 
 /// The streams end although the last state was read before the drop.
 #[test]
-fn s10_dropping_an_idle_grantor_ends_the_changes() {
+fn s10_dropping_idle_grantor_ends_change_streams() {
     let (grantor, leadership, _clock) = stage();
     let mut changes = leadership.changes();
     assert!(changes.next().now_or_never().flatten().is_some(), "the present state");
@@ -68,7 +68,7 @@ fn s10_dropping_an_idle_grantor_ends_the_changes() {
 }
 
 #[test]
-fn s10_a_panic_that_drops_the_grant_closes_the_gate() {
+fn s10_panic_that_drops_grant_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -88,7 +88,7 @@ fn s10_a_panic_that_drops_the_grant_closes_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
+async fn s10_aborting_grant_task_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let grant = lead(&grantor);
     let election = tokio::spawn(async move {
@@ -103,7 +103,7 @@ async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
 }
 
 #[test]
-fn s10_an_old_grant_that_is_dropped_late_ends_nothing_else() {
+fn s10_late_drop_of_old_grant_keeps_new_term() {
     let (grantor, leadership, _clock) = stage();
     let first = lead_in(&grantor, 1);
     let _second = lead_in(&grantor, 2);
@@ -147,7 +147,7 @@ impl Clock for Trap {
 
 /// The drop is half done when the next term begins.
 #[test]
-fn s10_an_old_grant_that_is_dropped_in_another_thread_ends_nothing_else() {
+fn s10_concurrent_drop_of_old_grant_keeps_new_term() {
     for pass in 0..3 {
         let trap = Arc::new(Trap { clock: ManualClock::new(), armed: Mutex::default() });
         let grantor = Grantor::with_clock(trap.clone());

@@ -84,7 +84,7 @@ fn allocations<S: Service<Request<()>>>(service: &mut S, method: &str, uri: &str
 }
 
 #[test]
-fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
+fn followers_reads_and_exempted_writes_allocate_nothing() {
     let grantor = Grantor::new();
     let leadership = grantor.leadership();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
@@ -96,7 +96,7 @@ fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
 }
 
 #[test]
-fn admitted_writes_allocate_nothing_in_the_gate() {
+fn admitted_writes_allocate_nothing_in_gate() {
     let (_grantor, leadership, _grant) = leading();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
     let mut slow = layer(&leadership).layer(service_fn(after_a_while));
@@ -110,7 +110,7 @@ fn admitted_writes_allocate_nothing_in_the_gate() {
 
 /// The counter counts: a rejection has its error boxed, and an inner service pays for itself.
 #[test]
-fn rejections_allocate_their_error_and_nothing_else() {
+fn rejected_writes_allocate_only_their_error() {
     let grantor = Grantor::new();
     let leadership = grantor.leadership();
     grantor.note_holder(Some("somebody"));
@@ -124,7 +124,7 @@ fn rejections_allocate_their_error_and_nothing_else() {
 
 /// A write that is cut off allocates its error too.
 #[test]
-fn a_write_that_is_cut_off_allocates_its_error_and_nothing_else() {
+fn cut_off_writes_allocate_only_their_error() {
     let (grantor, leadership, _grant) = leading();
     let mut service = layer(&leadership).layer(service_fn(after_a_while));
     let request = Request::post("/api/v1/namespaces/a/configmaps").body(()).unwrap();

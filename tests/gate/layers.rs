@@ -36,7 +36,7 @@ impl<Q: Clone, R> Policy<Q, R, BoxError> for Stubborn {
 }
 
 #[tokio::test]
-async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
+async fn s2_retry_below_gate_sends_nothing_after_loss() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -61,7 +61,7 @@ async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
 }
 
 #[tokio::test]
-async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
+async fn s2_retry_above_gate_sends_nothing_after_loss() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -87,7 +87,7 @@ async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
 
 /// A connection, or a token, that takes its time: the request goes out when it is there.
 #[test]
-fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
+fn s2_slow_connect_below_gate_sends_nothing_after_loss() {
     let (grantor, leadership, _clock) = stage();
     let (connected, sent) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (connecting, sending) = (connected.clone(), sent.clone());
@@ -113,7 +113,7 @@ fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
 }
 
 #[tokio::test]
-async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
+async fn s2_buffer_below_gate_discards_cut_off_write() {
     let (grantor, leadership, _clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let (buffer, worker) = Buffer::pair(described().layer(service), 16);
@@ -145,7 +145,7 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
 }
 
 #[tokio::test]
-async fn s2_a_write_that_waited_in_a_buffer_above_the_gate_is_judged_when_it_leaves() {
+async fn s2_gate_judges_buffered_write_when_it_leaves_buffer() {
     let (grantor, leadership, clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let gate = WriteGateLayer::new(leadership.clone()).layer(described().layer(service));

@@ -13,7 +13,7 @@ use tower_test::{assert_request_eq, mock};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
+async fn s2_timeout_above_gate_ends_write_count() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
@@ -27,7 +27,7 @@ async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() {
+async fn s2_loss_wins_over_timeout_below_gate() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
@@ -50,7 +50,7 @@ async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() 
 }
 
 #[tokio::test]
-async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_one() {
+async fn s2_gate_judges_write_when_limit_above_admits_it() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -77,7 +77,7 @@ async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_o
 }
 
 #[test]
-fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
+fn s2_cut_off_write_frees_slot_below_gate() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let layers = ServiceBuilder::new()
@@ -98,7 +98,7 @@ fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
 
 /// tower's limit panics when it is called without the slot that `poll_ready` reserves.
 #[test]
-fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
+fn s15_slot_reserved_below_gate_survives_rejection() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     probe.answer();

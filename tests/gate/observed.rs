@@ -49,7 +49,7 @@ fn policy() -> Policy {
 }
 
 #[test]
-fn an_observer_hears_the_outcome_of_each_write() {
+fn observer_learns_outcome_of_each_write() {
     let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy()).with_observer(notes.clone());
@@ -57,7 +57,7 @@ fn an_observer_hears_the_outcome_of_each_write() {
 }
 
 #[test]
-fn a_gate_without_a_layer_has_policy_and_observer_too() {
+fn gate_without_layer_has_policy_and_observer() {
     let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let gate = WriteGate::new(Probe::default(), leadership.clone());

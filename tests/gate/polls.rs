@@ -21,7 +21,7 @@ use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, service_fn};
 
 #[test]
-fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
+fn s2_deadline_drops_write_without_another_poll() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -40,7 +40,7 @@ fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
 }
 
 #[test]
-fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
+fn s2_admitted_but_unpolled_write_is_not_sent() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -52,7 +52,7 @@ fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
 }
 
 #[test]
-fn s2_a_loss_wakes_a_write_that_hangs() {
+fn s2_loss_wakes_hanging_write() {
     for loss in [Loss::Taken, Loss::Deleted] {
         let (grantor, leadership, _clock) = stage();
         let probe = Probe::default();
@@ -69,7 +69,7 @@ fn s2_a_loss_wakes_a_write_that_hangs() {
 }
 
 #[test]
-fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
+fn s2_loss_wakes_write_moved_to_another_task() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let _grant = lead(&grantor);
@@ -85,7 +85,7 @@ fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
 
 /// The loss falls while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
 #[test]
-fn s2_a_loss_during_a_poll_is_not_slept_through() {
+fn s2_loss_during_poll_wakes_the_write() {
     let (grantor, leadership, _clock) = stage();
     let grantor = Arc::new(grantor);
     let lose = grantor.clone();
@@ -107,7 +107,7 @@ fn s2_a_loss_during_a_poll_is_not_slept_through() {
 
 /// What is being dropped may still be sending: it counts until it is gone.
 #[test]
-fn s2_a_write_is_counted_until_it_is_gone() {
+fn s2_write_is_counted_until_fully_dropped() {
     struct Last(Leadership, Arc<AtomicUsize>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -144,7 +144,7 @@ fn s2_a_write_is_counted_until_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_the_deadline_wakes_a_write_that_hangs() {
+async fn s2_deadline_wakes_hanging_write() {
     let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
     let leadership = grantor.leadership();
     let watching = tokio::spawn(grantor.watch_deadline());
@@ -174,7 +174,7 @@ async fn s2_the_deadline_wakes_a_write_that_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
+async fn s2_deadline_watcher_can_be_dropped_and_restarted() {
     let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
     let leadership = grantor.leadership();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());

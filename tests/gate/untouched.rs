@@ -37,7 +37,7 @@ fn echo(
 }
 
 #[tokio::test]
-async fn s2_reads_and_admitted_writes_pass_with_their_own_bodies() {
+async fn s2_reads_and_admitted_writes_keep_their_bodies() {
     let (grantor, leadership, _clock) = stage();
     for leading in [false, true] {
         let _grant = leading.then(|| lead(&grantor));
@@ -65,7 +65,7 @@ type Lines = Pin<Box<dyn stream::Stream<Item = u32> + Send>>;
 
 /// A watch, and the answer to an admitted write, go on streaming when the leadership that they began under is gone.
 #[tokio::test]
-async fn s2_streams_that_have_begun_go_on_after_the_loss() {
+async fn s2_started_streams_continue_after_loss() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         let lines: Lines = Box::pin(stream::iter([1, 2, 3]));
@@ -82,7 +82,7 @@ async fn s2_streams_that_have_begun_go_on_after_the_loss() {
 }
 
 #[test]
-fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
+fn s2_read_is_neither_counted_nor_cut_off() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -99,7 +99,7 @@ fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
 }
 
 #[test]
-fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
+fn s2_exempted_write_passes_follower_and_survives_loss() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let policy = Policy::strict()
@@ -143,7 +143,7 @@ fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
 }
 
 #[tokio::test]
-async fn s2_the_inner_services_own_errors_pass_as_they_are() {
+async fn s2_errors_of_inner_service_pass_unchanged() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         Err::<(), _>(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset"))

@@ -14,7 +14,7 @@ async fn answer(sidecar: &Sidecar, head: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_answered_and_closed() {
+async fn malformed_request_is_answered_and_closed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for nonsense in [
@@ -39,7 +39,7 @@ async fn what_is_no_request_is_answered_and_closed() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_long_is_refused() {
+async fn too_long_request_head_is_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let long = |length| "x".repeat(length);
@@ -63,7 +63,7 @@ async fn a_head_that_is_too_long_is_refused() {
 
 /// The write was begun, and whoever began it goes away: the API server must not take the half for the whole.
 #[tokio::test]
-async fn half_a_request_is_none() {
+async fn incomplete_write_is_not_carried_out() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let body = r#"{"metadata":{"name":"half"}}"#;
@@ -87,7 +87,7 @@ async fn half_a_request_is_none() {
 
 /// The API server is not to blame, and the log does not say so either.
 #[tokio::test]
-async fn a_body_that_breaks_is_the_callers_fault() {
+async fn broken_body_is_reported_as_callers_fault() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for broken in ["zz\r\n", "5\r\nhellozz\r\n"] {
@@ -105,7 +105,7 @@ async fn a_body_that_breaks_is_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_caller_that_hangs_up_takes_its_write_back() {
+async fn write_is_cancelled_when_caller_disconnects() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));

@@ -23,7 +23,7 @@ fn get(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_read_is_answered_after_a_half_close() {
+async fn read_is_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for _ in 0..20 {
@@ -43,7 +43,7 @@ async fn a_read_is_answered_after_a_half_close() {
 }
 
 #[tokio::test]
-async fn a_probe_is_answered_after_a_half_close() {
+async fn probe_is_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for _ in 0..100 {
@@ -53,7 +53,7 @@ async fn a_probe_is_answered_after_a_half_close() {
 }
 
 #[tokio::test]
-async fn reads_in_a_row_are_all_answered() {
+async fn pipelined_reads_are_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let both = format!("{}{}", get(MAPS), get("/test/end"));
@@ -62,7 +62,7 @@ async fn reads_in_a_row_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_with_the_callers_side() {
+async fn half_close_ends_a_watch() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let watch = get(&format!("{MAPS}?watch=1"));
@@ -77,7 +77,7 @@ async fn a_watch_ends_with_the_callers_side() {
 }
 
 #[tokio::test]
-async fn a_write_is_taken_back_by_a_half_close() {
+async fn half_close_cancels_a_write() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
@@ -89,7 +89,7 @@ async fn a_write_is_taken_back_by_a_half_close() {
 }
 
 #[tokio::test]
-async fn half_a_body_is_no_read() {
+async fn half_close_during_body_cancels_read() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     // It answers once it has the whole body.
@@ -99,7 +99,7 @@ async fn half_a_body_is_no_read() {
 }
 
 #[tokio::test]
-async fn an_ended_side_ends_an_idle_connection() {
+async fn half_close_ends_an_idle_connection() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut raw = Raw::send(sidecar.addr, &get("/version")).await;

@@ -105,14 +105,14 @@ async fn check_requests(called: &str, sidecar: &Sidecar, upstream: &Upstream) {
 }
 
 #[tokio::test]
-async fn request_headers_arrive_as_the_table_says() {
+async fn request_headers_match_the_documented_table() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     check_requests(TABLES[0], &sidecar, &upstream).await;
 }
 
 #[tokio::test]
-async fn an_impersonating_kubeconfig_keeps_the_callers_names_out() {
+async fn impersonating_kubeconfig_drops_callers_impersonation_headers() {
     let upstream = Upstream::start().await;
     let mut kubeconfig = kubeconfig(&upstream.url(), "own");
     kubeconfig["users"][0]["user"]["as"] = "app".into();
@@ -121,7 +121,7 @@ async fn an_impersonating_kubeconfig_keeps_the_callers_names_out() {
 }
 
 #[tokio::test]
-async fn answer_headers_arrive_as_the_table_says() {
+async fn answer_headers_match_the_documented_table() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     for row in table(TABLES[2]) {

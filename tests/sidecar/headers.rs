@@ -13,7 +13,7 @@ use http_body_util::StreamBody;
 use std::convert::Infallible;
 
 #[tokio::test]
-async fn the_path_of_the_kubeconfigs_server_comes_first() {
+async fn path_of_kubeconfig_server_is_prepended() {
     let upstream = Upstream::start().await;
     let url = format!("{}/test/k8s/clusters/c-1/", upstream.url());
     let sidecar = Sidecar::start_with(crate::process::kubeconfig(&url, "a"), "a", &[]).await;
@@ -26,7 +26,7 @@ async fn the_path_of_the_kubeconfigs_server_comes_first() {
 }
 
 #[tokio::test]
-async fn trailers_pass_both_ways() {
+async fn trailers_pass_in_both_directions() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let sum = || HeaderMap::from_iter([("x-sum".parse().unwrap(), HeaderValue::from_static("42"))]);
@@ -42,7 +42,7 @@ async fn trailers_pass_both_ways() {
 
 /// DNS rebinding: a page at `evil.example`, which resolves to 127.0.0.1.
 #[tokio::test]
-async fn only_names_of_this_machine_are_accepted_as_host() {
+async fn only_local_host_names_are_accepted() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--accept-host", "app.test"]).await;
     let answer = async |lines: &str| {
@@ -83,7 +83,7 @@ async fn only_names_of_this_machine_are_accepted_as_host() {
 
 /// A page of another site can send to this port under its right name; what it then sends says where it comes from.
 #[tokio::test]
-async fn no_page_of_another_site_may_ask() {
+async fn requests_from_other_web_sites_are_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--accept-host", "app.test"]).await;
     let code = async |origin: &'static str| {

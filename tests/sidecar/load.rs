@@ -40,7 +40,7 @@ async fn is_undisturbed(sidecar: &Sidecar, upstream: &Upstream, before: &Value, 
 }
 
 #[tokio::test]
-async fn big_bodies_go_through_in_little_memory() {
+async fn big_bodies_use_little_memory() {
     const SIZE: usize = 128 * MIB;
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
@@ -62,7 +62,7 @@ async fn big_bodies_go_through_in_little_memory() {
 }
 
 #[tokio::test]
-async fn a_thousand_idle_connections_disturb_nobody() {
+async fn thousand_idle_connections_do_not_disturb_election() {
     const IDLE: usize = 1000;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
@@ -136,7 +136,7 @@ async fn batch(sidecar: &Sidecar, upstream: &Upstream, requests: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_requests_leave_nothing_behind() {
+async fn ten_thousand_requests_leak_nothing() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let (leader, since) = (sidecar.leader().await, Instant::now());

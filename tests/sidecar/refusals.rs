@@ -21,7 +21,7 @@ fn post(headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_never_comes_delays_no_refusal() {
+async fn refusal_does_not_wait_for_body() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for head in [
@@ -42,7 +42,7 @@ async fn a_body_that_never_comes_delays_no_refusal() {
 
 /// Many clients send the whole body before they look for an answer.
 #[tokio::test]
-async fn a_long_body_loses_no_refusal() {
+async fn refusal_arrives_despite_long_body() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post(&format!("content-length: {LONG}\r\n"));
@@ -81,7 +81,7 @@ async fn hasty() -> (SocketAddr, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn an_early_answer_resets_no_upload() {
+async fn early_answer_does_not_reset_upload() {
     let (addr, _server) = hasty().await;
     let sidecar = Sidecar::start_with(kubeconfig(&format!("http://{addr}"), "a"), "a", &[]).await;
     let head = post(&format!("content-length: {LONG}\r\n")).replace("POST", "GET");
@@ -97,7 +97,7 @@ async fn an_early_answer_resets_no_upload() {
 }
 
 #[tokio::test]
-async fn a_refused_callers_connection_stays_open() {
+async fn connection_stays_open_after_refusal() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut caller = Caller::connect(sidecar.addr).await;
@@ -115,7 +115,7 @@ async fn a_refused_callers_connection_stays_open() {
 
 /// The caller that asks first sends no body then, and the sidecar does not read an endless one.
 #[tokio::test]
-async fn a_connection_that_cannot_go_on_says_so() {
+async fn closing_connection_is_announced() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");

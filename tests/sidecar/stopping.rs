@@ -26,7 +26,7 @@ fn holder(upstream: &Upstream) -> String {
 }
 
 #[tokio::test]
-async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
+async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
     sidecar.leads().await;
@@ -63,7 +63,7 @@ async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
 
 /// The write may still be carried out: the lease is not released before it can land no more.
 #[tokio::test]
-async fn a_write_that_does_not_finish_delays_the_release() {
+async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
@@ -84,7 +84,7 @@ async fn a_write_that_does_not_finish_delays_the_release() {
 
 /// Its body has stalled, so that there is a rest to read when the answer is due.
 #[tokio::test]
-async fn a_stalled_upload_gets_its_answer() {
+async fn stop_answers_a_stalled_upload() {
     const STALLED: usize = 8;
     const LONG: usize = 1_000_000;
     let upstream = Upstream::start().await;
@@ -117,7 +117,7 @@ async fn a_stalled_upload_gets_its_answer() {
 
 /// A write that needs no leadership is not waited for as long, but it is answered.
 #[tokio::test]
-async fn a_permitted_write_that_hangs_is_answered() {
+async fn stop_answers_hanging_permitted_write() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::following(&upstream, "a", &["--allow", "dry-run"]).await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
@@ -133,7 +133,7 @@ async fn a_permitted_write_that_hangs_is_answered() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn second_signal_ends_sidecar_at_once() {
     let upstream = Upstream::start().await;
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
@@ -155,7 +155,7 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_on_its_way_arrives() {
+async fn stop_delivers_answer_already_on_its_way() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let mut caller = Caller::connect(sidecar.addr).await;
@@ -167,7 +167,7 @@ async fn an_answer_that_is_on_its_way_arrives() {
 }
 
 #[tokio::test]
-async fn a_follower_stops_at_once() {
+async fn follower_stops_at_once() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut watch =

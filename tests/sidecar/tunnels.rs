@@ -24,7 +24,7 @@ async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
 }
 
 #[tokio::test]
-async fn a_leader_upgrades() {
+async fn upgrade_through_leader_succeeds() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for (method, protocol) in [("GET", "websocket"), ("POST", "SPDY/3.1")] {
@@ -37,7 +37,7 @@ async fn a_leader_upgrades() {
 }
 
 #[tokio::test]
-async fn a_follower_does_not_unless_it_is_allowed_to() {
+async fn upgrade_through_follower_needs_permission() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut request = request("GET", EXEC, "");
@@ -51,7 +51,7 @@ async fn a_follower_does_not_unless_it_is_allowed_to() {
 }
 
 #[tokio::test]
-async fn it_ends_with_the_term_that_it_was_opened_in() {
+async fn tunnel_ends_with_its_term() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let mut raw = tunnel(&sidecar, "GET", "websocket").await;
@@ -64,7 +64,7 @@ async fn it_ends_with_the_term_that_it_was_opened_in() {
 
 /// What has come in while the process was frozen past its deadline: nobody has told the tunnel that the term is over.
 #[tokio::test]
-async fn it_carries_nothing_on_waking_after_the_deadline() {
+async fn frozen_tunnel_sends_nothing_after_deadline() {
     const TUNNELS: usize = 8;
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--timing", "4/2.5/0.5"]).await;
@@ -90,7 +90,7 @@ async fn it_carries_nothing_on_waking_after_the_deadline() {
 
 /// A caller that reads with the wish to go on in HTTP/2 would leave the gate behind.
 #[tokio::test]
-async fn nobody_gets_a_tunnel_of_http() {
+async fn upgrade_to_http2_is_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for lines in ["upgrade: h2c", "upgrade: websocket, H2C", "upgrade: websocket\r\nupgrade: h2c"] {
@@ -105,7 +105,7 @@ async fn nobody_gets_a_tunnel_of_http() {
 }
 
 #[tokio::test]
-async fn one_that_a_follower_may_have_outlives_the_term() {
+async fn permitted_tunnel_survives_end_of_term() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--allow", "exec"]).await;
     sidecar.leads().await;
@@ -120,7 +120,7 @@ async fn one_that_a_follower_may_have_outlives_the_term() {
 }
 
 #[tokio::test]
-async fn it_ends_before_the_lease_is_released() {
+async fn stop_ends_tunnel_before_releasing_lease() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let mut raw = tunnel(&sidecar, "GET", "websocket").await;

@@ -29,7 +29,7 @@ fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
 
 /// Two swaps without an answer: the first has landed, the second has not. Nobody else is there.
 #[tokio::test(start_paused = true)]
-async fn its_own_lost_claim_is_no_double() {
+async fn own_unanswered_claim_is_not_a_duplicate_identity() {
     let server = ApiServer::new();
     free(&server);
     let _landed = server.inject(Fault::hang_after().verb("update").resource("leases").times(1));
@@ -40,7 +40,7 @@ async fn its_own_lost_claim_is_no_double() {
 
 /// Its deadline has passed, it has tried to take the lease anew, and is stopped: the lease stands in its name.
 #[tokio::test(start_paused = true)]
-async fn a_stop_after_a_failed_retake_releases() {
+async fn stop_after_failed_reacquisition_releases_lease() {
     for seconds in [2, 600] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -54,7 +54,7 @@ async fn a_stop_after_a_failed_retake_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
+async fn refused_writes_are_retried_less_and_less() {
     for fault in [Fault::forbidden(), Fault::status(409), Fault::status(500), Fault::drop_before()] {
         let server = ApiServer::new();
         free(&server);
@@ -69,7 +69,7 @@ async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
 
 /// Rule S9: a follower has time to wait ever longer; a leader has a deadline.
 #[tokio::test(start_paused = true)]
-async fn s9_a_leader_keeps_trying_to_renew() {
+async fn s9_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
     within(FIRST, "it leads", a.candidate().elected()).await;
@@ -86,7 +86,7 @@ async fn s9_a_leader_keeps_trying_to_renew() {
 
 /// A leader whose renewals conflict for ever hurries, and yet does not flood.
 #[tokio::test(start_paused = true)]
-async fn renewals_that_conflict_for_ever_are_no_flood() {
+async fn endlessly_conflicting_renewals_cause_no_flood() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let conflict = server.inject(Fault::status(409).verb("update").resource("leases"));
@@ -96,7 +96,7 @@ async fn renewals_that_conflict_for_ever_are_no_flood() {
 
 /// A restarted container finds its name in the lease, and the API refuses updates for a moment.
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_has_never_led_is_healthy() {
+async fn candidate_that_never_led_is_healthy() {
     let server = ApiServer::new();
     held_by(&server, "a", 15);
     let _no = server.inject(Fault::status(500).verb("update").resource("leases"));
@@ -107,7 +107,7 @@ async fn a_candidate_that_has_never_led_is_healthy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_of_its_double_is_healthy() {
+async fn follower_with_duplicate_identity_is_healthy() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let second = candidate(&server, "a").start();
@@ -118,7 +118,7 @@ async fn a_follower_of_its_double_is_healthy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
+async fn s10_election_dropped_before_run_is_unhealthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -129,7 +129,7 @@ async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
 
 /// A stranger shortens the duration in the lease: the others believe it, so the holder must not go on.
 #[tokio::test(start_paused = true)]
-async fn a_shortened_duration_ends_the_term() {
+async fn shortened_lease_duration_ends_the_term() {
     let server = ApiServer::new();
     let (a, a_client) = leading(&server, "a").await;
     let first = a.candidate().term().unwrap();
@@ -146,7 +146,7 @@ async fn a_shortened_duration_ends_the_term() {
 /// Rule S9, as the timing states it: an outage that begins just before a renewal, in which calls fail and at last hang,
 /// and answers after it that take up to all the time of a call.
 #[tokio::test(start_paused = true)]
-async fn s9_the_tolerated_outage_is_tolerated() {
+async fn s9_leader_survives_the_tolerated_outage() {
     const MS: Duration = Duration::from_millis(1);
     for (timing, rounds) in [(LeaseTiming::default(), 48), (LeaseTiming::fast(), 24)] {
         for round in 0..rounds {
@@ -189,7 +189,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
 
 /// The lease is deleted between the evaluation of a read and the start of the watch.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_before_the_watch_stands_is_noticed() {
+async fn follower_notices_deletion_before_watch_starts() {
     let server = ApiServer::new();
     held_by(&server, "x", 15);
     let _read =
@@ -205,7 +205,7 @@ async fn a_deletion_before_the_watch_stands_is_noticed() {
 
 /// A holder that has not heard of the deletion may still write: only it takes the lease anew at once.
 #[tokio::test(start_paused = true)]
-async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
+async fn s6_follower_waits_for_holder_of_deleted_lease() {
     let server = ApiServer::new();
     let _deaf = server.inject(Fault::forbidden().verb("watch").user("a"));
     let (a, a_client) = leading(&server, "a").await;
@@ -224,7 +224,7 @@ async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stops_at_once_in_an_outage() {
+async fn follower_stops_at_once_during_outage() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -236,7 +236,7 @@ async fn a_follower_stops_at_once_in_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_of_changes_ends_with_the_last_handle() {
+async fn change_stream_ends_with_last_handle() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let mut changes = election.candidate().changes();
@@ -248,7 +248,7 @@ async fn the_stream_of_changes_ends_with_the_last_handle() {
 
 /// A fresh client takes longer to make than there is patience for: it is used once it is there, and made once.
 #[tokio::test]
-async fn s9_a_slow_connect_still_gives_a_fresh_connection() {
+async fn s9_slow_connect_still_gives_fresh_connection() {
     let (dead, good) = (ApiServer::new(), ApiServer::new());
     let _hang = dead.inject(Fault::hang_before());
     let (made, at_once, most) = (AtomicU32::new(0), AtomicU32::new(0), Arc::new(AtomicU32::new(0)));

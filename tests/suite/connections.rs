@@ -71,7 +71,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn s2_a_connection_that_wakes_after_the_deadline_sends_nothing() {
+async fn s2_frozen_connection_sends_nothing_after_deadline() {
     let scene = Scene::new().await;
     let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     assert!(!scene.freeze_in_between(&running, &maps).await);
@@ -81,7 +81,7 @@ async fn s2_a_connection_that_wakes_after_the_deadline_sends_nothing() {
 
 /// What a client with connections of its own cannot help; it also shows that the test above can fail.
 #[tokio::test]
-async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
+async fn client_with_own_connections_still_sends_after_deadline() {
     let scene = Scene::new().await;
     let plain = |election: &Election, config| {
         ClientBuilder::try_from(config).unwrap().with_layer(&election.layer()).build()
@@ -91,7 +91,7 @@ async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
 }
 
 #[tokio::test]
-async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
+async fn lost_term_closes_connections_but_release_does_not() {
     let scene = Scene::new().await;
     let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     let read = || {

@@ -26,7 +26,7 @@ fn fragile(server: &ApiServer) -> (Election<Bent>, Arc<AtomicBool>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
+async fn s10_dead_election_closes_gate_and_is_unhealthy() {
     let server = ApiServer::new();
     let (election, breaks) = fragile(&server);
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
@@ -47,7 +47,7 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
 
 /// At once: when the drop is complete, before any task has run.
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_run_closes_the_gate() {
+async fn s10_dropping_run_closes_the_gate() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -66,7 +66,7 @@ async fn s10_dropping_the_run_closes_the_gate() {
 
 /// Whoever runs a workload hears of it.
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_ends_the_workload() {
+async fn s10_dead_election_ends_the_workload() {
     let server = ApiServer::new();
     let (election, breaks) = fragile(&server);
     let leader = election.candidate();
@@ -85,7 +85,7 @@ async fn s10_a_dead_election_ends_the_workload() {
 
 /// Before anything else can happen, and what the election has under way never lands.
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_election_closes_the_gate_and_ends_its_calls() {
+async fn s10_dropping_election_closes_gate_and_ends_calls() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let slow = server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases"));

@@ -206,7 +206,7 @@ fn every_named_file_of_the_code_exists() {
 
 /// A reader who is no native speaker looks for the actor of a sentence. Quoted messages stand in code.
 #[test]
-fn every_sentence_names_its_actor() {
+fn no_sentence_hides_its_actor() {
     let hidden = ["nobody", "whoever", "somebody", "anybody"];
     let mut faults = Vec::new();
     for document in documents() {
@@ -235,7 +235,7 @@ fn between<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn timing_table() {
+fn timing_table_matches_the_code() {
     use kube_leader_gate::LeaseTiming;
     use std::{fmt::Write, time::Duration};
 
@@ -295,7 +295,7 @@ fn quotations(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn troubleshooting_quotes_what_the_code_says() {
+fn troubleshooting_quotes_messages_of_the_code() {
     let mut source = String::new();
     for file in files(&root().join("src"), "rs") {
         // A literal that goes on in the next line.
@@ -317,7 +317,7 @@ fn troubleshooting_quotes_what_the_code_says() {
 
 /// The compiler drops a function with `#[test]` from a target that has a harness of its own.
 #[test]
-fn targets_with_their_own_harness_have_no_test_attributes() {
+fn targets_without_harness_have_no_test_attributes() {
     let manifest = read(&root().join("Cargo.toml"));
     let sections = manifest.split("\n[[test]]\n").skip(1).filter(|it| it.contains("harness = false"));
     let name = |section: &str| section.split('"').nth(1).expect("a name").to_owned();

@@ -47,7 +47,7 @@ fn rob(server: &ApiServer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gains_and_losses_are_told_in_client_gos_words() {
+async fn gain_and_loss_events_use_client_go_text() {
     let server = ApiServer::new();
     let a = reporting(&server, "a");
     leads(&a).await;
@@ -78,7 +78,7 @@ async fn gains_and_losses_are_told_in_client_gos_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_tells_nothing() {
+async fn follower_writes_no_events() {
     let server = ApiServer::new();
     let a = reporting(&server, "a");
     leads(&a).await;
@@ -89,7 +89,7 @@ async fn a_follower_tells_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_names_are_told_too() {
+async fn longest_names_fit_into_events() {
     let server = ApiServer::new();
     let lease = format!("{}.b", "a".repeat(251));
     let identity = kube_leader_gate::Identity::new("\u{e9}".repeat(126)).unwrap();
@@ -105,7 +105,7 @@ async fn the_longest_names_are_told_too() {
 
 /// A server that hangs on events, refuses them, or answers with garbage.
 #[tokio::test(start_paused = true)]
-async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_its_bound() {
+async fn failing_events_do_not_delay_election() {
     for fault in [Fault::hang_before(), Fault::hang_after(), Fault::forbidden(), Fault::status(503)] {
         let server = ApiServer::new();
         let fault = server.inject(fault.resource("events"));
@@ -126,7 +126,7 @@ async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_
 
 /// The gate closes and the stop ends in one go: the deadline cut a write off, when the lease had no time left for it.
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
+async fn stop_that_leaves_lease_to_expire_writes_event() {
     let server = ApiServer::new();
     let client = Client::new(server.service().user("a"), "default");
     let election = build(&server, "a", builder("a").events(client)).unwrap();
@@ -143,7 +143,7 @@ async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_meets_an_outage_comes_later_and_once() {
+async fn event_is_written_once_after_an_outage() {
     for outage in [
         Fault::status(503).times(3),
         Fault::drop_before().times(1),
@@ -164,7 +164,7 @@ async fn an_event_that_meets_an_outage_comes_later_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_gives_up() {
+async fn endless_event_outage_does_not_delay_stop() {
     for (fault, attempts) in [(Fault::status(503), 5), (Fault::forbidden(), 1), (Fault::status(401), 1)] {
         let server = ApiServer::new();
         let fault = server.inject(fault.resource("events"));
@@ -177,7 +177,7 @@ async fn it_gives_up() {
 
 /// While none can be written, the newest 16 are kept.
 #[tokio::test(start_paused = true)]
-async fn only_so_many_wait() {
+async fn only_newest_events_are_kept_during_outage() {
     let server = ApiServer::new();
     let hang = server.inject(Fault::hang_before().resource("events"));
     let a = reporting(&server, "a");

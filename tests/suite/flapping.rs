@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 /// Comparisons that contradict each other: bounded, and nobody writes twice.
 #[tokio::test(start_paused = true)]
-async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
+async fn two_candidates_with_contradicting_priorities_stop_flapping() {
     const HOURS: u64 = 3;
     let server = ApiServer::new();
     let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
@@ -38,7 +38,7 @@ async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
 
 /// Three in a ring, of different timings, are bounded as well.
 #[tokio::test(start_paused = true)]
-async fn a_ring_of_three_does_not_flap_for_ever() {
+async fn three_candidates_in_priority_ring_stop_flapping() {
     let server = ApiServer::new();
     let ring = [("a", "b", 15), ("b", "c", 60), ("c", "a", 137)];
     let running: Vec<_> = ring
@@ -64,7 +64,7 @@ async fn a_ring_of_three_does_not_flap_for_ever() {
 
 /// A fight is not remembered for ever.
 #[tokio::test(start_paused = true)]
-async fn after_a_quiet_time_it_preempts_at_once_again() {
+async fn candidate_preempts_at_once_after_quiet_time() {
     let server = ApiServer::new();
     let high = ranked(&server, "b", "high").start();
     within(FIRST, "it leads", high.candidate().elected()).await;
@@ -83,7 +83,7 @@ async fn after_a_quiet_time_it_preempts_at_once_again() {
 
 /// A script, a controller or the garbage collector that undoes each acquisition as soon as it sees it.
 #[tokio::test(start_paused = true)]
-async fn an_acquisition_that_is_undone_each_time_is_no_flood() {
+async fn repeatedly_undone_acquisition_causes_no_flood() {
     for deletes in [true, false] {
         let server = ApiServer::new();
         let a = candidate(&server, "a").start();

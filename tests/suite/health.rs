@@ -42,7 +42,7 @@ fn healthy() -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_and_a_leader_that_renews_are_healthy() {
+async fn follower_and_renewing_leader_are_healthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     assert_eq!(probe(&election.candidate()).await, healthy(), "it has not begun");
@@ -58,7 +58,7 @@ async fn a_follower_and_a_leader_that_renews_are_healthy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_lease() {
+async fn leader_is_unhealthy_while_it_cannot_renew() {
     for stolen in [false, true] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -85,7 +85,7 @@ async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_l
 
 /// Frozen: the clock has gone on, and nothing else.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() {
+async fn process_is_unhealthy_after_freeze_until_it_renews() {
     let server = ApiServer::new();
     free(&server);
     let clock = ManualClock::new();
@@ -100,7 +100,7 @@ async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_has_ended_is_unhealthy() {
+async fn s10_ended_election_is_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
@@ -113,7 +113,7 @@ async fn s10_an_election_that_has_ended_is_unhealthy() {
 
 /// It stands down while it acquires, and nobody waits any more when the lease could not be given up.
 #[tokio::test(start_paused = true)]
-async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
+async fn standing_down_is_healthy_even_if_release_fails() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_millis(1500)).verb("create"));
     let _hang = server.inject(Fault::hang_before().verb("update"));
@@ -126,7 +126,7 @@ async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_page_says_who_leads_and_what_is_in_the_way() {
+async fn leader_page_names_holder_and_trouble() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b"));
@@ -151,7 +151,7 @@ async fn the_page_says_who_leads_and_what_is_in_the_way() {
 }
 
 #[tokio::test]
-async fn it_answers_nothing_else() {
+async fn other_paths_and_methods_are_refused() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -173,7 +173,7 @@ async fn it_answers_nothing_else() {
 }
 
 #[tokio::test]
-async fn hyper_serves_it_over_a_socket() {
+async fn hyper_serves_health_over_a_socket() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let health = Health::new(election.candidate(), TOLERATED);

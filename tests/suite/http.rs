@@ -36,7 +36,7 @@ async fn serve() -> (ApiServer, Endpoint) {
 
 /// S14: the election's own pause between two attempts is a quarter of a second at least; a retry below it is faster.
 #[tokio::test]
-async fn s14_its_own_client_does_not_retry() {
+async fn s14_election_client_does_not_retry() {
     let (server, endpoint) = serve().await;
     let unavailable = server.inject(Fault::status(503).verb("get").resource("leases"));
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
@@ -49,7 +49,7 @@ async fn s14_its_own_client_does_not_retry() {
 
 /// An inner retry would sit out the server's `Retry-After`, and an inner timeout would end the watch.
 #[tokio::test]
-async fn s14_no_retry_sits_below_the_election() {
+async fn s14_no_retry_runs_below_the_election() {
     let (server, endpoint) = serve().await;
     let mut config = endpoint.config("a");
     config.default_retry = true;
@@ -70,7 +70,7 @@ async fn s14_no_retry_sits_below_the_election() {
 
 /// kubernetes #53793, karpenter #2100: the workload's own client is full to the brim.
 #[tokio::test]
-async fn s14_the_workload_cannot_starve_the_election() {
+async fn s14_workload_cannot_starve_the_election() {
     const STUCK: usize = 100;
     let (server, endpoint) = serve().await;
     let (a, client) = leading(endpoint.config("a")).await;

@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The answer to a write that was carried out before the deletion comes after the watch's news of it.
 #[tokio::test(start_paused = true)]
-async fn s8_an_answer_after_the_deletion_opens_no_gate() {
+async fn s8_write_answer_after_deletion_opens_no_gate() {
     for verb in ["create", "update"] {
         let server = ApiServer::new();
         let election = candidate(&server, "a");
@@ -55,7 +55,7 @@ async fn s8_an_answer_after_the_deletion_opens_no_gate() {
 
 /// A process that is frozen while it stands down wakes to find that the time for that is over.
 #[tokio::test(start_paused = true)]
-async fn a_step_down_that_ran_out_of_time_ends_the_term() {
+async fn overdue_step_down_ends_the_term() {
     let server = ApiServer::new();
     let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
     let client = gated(&server, &election, "a");
@@ -110,7 +110,7 @@ impl Clock for Trap {
 
 /// The last write ends while the elector is on its way to wait for that, wherever it is then.
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_last_write_is_never_missed() {
+async fn elector_always_notices_end_of_last_write() {
     for nth in 1..=16 {
         let server = ApiServer::new();
         let trap = Arc::new(Trap { clock: TokioClock::new(), left: 0.into(), act: Mutex::default() });

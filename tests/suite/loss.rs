@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The deadline counts from before the renewal was sent, not from its answer.
 #[tokio::test(start_paused = true)]
-async fn s1_the_deadline_counts_from_before_the_call() {
+async fn s1_deadline_counts_from_before_the_renewal_call() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("update").resource("leases"));
@@ -26,7 +26,7 @@ async fn s1_the_deadline_counts_from_before_the_call() {
 
 /// The same for the call that acquires it.
 #[tokio::test(start_paused = true)]
-async fn s1_the_first_deadline_counts_from_before_the_call() {
+async fn s1_first_deadline_counts_from_before_acquisition_call() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
@@ -36,7 +36,7 @@ async fn s1_the_first_deadline_counts_from_before_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s1_an_outage_closes_the_gate_at_the_deadline() {
+async fn s1_outage_closes_gate_at_the_deadline() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::drop_before());
@@ -55,7 +55,7 @@ async fn s1_an_outage_closes_the_gate_at_the_deadline() {
 
 /// Nobody polls the workload's write, and the loss still ends it.
 #[tokio::test(start_paused = true)]
-async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
+async fn s2_loss_cuts_off_a_hanging_write() {
     for expire in [true, false] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
@@ -75,7 +75,7 @@ async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
 
 /// At the deadline itself, and not when the elector next looks: its own call hangs.
 #[tokio::test(start_paused = true)]
-async fn s2_a_hanging_write_is_cut_off_as_the_gate_closes() {
+async fn s2_deadline_cuts_off_hanging_write_at_once() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before());
@@ -86,7 +86,7 @@ async fn s2_a_hanging_write_is_cut_off_as_the_gate_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_closes_the_gate_by_the_watch() {
+async fn s7_watch_event_of_theft_closes_the_gate() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let renewals = lease_writes(&server, "a").len();
@@ -99,7 +99,7 @@ async fn s7_a_theft_closes_the_gate_by_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
+async fn s7_failed_renewal_after_theft_closes_the_gate() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, client) = leading(&server, "a").await;
@@ -110,7 +110,7 @@ async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
 
 /// A renewal that hangs must not keep the elector from hearing of the theft.
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
+async fn s7_theft_is_noticed_during_hanging_renewal() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").user("a"));
@@ -120,7 +120,7 @@ async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
+async fn s8_deletion_closes_gate_until_new_term() {
     for watching in [true, false] {
         let server = ApiServer::new();
         let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
@@ -139,7 +139,7 @@ async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
 
 /// A renewal's 404 says enough: no read has to confirm it.
 #[tokio::test(start_paused = true)]
-async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
+async fn s8_renewal_of_deleted_lease_closes_the_gate() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -151,7 +151,7 @@ async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
 
 /// Two hung renewals in a row, and it still leads.
 #[tokio::test(start_paused = true)]
-async fn s9_hung_calls_do_not_eat_the_lease() {
+async fn s9_two_hung_calls_do_not_end_term() {
     for fault in [Fault::hang_before, Fault::hang_after, Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -168,7 +168,7 @@ async fn s9_hung_calls_do_not_eat_the_lease() {
 
 /// Client-go's health check: only a holder that cannot renew is unhealthy.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_cannot_renew_becomes_unhealthy() {
+async fn holder_that_cannot_renew_becomes_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();

@@ -67,7 +67,7 @@ impl Scenario {
         }
     }
 
-    async fn nobody_writes(&self) {
+    async fn no_candidate_writes(&self) {
         for candidate in &self.candidates {
             let result = write(&candidate.client).await;
             assert!(is_not_leader(&result), "{}: {result:?}", candidate.identity);
@@ -76,7 +76,7 @@ impl Scenario {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_holder_writes_whatever_happens_to_the_lease() {
+async fn only_the_holder_ever_writes() {
     for seed in 0..4 {
         for candidates in 1..=5 {
             scenario(candidates, &mut fastrand::Rng::with_seed(seed)).await;
@@ -99,7 +99,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
         scenario.running().all(|(_, running)| !running.candidate().can_write())
     })
     .await;
-    scenario.nobody_writes().await;
+    scenario.no_candidate_writes().await;
     let leader = scenario.led(Duration::from_secs(20)).await;
     scenario.only_the_holder_writes(leader).await;
     let after = spec(&scenario.server);
@@ -125,6 +125,6 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
             scenario.only_the_holder_writes(leader).await;
         }
     }
-    scenario.nobody_writes().await;
+    scenario.no_candidate_writes().await;
     assert_eq!(scenario.holder(), "");
 }

@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// It writes when the shutdown comes, ends with that write's answer, and hands its output back.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
+async fn s4_workload_finishes_its_write_after_grace() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -45,7 +45,7 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
 
 /// It is dropped once its writes are answered, whatever else it does.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
+async fn s4_workload_is_dropped_once_writes_are_answered() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -67,7 +67,7 @@ async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
 
 /// A write that hangs is cut off after the drain timeout, and that counts as unanswered.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
+async fn s4_workload_with_hanging_write_is_dropped_after_drain() {
     struct Dropped<'a>(&'a mut Option<Instant>);
     impl Drop for Dropped<'_> {
         fn drop(&mut self) {

@@ -32,7 +32,7 @@ fn held_by_foreign(server: &ApiServer, seconds: u64) {
 
 /// The gate closes with the watch's news, and writes that were admitted finish; only then does the other one begin.
 #[tokio::test(start_paused = true)]
-async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish() {
+async fn s7_preemption_closes_gate_and_lets_writes_finish() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews").user("a"));
@@ -59,7 +59,7 @@ async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish(
 
 /// A write that hangs is cut off at the deadline, and that is not acknowledged: the other waits for the lease's end.
 #[tokio::test(start_paused = true)]
-async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
+async fn s4_unfinished_writes_prevent_acknowledgement() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
@@ -76,7 +76,7 @@ async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
 
 /// A holder that does not know what is asked of it is waited for, by the duration that it had written.
 #[tokio::test(start_paused = true)]
-async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
+async fn s6_successor_waits_full_duration_for_silent_holder() {
     for seconds in [5, 15, 137] {
         let server = ApiServer::new();
         held_by_foreign(&server, seconds);
@@ -110,7 +110,7 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
 
 /// Once it leads, a preempting candidate is a leader as any other: what has lapsed begins anew.
 #[tokio::test(start_paused = true)]
-async fn s1_a_term_that_lapses_after_a_preemption_is_over() {
+async fn s1_lapsed_term_ends_after_preemption() {
     let server = ApiServer::new();
     held_by_foreign(&server, 5);
     let high = ranked(&server, "b", "high").start();
@@ -124,7 +124,7 @@ async fn s1_a_term_that_lapses_after_a_preemption_is_over() {
 
 /// Cut off from the API server, the old holder writes on until its deadline, and hears of nothing.
 #[tokio::test(start_paused = true)]
-async fn s6_a_holder_that_cannot_hear_is_waited_for() {
+async fn s6_successor_waits_for_disconnected_holder() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
@@ -144,7 +144,7 @@ async fn s6_a_holder_that_cannot_hear_is_waited_for() {
 
 /// The preempting candidate dies, stops, or restarts under its name while the other may still be writing.
 #[tokio::test(start_paused = true)]
-async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
+async fn s6_next_candidate_also_waits_for_preempted_holder() {
     for how in ["dies", "stops", "restarts", "is deleted"] {
         let server = ApiServer::new();
         let timing =
@@ -203,7 +203,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
 
 /// Its answers get lost on the way: whatever has landed, the wait is not forgotten.
 #[tokio::test(start_paused = true)]
-async fn s6_a_preemption_without_an_answer_is_one() {
+async fn s6_unanswered_preemption_keeps_the_wait() {
     for lost in [1, 2, 3] {
         let server = ApiServer::new();
         let (low, low_client) = leading_as(&server, "a", "low").await;
@@ -226,7 +226,7 @@ async fn s6_a_preemption_without_an_answer_is_one() {
 
 /// The watch breaks while the swap is under way, and tells once more what was there before it.
 #[tokio::test(start_paused = true)]
-async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
+async fn s6_old_watch_event_does_not_end_wait() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
@@ -249,7 +249,7 @@ async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
 
 /// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_is_stopping_acknowledges() {
+async fn stopping_holder_acknowledges_preemption() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(2)).resource("tokenreviews").user("a"));
@@ -268,7 +268,7 @@ async fn a_holder_that_is_stopping_acknowledges() {
 
 /// A policy forbids the acknowledgement, and the other one dies: its lease runs out, and is taken.
 #[tokio::test(start_paused = true)]
-async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
+async fn refused_acknowledgement_does_not_stop_contention() {
     let server = ApiServer::new();
     let priority = Priority::ranked("low", ["high", "low"]).unwrap();
     let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
@@ -282,7 +282,7 @@ async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
 
 /// What stands in a lease of its own is no preemption.
 #[tokio::test(start_paused = true)]
-async fn a_holder_does_not_yield_to_itself() {
+async fn holder_ignores_preemption_by_itself() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let term = low.candidate().term();
@@ -298,7 +298,7 @@ async fn a_holder_does_not_yield_to_itself() {
 
 /// A backup is played in, in which the preemption has not happened: a new term, not a gate that is closed for ever.
 #[tokio::test(start_paused = true)]
-async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
+async fn undone_preemption_starts_a_new_term() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let backup = server.object(LEASE).unwrap();

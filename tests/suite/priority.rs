@@ -87,7 +87,7 @@ pub fn writers(server: &ApiServer) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twice() {
+async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
@@ -119,7 +119,7 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
+async fn candidate_preempts_when_holder_or_own_key_changes() {
     let server = ApiServer::new();
     let (high, _) = leading_as(&server, "a", "high").await;
     let middle = ranked(&server, "b", "middle").start();
@@ -143,7 +143,7 @@ async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
+async fn equal_or_higher_holder_is_not_preempted() {
     for (holder, candidate) in [("high", "low"), ("high", "high"), ("low", "low"), ("unheard of", "high")] {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
@@ -160,7 +160,7 @@ async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_a_lease_that_has_run_out_is_taken_by_a_lower_one_too() {
+async fn s6_lower_candidate_takes_expired_lease() {
     let server = ApiServer::new();
     held_by(&server, "dead", &json!({ KEY: "high" }));
     let low = ranked(&server, "a", "low").start();
@@ -172,7 +172,7 @@ async fn s6_a_lease_that_has_run_out_is_taken_by_a_lower_one_too() {
 
 /// Revisions of a program from before and after it had priorities.
 #[tokio::test(start_paused = true)]
-async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
+async fn holder_without_key_is_preempted_and_acknowledges() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let mut writing = JoinSet::new();
@@ -190,7 +190,7 @@ async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
 
 /// Three replicas of one revision are replaced, one by one, by three of the next, and those by three more.
 #[tokio::test(start_paused = true)]
-async fn each_rollout_hands_over_once() {
+async fn each_rollout_makes_one_handover() {
     let server = ApiServer::new();
     let generation = |generation: u64| {
         Priority::new(generation.to_string(), move |holder| {
@@ -226,7 +226,7 @@ async fn each_rollout_hands_over_once() {
 
 /// Without the permission to watch, both poll.
 #[tokio::test(start_paused = true)]
-async fn without_watches_it_preempts_within_some_retry_periods() {
+async fn candidate_without_watch_preempts_within_retry_periods() {
     for deaf in ["a", "b", "both"] {
         let server = ApiServer::new();
         let fault = Fault::forbidden().verb("watch");
@@ -247,7 +247,7 @@ async fn without_watches_it_preempts_within_some_retry_periods() {
 
 /// Keys that are no keys: their holders are left alone, whatever the comparison would say.
 #[tokio::test(start_paused = true)]
-async fn a_holder_whose_key_makes_no_sense_is_not_preempted() {
+async fn holder_with_invalid_key_is_not_preempted() {
     for key in ["x".repeat(254), "x".repeat(200_000), "a\u{0}b".into(), " ".into(), "a\n".into()] {
         let server = ApiServer::new();
         held_by(&server, "foreign", &json!({ KEY: key, "other": "stays" }));
@@ -261,7 +261,7 @@ async fn a_holder_whose_key_makes_no_sense_is_not_preempted() {
 
 /// A panic in the program's own comparison is a dead election: the gate stays closed.
 #[tokio::test(start_paused = true)]
-async fn s10_a_comparison_that_panics_ends_the_election() {
+async fn s10_panic_in_comparison_ends_the_election() {
     let server = ApiServer::new();
     held_by(&server, "foreign", &json!({}));
     let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());

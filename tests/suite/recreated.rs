@@ -30,7 +30,7 @@ fn recreate(server: &ApiServer) -> Value {
 
 /// A restored backup, say: the object is another one, so the term is over.
 #[tokio::test(start_paused = true)]
-async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
+async fn s8_recreated_lease_ends_the_term() {
     for watching in [false, true] {
         let server = ApiServer::new();
         let _blind = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
@@ -54,7 +54,7 @@ async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
 
 /// The deletion reaches the holder by its watch, some time later; a newcomer finds nothing and must not be faster.
 #[tokio::test(start_paused = true)]
-async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
+async fn s8_newcomer_after_deletion_never_overlaps_holder() {
     for lag in [20, 100, 200, 5, 0] {
         for _ in 0..3 {
             let server = ApiServer::new();
@@ -90,7 +90,7 @@ async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
 
 /// The price: one pause, where there is no lease at all.
 #[tokio::test(start_paused = true)]
-async fn a_first_candidate_looks_twice_before_it_creates_the_lease() {
+async fn first_candidate_reads_twice_before_creating_lease() {
     let server = ApiServer::new();
     let a = candidate(&server, "a").start();
     let began = tokio::time::Instant::now();

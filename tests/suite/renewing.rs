@@ -17,7 +17,7 @@ fn calls(fault: Fault) -> Fault {
 
 /// A read renews nothing, and a server that answers no read may well answer a write.
 #[tokio::test(start_paused = true)]
-async fn s9_a_failed_renewal_is_followed_by_a_renewal() {
+async fn s9_failed_renewal_is_followed_by_renewal() {
     let failures = [
         Fault::status(500),
         Fault::status(429),
@@ -42,7 +42,7 @@ async fn s9_a_failed_renewal_is_followed_by_a_renewal() {
 
 /// Without a watch, a renewal that has landed unheard makes the next one conflict: that alone is a reason to read.
 #[tokio::test(start_paused = true)]
-async fn s9_a_conflict_is_followed_by_a_read_and_a_renewal() {
+async fn s9_conflict_is_followed_by_read_and_renewal() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -57,7 +57,7 @@ async fn s9_a_conflict_is_followed_by_a_read_and_a_renewal() {
 
 /// Three calls hang, and every later answer takes most of a call's time: the timing leaves room for exactly that.
 #[tokio::test(start_paused = true)]
-async fn s9_slow_answers_after_three_hung_calls_keep_the_term() {
+async fn s9_slow_answers_after_hung_calls_keep_term() {
     for round in 0..20 {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;

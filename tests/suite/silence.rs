@@ -20,7 +20,7 @@ fn mute(server: &ApiServer, identity: &str) -> (Election<Bent>, Arc<AtomicU32>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_behind_a_silent_watch_is_seen_within_a_few_retry_periods() {
+async fn follower_sees_release_despite_silent_watch() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let (b, watches) = mute(&server, "b");
@@ -34,7 +34,7 @@ async fn a_release_behind_a_silent_watch_is_seen_within_a_few_retry_periods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_with_a_silent_watch_starts_it_afresh() {
+async fn leader_restarts_a_silent_watch() {
     let server = ApiServer::new();
     let (a, watches) = mute(&server, "a");
     let a = a.start();
@@ -46,7 +46,7 @@ async fn a_leader_with_a_silent_watch_starts_it_afresh() {
 
 /// While nothing works, the pauses between two attempts at a watch grow to a minute; they are not slept to their end.
 #[tokio::test(start_paused = true)]
-async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
+async fn watch_restarts_when_calls_work_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let outage = server.inject(Fault::status(503).user("b"));
@@ -61,7 +61,7 @@ async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
 
 /// To a follower with a silent watch, a holder with a short lease seems to have run out each time.
 #[tokio::test(start_paused = true)]
-async fn s6_a_follower_reads_before_it_swaps() {
+async fn s6_follower_reads_lease_before_swap() {
     let server = ApiServer::new();
     let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
     let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();

@@ -14,7 +14,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 /// Pinniped's order: nobody can write from the moment at which the release is sent, whatever becomes of it.
 #[tokio::test(start_paused = true)]
-async fn s3_the_flag_falls_before_the_release_is_sent() {
+async fn s3_gate_closes_before_release_is_sent() {
     for fault in [Fault::hang_before, Fault::drop_before, Fault::drop_after, Fault::forbidden] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
@@ -33,7 +33,7 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
 
 /// A workload that is deaf to its signal keeps neither the process nor the lease.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_lease_released() {
+async fn s4_workload_that_ignores_stop_is_dropped_after_grace() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -52,7 +52,7 @@ async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_leas
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
+async fn workload_that_ends_within_grace_returns_its_output() {
     let server = ApiServer::new();
     let slow = async {
         pass(Duration::from_secs(4)).await;
@@ -68,7 +68,7 @@ async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
 
 /// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
 #[tokio::test(start_paused = true)]
-async fn s4_a_clean_stop_drains_before_it_releases() {
+async fn s4_clean_stop_drains_writes_before_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -118,7 +118,7 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
 
 /// While it drains, a leader that loses the lease must not take it back and open the gate again.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stopping_candidate_acquires_nothing() {
+async fn s4_stopping_candidate_does_not_acquire_the_lease() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
@@ -137,7 +137,7 @@ async fn s4_a_stopping_candidate_acquires_nothing() {
 
 /// kubernetes #131867: a late release erased a successor.
 #[tokio::test(start_paused = true)]
-async fn s5_a_late_release_leaves_a_successor_alone() {
+async fn s5_late_release_does_not_change_successors_lease() {
     let server = ApiServer::new();
     // Without a watch, the candidate does not know of its successor when it stops.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
@@ -150,7 +150,7 @@ async fn s5_a_late_release_leaves_a_successor_alone() {
 
 /// The same holder in another term is another process.
 #[tokio::test(start_paused = true)]
-async fn s5_a_late_release_leaves_its_own_next_life_alone() {
+async fn s5_late_release_does_not_change_own_later_term() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (first, _) = leading(&server, "a").await;
@@ -162,7 +162,7 @@ async fn s5_a_late_release_leaves_its_own_next_life_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
+async fn s5_release_succeeds_after_conflict_with_foreign_label() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -174,7 +174,7 @@ async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
 
 /// There is nothing left to give up, and that is known at once: an API server may answer 409 or 404.
 #[tokio::test(start_paused = true)]
-async fn s5_a_release_of_what_is_gone_makes_nothing() {
+async fn s5_release_of_deleted_lease_creates_nothing() {
     for status in [None, Some(404)] {
         let server = ApiServer::new();
         let _no_watch = server.inject(Fault::forbidden().verb("watch"));
@@ -187,7 +187,7 @@ async fn s5_a_release_of_what_is_gone_makes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_hung_release_is_sent_again() {
+async fn s4_hung_release_is_sent_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
@@ -197,7 +197,7 @@ async fn s4_a_hung_release_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stops_without_touching_the_lease() {
+async fn follower_stops_without_writing_the_lease() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -207,7 +207,7 @@ async fn a_follower_stops_without_touching_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_returns_the_workload_s_output_after_the_release() {
+async fn run_returns_workload_output_after_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -218,7 +218,7 @@ async fn run_returns_the_workload_s_output_after_the_release() {
 
 /// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
 #[tokio::test(start_paused = true)]
-async fn a_workload_that_panics_releases_and_the_panic_goes_on() {
+async fn workload_panic_releases_lease_and_reaches_caller() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();

@@ -12,7 +12,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 /// The server answers such an update with the version that was there, and tells no watch of it.
 #[tokio::test(start_paused = true)]
-async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
+async fn s6_renewal_without_change_does_not_extend_term() {
     let server = ApiServer::new();
     let election = bent(&server, "a", Bend::StandsStill);
     let mut writing = JoinSet::new();

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 const RESUMED: Duration = Duration::from_millis(1100);
 
 #[tokio::test(start_paused = true)]
-async fn s13_a_candidate_counts_the_suspend() {
+async fn s13_candidate_counts_suspended_time() {
     let server = ApiServer::new();
     let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": 15 });
     server.put("outsider", LEASE, lease(&spec)).unwrap();
@@ -24,7 +24,7 @@ async fn s13_a_candidate_counts_the_suspend() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s13_a_leader_counts_the_suspend() {
+async fn s13_leader_counts_suspended_time() {
     let server = ApiServer::new();
     free(&server);
     let clock = ManualClock::new();

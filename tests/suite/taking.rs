@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are.
 #[tokio::test(start_paused = true)]
-async fn s6_no_wall_clock_is_ever_compared() {
+async fn s6_wall_clock_times_are_ignored() {
     for renew_time in ["1999-01-01T00:00:00.000000Z", "2199-01-01T00:00:00.000000Z"] {
         let server = ApiServer::new();
         let spec = json!({ "holderIdentity": "old", "leaseDurationSeconds": 30, "renewTime": renew_time });
@@ -27,7 +27,7 @@ async fn s6_no_wall_clock_is_ever_compared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_a_holder_that_renews_is_never_overtaken() {
+async fn s6_renewing_holder_keeps_the_lease() {
     let server = ApiServer::new();
     server.put("go", LEASE, lease(&json!({ "holderIdentity": "go", "leaseDurationSeconds": 15 }))).unwrap();
     let a = candidate(&server, "a").start();
@@ -53,7 +53,7 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
 
 /// Everybody goes for an expired lease at the same instant; the swap lets one through.
 #[tokio::test(start_paused = true)]
-async fn s6_one_of_many_wins_the_race() {
+async fn s6_only_one_of_many_candidates_acquires() {
     let server = ApiServer::new();
     server
         .put("outsider", LEASE, lease(&json!({ "holderIdentity": "dead", "leaseDurationSeconds": 15 })))
@@ -76,7 +76,7 @@ async fn s6_one_of_many_wins_the_race() {
 
 /// An update never goes out without the version that was read.
 #[tokio::test(start_paused = true)]
-async fn s6_a_write_between_read_and_swap_wins() {
+async fn s6_swap_fails_after_concurrent_write() {
     let server = ApiServer::new();
     server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
     let slow =
@@ -137,7 +137,7 @@ async fn s12_foreign_fields_survive_every_update() {
 
 /// A restarted container takes its own lease back at once, and its earlier life notices.
 #[tokio::test(start_paused = true)]
-async fn a_restarted_candidate_takes_its_own_lease_back_in_a_new_term() {
+async fn restarted_candidate_retakes_own_lease_in_new_term() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let before = first.candidate().term().unwrap();
@@ -152,7 +152,7 @@ async fn a_restarted_candidate_takes_its_own_lease_back_in_a_new_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_default_timing_is_what_stands_in_the_lease() {
+async fn lease_contains_the_default_timing() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();

@@ -32,18 +32,18 @@ fn read<T: FromStr>(value: &impl fmt::Display) -> Option<T> {
 
 proptest! {
     #[test]
-    fn a_timing_is_read_as_it_is_written(timing in timing()) {
+    fn timing_text_round_trips(timing in timing()) {
         prop_assert_eq!(read(&timing), Some(timing), "{}", timing);
     }
 
     #[test]
-    fn a_lease_name_is_read_as_it_is_written(namespace in label(), name in label(), more in label()) {
+    fn lease_name_text_round_trips(namespace in label(), name in label(), more in label()) {
         let lease = LeaseName::new(namespace, format!("{name}.{more}")).unwrap();
         prop_assert_eq!(read(&lease), Some(lease));
     }
 
     #[test]
-    fn an_identity_is_read_as_it_is_written(text in "\\PC{1,80}") {
+    fn identity_text_round_trips(text in "\\PC{1,80}") {
         if let Ok(identity) = Identity::new(text.as_str()) {
             prop_assert_eq!(read(&identity), Some(identity));
         } else {
@@ -52,12 +52,12 @@ proptest! {
     }
 
     #[test]
-    fn a_preset_is_read_as_it_is_written(preset in select(Preset::ALL)) {
+    fn preset_text_round_trips(preset in select(Preset::ALL)) {
         prop_assert_eq!(read(&preset), Some(preset));
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>(), numbers in "[0-9./]{0,24}") {
+    fn parsed_text_round_trips_or_is_refused(text in any::<String>(), numbers in "[0-9./]{0,24}") {
         for text in [text, numbers] {
             if let Ok(timing) = text.parse::<LeaseTiming>() {
                 prop_assert_eq!(read(&timing), Some(timing), "{}", text);
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn each_preset_has_a_name_in_kebab_case() {
+fn preset_names_are_kebab_case() {
     for preset in Preset::ALL {
         let camel: String =
             preset.as_str().split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
@@ -80,7 +80,7 @@ fn each_preset_has_a_name_in_kebab_case() {
 }
 
 #[test]
-fn timings_have_names_and_a_fourth_number() {
+fn timing_parses_names_and_fourth_number() {
     let parsed = |text: &str| text.parse::<LeaseTiming>().unwrap();
     assert_eq!((parsed("default"), parsed("fast")), (LeaseTiming::default(), LeaseTiming::fast()));
     assert_eq!(parsed("137/107/26"), LeaseTiming::default());
@@ -90,7 +90,7 @@ fn timings_have_names_and_a_fourth_number() {
 }
 
 #[test]
-fn a_refusal_says_what_was_given_and_what_is_allowed() {
+fn parse_error_names_input_and_allowed_values() {
     let timing = |text: &str| text.parse::<LeaseTiming>().unwrap_err();
     for text in [
         "",

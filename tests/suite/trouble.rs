@@ -32,7 +32,7 @@ async fn in_trouble(leader: &Candidate, bound: Duration) -> Arc<str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_permission_it_says_which_until_it_has_it() {
+async fn missing_permission_is_named_until_granted() {
     let server = ApiServer::new();
     let refused = server.inject(Fault::forbidden().resource("leases"));
     let election = candidate(&server, "a");
@@ -57,7 +57,7 @@ async fn without_permission_it_says_which_until_it_has_it() {
 
 /// Each sort of trouble once, however often it is met; and observers of leadership hear nothing of it.
 #[tokio::test(start_paused = true)]
-async fn it_changes_with_the_kind_of_trouble_alone() {
+async fn trouble_is_reported_once_per_kind() {
     let server = ApiServer::new();
     let heard = Arc::new(AtomicUsize::new(0));
     let count = heard.clone();
@@ -86,7 +86,7 @@ async fn it_changes_with_the_kind_of_trouble_alone() {
 
 /// A leader that cannot renew is rejected by its own gate, and the holder that was last seen is itself.
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
+async fn rejected_write_names_the_failed_renewals() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
@@ -101,7 +101,7 @@ async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_has_passed_with_the_next_renewal() {
+async fn trouble_ends_with_next_successful_renewal() {
     let server = ApiServer::new();
     // Whose news would tell of it too.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
@@ -114,7 +114,7 @@ async fn it_has_passed_with_the_next_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_may_not_watch_is_in_no_trouble() {
+async fn follower_without_watch_permission_has_no_trouble() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b").verb("watch"));
@@ -125,7 +125,7 @@ async fn a_follower_that_may_not_watch_is_in_no_trouble() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_makes_no_sense_is_trouble() {
+async fn invalid_lease_is_reported_as_trouble() {
     let server = ApiServer::new();
     server.put("x", LEASE, lease(&json!({ "holderIdentity": "x" }))).unwrap();
     let a = candidate(&server, "a").start();
@@ -134,7 +134,7 @@ async fn a_lease_that_makes_no_sense_is_trouble() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_has_ended_says_so() {
+async fn s10_ended_election_is_reported_as_trouble() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));

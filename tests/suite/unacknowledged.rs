@@ -25,7 +25,7 @@ fn is_skew(after: Duration) -> bool {
 
 /// Its caller gives the write up while the successor waits.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
+async fn s4_successor_waits_for_write_dropped_after_preemption() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -41,7 +41,7 @@ async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
 
 /// The write ended before anybody preempted anybody.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
+async fn s4_successor_waits_for_unanswered_write_before_preemption() {
     for fault in [Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (_low, low_client) = leading_as(&server, "a", "low").await;
@@ -58,7 +58,7 @@ async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
 
 /// The lease stays taken meanwhile, the old holder writes nothing, and says so in the end.
 #[tokio::test(start_paused = true)]
-async fn s4_nobody_writes_while_an_unanswered_write_is_waited_for() {
+async fn s4_preempted_holder_waits_before_acknowledging() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));

@@ -71,7 +71,7 @@ fn is_skew(after: Duration) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_delays_the_release() {
+async fn s4_unanswered_write_delays_the_release() {
     for way in WAYS {
         let server = ApiServer::new();
         let (a, client) = leading_with(&server, way).await;
@@ -84,7 +84,7 @@ async fn s4_an_unanswered_write_delays_the_release() {
 
 /// The same when it gives the lease up for a while.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_delays_a_step_down() {
+async fn s4_unanswered_write_delays_a_step_down() {
     for way in WAYS {
         let server = ApiServer::new();
         let (mut a, client) = leading_with(&server, way).await;
@@ -101,7 +101,7 @@ async fn s4_an_unanswered_write_delays_a_step_down() {
 
 /// Its write is dropped with the workload, in whatever way that ends.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
+async fn s4_write_dropped_with_workload_delays_the_release() {
     for panics in [false, true] {
         let server = ApiServer::new();
         let election = candidate(&server, "a");
@@ -124,7 +124,7 @@ async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_the_last_unanswered_write_counts() {
+async fn s4_release_waits_for_last_unanswered_write() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     end_unanswered(&server, "dropped", &a, &client).await;
@@ -137,7 +137,7 @@ async fn s4_the_last_unanswered_write_counts() {
 
 /// A guard: answered writes cost a stop nothing, whatever the answer, nor do unanswered ones of long ago.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stop_after_answered_writes_takes_no_time() {
+async fn s4_stop_after_answered_writes_is_immediate() {
     for status in [None, Some(409), Some(429), Some(500), Some(504)] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
@@ -152,7 +152,7 @@ async fn s4_a_stop_after_answered_writes_takes_no_time() {
 
 /// Renewals fail while a candidate gives the lease up, so the deadline cuts its write off: the lease has no time left.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
+async fn s4_write_cut_off_at_deadline_prevents_release() {
     for for_good in [true, false] {
         let server = ApiServer::new();
         let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
@@ -184,7 +184,7 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
 
 /// The process is frozen past its deadline while it waits for a write to finish.
 #[tokio::test(start_paused = true)]
-async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
+async fn s4_suspend_during_stop_prevents_release() {
     for for_good in [true, false] {
         let server = ApiServer::new();
         let clock = SteppedClock::new();
@@ -208,7 +208,7 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
 
 /// A term may end, and another begin, before a write of the first can no longer land.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_outlives_its_term() {
+async fn s4_unanswered_write_delays_release_of_later_term() {
     for how in ["deleted", "expired", "stood down"] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
@@ -246,7 +246,7 @@ async fn s4_an_unanswered_write_outlives_its_term() {
 
 /// With other times, too: the skew is the lease duration less the renew deadline.
 #[tokio::test(start_paused = true)]
-async fn s4_the_release_waits_for_the_skew_of_the_timing() {
+async fn s4_release_waits_for_tolerated_skew() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();

@@ -11,7 +11,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 /// The answer to its own claim comes late, or never, and another candidate takes the lease meanwhile: no write is waited for.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_never_opened_acknowledges_at_once() {
+async fn holder_with_unopened_gate_acknowledges_at_once() {
     let late = || Fault::delay_after(Duration::from_millis(50));
     let ways = [
         ("create", late(), SOON),
@@ -48,7 +48,7 @@ async fn a_holder_that_never_opened_acknowledges_at_once() {
 
 /// A backup is played in, in which the lease is somebody else's, at a count of transitions that was this candidate's.
 #[tokio::test(start_paused = true)]
-async fn s6_a_term_of_another_s_is_never_acknowledged() {
+async fn s6_candidate_never_acknowledges_for_another_holder() {
     let server = ApiServer::new();
     let (a, _) = leading_as(&server, "a", "low").await;
     assert_eq!(a.candidate().term().unwrap().transitions(), 0);

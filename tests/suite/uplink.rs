@@ -142,7 +142,7 @@ fn creates(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
 
 /// The write of the old leader is on its way when its workload is told to end, or gives the write up.
 #[tokio::test]
-async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
+async fn s4_slow_write_lands_before_successor_leads() {
     for given_up in [false, true] {
         let server = ApiServer::new();
         let endpoint = server.serve().await.unwrap();

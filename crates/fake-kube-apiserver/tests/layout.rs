@@ -11,7 +11,7 @@ type Files = BTreeMap<Vec<String>, String>;
 type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 #[test]
-fn no_circle_of_files() {
+fn no_files_import_in_a_circle() {
     let mut files = Files::new();
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &[], &mut files);
     assert!(files.len() > 40, "only {} files", files.len());
@@ -20,7 +20,7 @@ fn no_circle_of_files() {
 }
 
 #[test]
-fn braces_are_followed_and_comments_are_not() {
+fn scanner_follows_braces_and_skips_comments() {
     let mut files = Files::from(["", "a", "b::mod"].map(|it| (module(it), String::new())));
     files.insert(
         module("b::c"),
@@ -31,7 +31,7 @@ fn braces_are_followed_and_comments_are_not() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn circular_import_is_found() {
     let text =
         [("a", "use crate::b::B;"), ("b", "fn f() { super::c::f(crate::d::D) }"), ("c", "use super::a;")];
     let mut files: Files = text.map(|(file, text)| (module(file), text.to_owned())).into();

@@ -24,7 +24,7 @@ use futures_util::future::join_all;
 const REQUESTS: usize = 40;
 
 #[tokio::main(worker_threads = 2)]
-pub async fn followers_change_nothing_but_what_their_policies_mean() {
+pub async fn followers_change_only_what_policies_permit() {
     let mut oracle = Oracle::start();
     let stage = Stage::set().await;
     let (seed, requests) = (settings::seed(), settings::number("ATTACK_LIVE").unwrap_or(REQUESTS));

@@ -7,7 +7,7 @@ use crate::{
     world::World,
 };
 
-pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: &impl World) {
+pub async fn s6_successor_of_crashed_leader_leads_after_expiry(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let (b, c) = (following(world, "candidate-1").await, following(world, "candidate-2").await);
     let _writers = [a.writing(), b.writing(), c.writing()];
@@ -26,7 +26,7 @@ pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: 
 const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
 /// Rule S1: nobody tells the candidate, and its gate is closed before the others take over.
-pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl World) {
+pub async fn disconnected_leader_is_replaced_and_then_follows(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     // The workload's own line stays: only the gate holds its writes back.
@@ -43,7 +43,7 @@ pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl W
 }
 
 /// The same when connections stand and nothing comes through: a partition without a word.
-pub async fn a_silent_line_closes_the_gate(world: &impl World) {
+pub async fn silent_connection_closes_the_gate(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
@@ -72,7 +72,7 @@ async fn closes_before_a_successor(a: &Contender, b: &Contender) {
 }
 
 /// Every connection that stands goes dead, as when a load balancer forgets them; new ones work.
-pub async fn s9_an_attempt_after_a_timeout_uses_a_fresh_connection(world: &impl World) {
+pub async fn s9_renewal_after_timeout_uses_fresh_connection(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;
     for _ in 0..3 {

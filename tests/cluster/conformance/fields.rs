@@ -51,7 +51,7 @@ fn foreign(spec: &Value) -> Value {
 
 /// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are; the *recorded* duration
 /// counts, from when it was first seen.
-pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
+pub async fn s6_wall_clock_times_are_ignored(world: &impl World) {
     let hour = SignedDuration::from_hours(1);
     let cases = [
         ("behind", micro_time(-hour), Some(5)),
@@ -78,7 +78,7 @@ pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
 }
 
 /// And a live holder whose clock is wrong stays the holder.
-pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &impl World) {
+pub async fn s6_holder_with_slow_clock_keeps_the_lease(world: &impl World) {
     let outsider = Outsider::of(world);
     let behind = || micro_time(SignedDuration::from_hours(-1));
     outsider.create_held("x", 2, &behind()).await;
@@ -93,7 +93,7 @@ pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &
 }
 
 /// A stranger that touches the lease all the time does not keep a dead holder alive.
-pub async fn s6_labels_are_no_renewal(world: &impl World) {
+pub async fn s6_label_change_is_not_a_renewal(world: &impl World) {
     let outsider = Outsider::of(world);
     outsider.create_held("dead", 2, &micro_time(SignedDuration::ZERO)).await;
     let a = contending(world, "candidate-0").await;

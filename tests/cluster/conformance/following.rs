@@ -10,7 +10,7 @@ use kube_leader_gate::LeaseTiming;
 use std::time::Duration;
 
 /// client-go's sends 19 requests a minute at 15/10/2 s.
-pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
+pub async fn steady_follower_only_watches(world: &impl World) {
     // A watch that tells nothing for two retry periods is doubted: no shorter ones, on a busy machine.
     let (lease, renew, retry) = (Duration::from_secs(6), Duration::from_secs(4), Duration::from_secs(1));
     let timing = LeaseTiming::new(lease, renew, retry).expect("a valid timing");
@@ -31,7 +31,7 @@ pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
 }
 
 /// At a retry period of 2 s, no poll explains it.
-pub async fn followers_hand_over_by_watch(world: &impl World) {
+pub async fn handover_by_watch_needs_no_poll(world: &impl World) {
     let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
     let mut names = vec!["candidate-0", "candidate-1", "candidate-2"];
     let mut all: Vec<Contender> = join_all(names.iter().map(|user| candidate(*user))).await;
@@ -57,7 +57,7 @@ fn known(all: &[Contender]) -> bool {
     all.iter().all(|candidate| candidate.candidate().holder().as_deref() == Some(identity))
 }
 
-pub async fn a_watch_that_ended_is_started_again(world: &impl World) {
+pub async fn ended_watch_is_started_again(world: &impl World) {
     let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
     let a = candidate("candidate-0").await;
     a.elected().await;
@@ -79,7 +79,7 @@ pub async fn a_watch_that_ended_is_started_again(world: &impl World) {
 }
 
 /// They all see the release at the same instant.
-pub async fn a_crowd_of_followers_does_not_storm(world: &impl World) {
+pub async fn many_followers_send_few_requests_at_release(world: &impl World) {
     let names: Vec<String> = (0..=16).map(|number| format!("candidate-{number}")).collect();
     let candidate =
         async |user: &str| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
+pub async fn s7_theft_closes_the_gate(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
@@ -36,7 +36,7 @@ pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     assert_eq!((thief.holder.as_str(), thief.transitions, successor.transitions), ("outsider", 7, 8));
 }
 
-pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) {
+pub async fn s8_deletion_closes_gate_until_new_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let first = a.elected().await;
     let _writer = a.writing();
@@ -59,7 +59,7 @@ pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) 
 }
 
 /// A holder that has not heard of it may still write.
-pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl World) {
+pub async fn s8_follower_waits_for_holder_of_deleted_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
@@ -76,7 +76,7 @@ pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl 
     assert_eq!(users, ["candidate-0", "candidate-1"]);
 }
 
-pub async fn labels_disturb_nobody(world: &impl World) {
+pub async fn label_changes_do_not_end_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
@@ -93,7 +93,7 @@ pub async fn labels_disturb_nobody(world: &impl World) {
 }
 
 /// The others believe what stands there, so the holder must not go on.
-pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
+pub async fn shortened_lease_duration_ends_the_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     let first = a.elected().await;
@@ -108,7 +108,7 @@ pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
 }
 
 /// linkerd2 #15506, kubert #134: electors that die silently or run once.
-pub async fn it_never_gives_up(world: &impl World) {
+pub async fn candidate_leads_again_after_every_outage(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     for round in 0..10 {

@@ -9,7 +9,7 @@ use kube_leader_gate::{leadership::Loss, testing::SuccessionKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world: &impl World) {
+pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
@@ -62,7 +62,7 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
 }
 
 /// Connections are refused for a while, and watches are gone; whether that costs the term depends on how long it takes.
-pub async fn a_server_that_was_restarted_is_found_again(world: &impl World) {
+pub async fn candidates_reconnect_after_server_restart(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];

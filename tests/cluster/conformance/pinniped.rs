@@ -9,7 +9,7 @@ use crate::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl World) {
+pub async fn only_the_holder_ever_writes(world: &impl World) {
     let names = ["candidate-0", "candidate-1", "candidate-2"];
     let mut all: Vec<Contender> = join_all(names.map(|name| contending(world, name))).await;
     let outsider = Outsider::of(world);
@@ -20,7 +20,7 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
     let before = outsider.spec().await;
     outsider.patch(json!({ "spec": { "holderIdentity": "some-other-identity" } })).await;
     until("all gates close", async || all.iter().all(|candidate| !candidate.candidate().can_write())).await;
-    nobody_writes(&all).await;
+    no_candidate_writes(&all).await;
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
     let after = outsider.spec().await;
@@ -72,7 +72,7 @@ async fn only_the_holder_writes(all: &[Contender]) {
     }
 }
 
-async fn nobody_writes(all: &[Contender]) {
+async fn no_candidate_writes(all: &[Contender]) {
     for candidate in all {
         let result = candidate.write().await;
         assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.candidate().identity());

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Pinniped's order, by the server's own log: nothing of the old leader arrives after its release.
-pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl World) {
+pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), a.writing(), a.writing(), b.writing()];
@@ -44,7 +44,7 @@ fn is_work_of(write: &kube_leader_gate::testing::WriteRecord, user: &str) -> boo
 }
 
 /// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
-pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
+pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     a.work.hold();
     let client = a.client.clone();
@@ -94,7 +94,7 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
 }
 
 /// While it drains, a leader that loses the lease must neither take it back nor release what is another's.
-pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl World) {
+pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
     for deleted in [false, true] {
         let a = leading(world, "candidate-0").await;
         a.work.hold();
@@ -140,13 +140,13 @@ async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider
 }
 
 /// kubernetes #131867: a late release erased a successor.
-pub async fn s5_a_late_release_leaves_a_successor_alone(world: &impl World) {
+pub async fn s5_late_release_does_not_change_successors_lease(world: &impl World) {
     let (_, outsider) = stopped_too_late(world, async |outsider| outsider.steal().await).await;
     assert_eq!(outsider.holder().await, "outsider");
     assert!(release(world, "candidate-0").await.is_none());
 }
 
-pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World) {
+pub async fn s5_foreign_label_does_not_prevent_release(world: &impl World) {
     let label = json!({ "metadata": { "labels": { "x": "y" } } });
     let (stopped, outsider) =
         stopped_too_late(world, async |outsider| drop(outsider.patch(label).await)).await;
@@ -156,13 +156,13 @@ pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World)
 }
 
 /// There is nothing left to give up.
-pub async fn s5_a_release_of_what_is_gone_makes_nothing(world: &impl World) {
+pub async fn s5_release_of_deleted_lease_creates_nothing(world: &impl World) {
     let (stopped, outsider) = stopped_too_late(world, async |outsider| outsider.delete().await).await;
     assert_eq!(stopped, LeaseEnd::Released);
     assert!(outsider.get().await.is_none());
 }
 
-pub async fn a_follower_stops_without_touching_the_lease(world: &impl World) {
+pub async fn follower_stops_without_writing_the_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, LeaseEnd::Released);

@@ -65,7 +65,7 @@ async fn send(
     candidate.client.send(request).await.map(|response| response.status().as_u16())
 }
 
-pub async fn a_follower_reads_everything_and_writes_nothing(world: &impl World) {
+pub async fn follower_can_read_everything_and_write_nothing(world: &impl World) {
     let _a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     for write in writes() {
@@ -90,7 +90,7 @@ pub async fn a_follower_reads_everything_and_writes_nothing(world: &impl World) 
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"), "nothing has arrived");
 }
 
-pub async fn a_leader_writes_whatever_it_likes(world: &impl World) {
+pub async fn leader_can_make_every_kind_of_write(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let mut answers = Vec::new();
     for write in writes() {
@@ -104,7 +104,7 @@ pub async fn a_leader_writes_whatever_it_likes(world: &impl World) {
 }
 
 /// Nobody polls the workload's write, and the loss still ends it.
-pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
+pub async fn s2_loss_cuts_off_a_hanging_write(world: &impl World) {
     for stolen in [true, false] {
         let a = leading(world, "candidate-0").await;
         a.work.hold();
@@ -126,7 +126,7 @@ pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
 }
 
 /// Its connections are all taken by requests that hang; the election has its own.
-pub async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals(world: &impl World) {
+pub async fn s14_hanging_workload_requests_do_not_delay_renewals(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;
     a.work.hold();

@@ -48,13 +48,13 @@ const SCENES: [(&str, &str); 10] = [
     ("watches.http", include_str!("scenes/watches.http")),
 ];
 
-pub async fn the_in_process_server_answers_as_the_real_one() {
+pub async fn in_process_server_answers_like_real_server() {
     let cluster = shared().await;
     compare(cluster, &ApiServer::new(), &SCENES).await;
 }
 
 /// A server that has just started still knows its first version; so both begin anew here.
-pub async fn both_say_alike_that_a_version_is_gone() {
+pub async fn both_servers_report_expired_version_alike() {
     let cluster = Cluster::start(assets()).await;
     cluster.restart().await;
     let server = ApiServer::new();

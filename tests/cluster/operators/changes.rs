@@ -88,14 +88,14 @@ fn work_of(server: &ApiServer, replica: &str) -> Vec<WriteRecord> {
 }
 
 pub async fn gated() {
-    are_reconciled_at_the_next_gain(Mode::Gated).await;
+    changes_during_following_are_reconciled_at_gain(Mode::Gated).await;
 }
 
 pub async fn leading_only() {
-    are_reconciled_at_the_next_gain(Mode::LeadingOnly).await;
+    changes_during_following_are_reconciled_at_gain(Mode::LeadingOnly).await;
 }
 
-async fn are_reconciled_at_the_next_gain(mode: Mode) {
+async fn changes_during_following_are_reconciled_at_gain(mode: Mode) {
     let server = server();
     let replica = Replica::start(&server, "a", mode);
     replica.leads().await;
@@ -122,7 +122,7 @@ async fn are_reconciled_at_the_next_gain(mode: Mode) {
 }
 
 /// The finalizer holds the greeting until its text is gone.
-pub async fn the_text_goes_before_its_greeting() {
+pub async fn text_is_deleted_before_its_greeting() {
     let server = server();
     let replica = Replica::start(&server, "a", Mode::Gated);
     let mut user = user(&server);
@@ -139,7 +139,7 @@ pub async fn the_text_goes_before_its_greeting() {
 }
 
 /// Somebody has taken the text away.
-pub async fn an_owned_map_comes_back() {
+pub async fn deleted_owned_map_is_recreated() {
     let server = server();
     let replica = Replica::start(&server, "a", Mode::Gated);
     let mut user = user(&server);
@@ -151,7 +151,7 @@ pub async fn an_owned_map_comes_back() {
 }
 
 /// A stop ends the controller, then releases the lease.
-pub async fn a_stop_releases_the_lease() {
+pub async fn stop_releases_the_lease() {
     for mode in [Mode::Gated, Mode::LeadingOnly] {
         let server = server();
         let replica = Replica::start(&server, "a", mode);

@@ -10,14 +10,14 @@ use test_support::harness::say;
 const CAUGHT_UP: Duration = Duration::from_secs(1);
 
 pub async fn gated() {
-    what_changed_while_nobody_led_is_reconciled_at_the_next_gain("gated").await;
+    changes_without_leader_are_reconciled_at_next_gain("gated").await;
 }
 
 pub async fn leading_only() {
-    what_changed_while_nobody_led_is_reconciled_at_the_next_gain("leading-only").await;
+    changes_without_leader_are_reconciled_at_next_gain("leading-only").await;
 }
 
-async fn what_changed_while_nobody_led_is_reconciled_at_the_next_gain(mode: &'static str) {
+async fn changes_without_leader_are_reconciled_at_next_gain(mode: &'static str) {
     let mut world = World::with_replicas(mode).await;
     let mut user = world.user();
     let (changed, deleted) = (user.create().await.unwrap(), user.create().await.unwrap());

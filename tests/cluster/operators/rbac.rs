@@ -29,7 +29,7 @@ const MANIFEST: &str = include_str!("../../../examples/operator/rbac.yaml");
 /// Group, resource and verb.
 type Right = (String, String, String);
 
-pub async fn the_manifest_grants_what_is_needed_and_no_more() {
+pub async fn rbac_manifest_grants_exactly_what_is_needed() {
     let cluster = Cluster::start(assets()).await;
     let namespace = cluster.namespace().await;
     kubectl(&cluster, &["apply", "-f", "-"], &MANIFEST.replace("my-namespace", &namespace));

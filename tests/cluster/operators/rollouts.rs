@@ -14,14 +14,14 @@ const BUSY: Duration = Duration::from_millis(15);
 const LEADERLESS: Duration = Duration::from_secs(1);
 
 pub async fn gated() {
-    no_object_is_missed_and_none_is_reconciled_by_two("gated").await;
+    rollout_misses_and_duplicates_no_object("gated").await;
 }
 
 pub async fn leading_only() {
-    no_object_is_missed_and_none_is_reconciled_by_two("leading-only").await;
+    rollout_misses_and_duplicates_no_object("leading-only").await;
 }
 
-async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
+async fn rollout_misses_and_duplicates_no_object(mode: &'static str) {
     let mut world = World::with_replicas(mode).await;
     let mut user = world.user();
     for _ in 0..10 {

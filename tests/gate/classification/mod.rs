@@ -14,7 +14,7 @@ fn read(method: &str, uri: &str) -> bool {
 }
 
 #[test]
-fn an_upgrade_is_a_connection_in_whatever_header_it_is_asked_for() {
+fn upgrade_in_any_header_is_a_connection() {
     for (headers, upgrade) in [
         (&[][..], false),
         (&["Upgrade"], true),
@@ -53,7 +53,7 @@ fn decoded(part: &str) -> std::borrow::Cow<'_, str> {
 
 /// The server grants such a wish for a watch or a log at most.
 #[test]
-fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
+fn upgrade_of_plain_built_in_resource_is_ignored() {
     for (method, uri, verb, reads) in [
         (Method::GET, "/api/v1/pods", Verb::List, true),
         (Method::GET, "/apis/apps/v1/deployments?watch=1", Verb::Watch, true),
@@ -84,7 +84,7 @@ fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
 }
 
 #[test]
-fn every_form_of_a_target_is_understood_or_rejected() {
+fn every_target_form_is_parsed_or_rejected() {
     for (uri, passes) in [
         ("https://10.0.0.1:6443/api/v1/namespaces/default/pods/web-0", true),
         ("http://other/api/v1/pods?watch=1", true),
@@ -120,7 +120,7 @@ fn every_form_of_a_target_is_understood_or_rejected() {
 }
 
 #[test]
-fn the_first_watch_that_the_server_reads_decides() {
+fn first_watch_parameter_decides() {
     for (query, verb) in [
         ("", Verb::List),
         ("watch", Verb::Watch),
@@ -145,7 +145,7 @@ fn the_first_watch_that_the_server_reads_decides() {
 
 /// Go reads nothing of a query with more than 10,000 pairs, empty ones included.
 #[test]
-fn flooded_query_asks_for_no_watch() {
+fn query_with_excess_pairs_is_no_watch() {
     for (count, verb) in [(9_999, Verb::Watch), (10_000, Verb::List), (10_001, Verb::List)] {
         for query in [format!("watch=1{}", "&".repeat(count)), format!("{}watch=1", "x&".repeat(count))] {
             let uri: Uri = format!("/api/v1/pods?{query}").parse().unwrap();
@@ -155,7 +155,7 @@ fn flooded_query_asks_for_no_watch() {
 }
 
 #[test]
-fn the_target_reads_as_in_a_role() {
+fn target_displays_as_in_a_role() {
     for (uri, target) in [
         ("/api/v1/configmaps", "configmaps"),
         ("/api/v1/namespaces/a/pods/b/exec", "pods/exec"),
@@ -260,7 +260,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn nothing_panics_and_only_three_methods_read(method in "[!-~]{1,8}|GET|HEAD|OPTIONS|POST", uri in target(), upgrade: bool) {
+    fn random_request_never_panics_and_three_methods_read(method in "[!-~]{1,8}|GET|HEAD|OPTIONS|POST", uri in target(), upgrade: bool) {
         if let (Ok(method), Ok(uri)) = (Method::from_bytes(method.as_bytes()), Uri::try_from(uri)) {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);
             let said = format!("{info:?} {} {} {:?} {:?}", info.verb(), info.target(), info.name(), info.namespace());
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn a_get_that_the_server_takes_for_a_connection_is_no_read(
+    fn get_of_connect_subresource_is_no_read(
         path in path(),
         query in "(\\?[!-~]{0,9})?",
     ) {
@@ -290,7 +290,7 @@ proptest! {
 
     /// So that no rule can take an odd spelling for what it looks like.
     #[test]
-    fn what_a_policy_is_asked_about_is_spelled_in_one_way(path in path(), upgrade: bool) {
+    fn policy_sees_one_spelling_of_each_request(path in path(), upgrade: bool) {
         let Ok(uri) = Uri::try_from(path) else { return Ok(()) };
         for method in [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE] {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);

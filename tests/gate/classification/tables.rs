@@ -85,7 +85,7 @@ fn rows(table: &'static str, columns: usize) -> impl Iterator<Item = Row> {
 }
 
 #[test]
-fn no_row_that_must_be_rejected_passes_and_none_that_must_pass_is_rejected() {
+fn corpus_rows_pass_or_are_rejected_as_listed() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in corpus() {
@@ -111,7 +111,7 @@ fn no_row_that_must_be_rejected_passes_and_none_that_must_pass_is_rejected() {
 }
 
 #[test]
-fn what_parses_has_the_parts_that_the_server_sees() {
+fn parsed_parts_match_what_the_server_sees() {
     let mut parsed = 0;
     let mut wrong = Vec::new();
     for row in corpus().filter(|row| !row.is_cut()) {
@@ -157,7 +157,7 @@ fn misread(row: &Row, info: &RequestInfo<'_>) -> Option<String> {
 
 /// Each row passes or is rejected as the table says, and what passes has the parts that the server saw.
 #[test]
-fn spelling_of_each_kind_is_judged_as_listed() {
+fn each_spelling_is_judged_as_listed() {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in spellings() {
@@ -189,7 +189,7 @@ fn spelling_of_each_kind_is_judged_as_listed() {
 
 /// A read that passes changed nothing on the live server, and opened nothing: it was answered as a read is.
 #[test]
-fn live_server_answered_what_passes_as_a_read() {
+fn live_server_answered_passing_requests_as_reads() {
     for row in spellings().filter(|row| row.expected() == "pass") {
         assert!(
             ["get", "list", "watch"].contains(&row.column(3)) || row.column(2) == "false",

@@ -5,7 +5,7 @@ use kube_leader_gate::policy::{Policy, Preset, Rule};
 use kube_leader_gate::request::{RequestInfo, Verb};
 
 #[test]
-fn access_reviews() {
+fn access_reviews_preset_permits_only_access_reviews() {
     check(
         Preset::AccessReviews,
         &[
@@ -34,7 +34,7 @@ fn access_reviews() {
 }
 
 #[test]
-fn token_reviews() {
+fn token_reviews_preset_permits_only_token_reviews() {
     check(
         Preset::TokenReviews,
         &["POST /apis/authentication.k8s.io/v1/tokenreviews"],
@@ -47,7 +47,7 @@ fn token_reviews() {
 }
 
 #[test]
-fn token_requests() {
+fn token_requests_preset_permits_only_token_requests() {
     check(
         Preset::TokenRequests,
         &["POST ~/serviceaccounts/robot/token"],
@@ -63,7 +63,7 @@ fn token_requests() {
 }
 
 #[test]
-fn events() {
+fn events_preset_permits_only_event_writes() {
     check(
         Preset::Events,
         &[
@@ -118,7 +118,7 @@ fn write_with_upgrade_is_judged_by_its_method() {
 }
 
 #[test]
-fn dry_runs() {
+fn dry_runs_preset_permits_only_dry_runs() {
     check(
         Preset::DryRun,
         &[
@@ -183,7 +183,7 @@ fn dry_runs() {
 
 /// Go reads nothing of a query with more than 10,000 pairs, so that the write would be carried out.
 #[test]
-fn flooded_query_is_no_dry_run() {
+fn query_with_excess_pairs_is_no_dry_run() {
     let policy = Policy::strict().allow(Preset::DryRun);
     for pair in ["&", "&x", "&x=1", "&%00=", "&="] {
         for count in [8, 9_999, 10_000, 10_001] {
@@ -228,7 +228,7 @@ fn dry_run_of_kube_is_one() {
 }
 
 #[test]
-fn exec() {
+fn exec_preset_permits_only_connections() {
     check(
         Preset::Exec,
         &["GET ~/pods/web-0/exec?command=ls", "POST ~/pods/web-0/attach", "GET ~/pods/web-0/portforward"],
@@ -257,7 +257,7 @@ fn exec() {
 }
 
 #[test]
-fn a_status() {
+fn status_rule_permits_only_status_writes() {
     let policy = Policy::strict().allow_status("example.com", "probes").allow_status("", "nodes");
     let probe = "/apis/example.com/v1/namespaces/a/probes/p";
     for request in [format!("PUT {probe}/status"), format!("PATCH {probe}/status")] {

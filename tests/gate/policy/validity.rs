@@ -95,7 +95,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
 }
 
 #[test]
-fn rule_that_cannot_mean_it_is_refused() {
+fn rule_without_possible_match_is_refused() {
     for (rule, reason, _) in invalid() {
         let policy = Policy::strict().allow(Preset::Events).allow(rule.clone());
         let error = policy.validate().unwrap_err().to_string();
@@ -105,7 +105,7 @@ fn rule_that_cannot_mean_it_is_refused() {
 }
 
 #[test]
-fn rule_that_cannot_mean_it_permits_nothing() {
+fn rule_without_possible_match_permits_nothing() {
     let mut asked = 0;
     for (rule, _, requests) in invalid() {
         let policy = Policy::strict().allow(rule.clone());
@@ -120,7 +120,7 @@ fn rule_that_cannot_mean_it_permits_nothing() {
 }
 
 #[test]
-fn rule_that_means_something_is_accepted() {
+fn rule_with_possible_match_is_accepted() {
     let pods = || Rule::new("", "pods");
     for rule in [
         pods(),
@@ -144,7 +144,7 @@ fn rule_that_means_something_is_accepted() {
 }
 
 #[test]
-fn rule_reads_as_a_person_would_say_it() {
+fn rule_displays_in_plain_words() {
     let rule = Rule::new("example.com", "probes")
         .verbs([Verb::Update, Verb::Patch])
         .subresource("status")

@@ -49,7 +49,7 @@ async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_write_that_waits_for_a_permit_at_the_loss_is_never_sent() {
+async fn s2_write_waiting_for_permit_at_loss_is_unsent() {
     for stack in [inside, outside] {
         let seen = at_the_loss(stack).await;
         assert_eq!(seen, (1, [Outcome::LeadershipLost, Outcome::NotLeader], 1));
@@ -67,7 +67,7 @@ async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
 
 /// A write that the gate rejects leaves with it the permit that was reserved: nothing lost where nobody else needs it.
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_clients_share_belongs_outside() {
+async fn rejected_write_keeps_permit_of_limit_inside() {
     for (gate_outside, starves) in [(true, true), (false, false)] {
         let limit = GlobalConcurrencyLimitLayer::new(1);
         let stack = |builder: Builder, election: &Election| {
@@ -89,7 +89,7 @@ async fn a_limit_that_clients_share_belongs_outside() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_ways_it_holds_up_reads_and_an_open_watch_needs_no_permit() {
+async fn limit_delays_reads_but_not_open_watch() {
     for stack in [inside, outside] {
         let scene = Scene::leading(stack).await;
         let _watch = scene.maps.watch(&WatchParams::default(), "0").await.expect("a watch");

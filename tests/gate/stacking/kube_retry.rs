@@ -69,7 +69,7 @@ async fn counted(retries: bool) -> (Scene, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn it_is_inside_of_every_layer_that_is_added() {
+async fn kube_retry_is_inside_every_added_layer() {
     let (scene, count) = counted(true).await;
     let _fault = scene.server.inject(Fault::status(504).resource("configmaps").times(4));
     assert_eq!(scene.write("x").await, Outcome::Done);
@@ -80,7 +80,7 @@ async fn it_is_inside_of_every_layer_that_is_added() {
 }
 
 #[tokio::test]
-async fn it_can_be_switched_off() {
+async fn kube_retry_can_be_switched_off() {
     let (scene, count) = counted(false).await;
     let _fault = scene.server.inject(Fault::status(504).resource("configmaps"));
     assert_eq!(scene.write("x").await, Outcome::Status(504));
@@ -89,7 +89,7 @@ async fn it_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn s2_it_sends_nothing_after_the_loss() {
+async fn s2_kube_retry_sends_nothing_after_loss() {
     let (scene, _) = counted(true).await;
     // The next attempt would be a second later.
     let again = Fault::status_retry_after(503, Duration::from_secs(1)).resource("configmaps");

@@ -41,7 +41,7 @@ async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_write_that_waits_for_its_turn_at_the_loss_is_never_sent() {
+async fn s2_rate_limited_write_is_not_sent_after_loss() {
     for stack in [inside, outside] {
         // Rejected when its turn comes: until then nobody has asked the gate.
         assert_eq!(at_the_loss(stack).await, (0, Outcome::NotLeader, false, 1));
@@ -55,7 +55,7 @@ async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
 
 /// A follower that tries to write spends the rate of its own reads, unless the limit is inside.
 #[tokio::test(start_paused = true)]
-async fn outside_a_rejected_write_takes_its_share() {
+async fn rejected_write_uses_rate_of_limit_outside() {
     for (stack, waits) in [(inside as fn(Builder, &Election) -> Client, false), (outside, true)] {
         let scene = Scene::following(stack).await;
         assert_eq!(scene.write("x").await.unwrap(), Outcome::NotLeader);

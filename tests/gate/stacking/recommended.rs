@@ -43,7 +43,7 @@ fn retrying(election: &Election, mut config: Config) -> Result<Client, Box<dyn s
 }
 
 #[test]
-fn the_guide_shows_them() {
+fn guide_contains_the_tested_stacks() {
     let (guide, source) = (include_str!("../../../docs/STACKING.md"), include_str!("recommended.rs"));
     for function in ["fn stacked(", "fn retrying("] {
         let begin = source.find(function).unwrap();
@@ -60,7 +60,7 @@ async fn leading() -> Scene {
 }
 
 #[tokio::test]
-async fn a_leader_writes_and_a_follower_does_not() {
+async fn leader_writes_and_follower_is_rejected() {
     let scene = leading().await;
     assert_eq!(scene.write("x").await, Outcome::Done);
     steal(&scene.server);
@@ -71,7 +71,7 @@ async fn a_leader_writes_and_a_follower_does_not() {
 }
 
 #[tokio::test]
-async fn s2_a_write_under_way_is_cut_off() {
+async fn s2_loss_cuts_off_open_write() {
     let scene = leading().await;
     let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
     let maps = scene.maps.clone();
@@ -84,7 +84,7 @@ async fn s2_a_write_under_way_is_cut_off() {
 
 /// One attempt, one answer: the caller decides.
 #[tokio::test]
-async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
+async fn unavailable_server_gets_one_attempt_without_delaying_stop() {
     let scene = leading().await;
     let _fault =
         scene.server.inject(Fault::status_retry_after(503, Duration::from_secs(3600)).resource("configmaps"));
@@ -94,7 +94,7 @@ async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn with_a_retry_of_its_own_it_tries_four_times() {
+async fn own_retry_makes_four_attempts() {
     let scene = Scene::leading(|election, config| retrying(election, config).unwrap()).await;
     let unavailable = || Fault::status(503).resource("configmaps");
     let fault = scene.server.inject(unavailable().times(2));

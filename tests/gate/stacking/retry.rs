@@ -78,7 +78,7 @@ fn unavailable() -> Fault {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_inside_nothing_is_sent_again_after_the_loss() {
+async fn s2_retry_inside_sends_nothing_after_loss() {
     let scene = Scene::leading(inside).await;
     let _fault = scene.server.inject(unavailable());
     let writing = scene.write("x");
@@ -92,7 +92,7 @@ async fn s2_inside_nothing_is_sent_again_after_the_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_outside_the_next_attempt_after_the_loss_is_rejected() {
+async fn s2_retry_outside_is_rejected_after_loss() {
     let scene = Scene::leading(outside).await;
     let _fault = scene.server.inject(unavailable());
     let writing = scene.write("x");
@@ -107,7 +107,7 @@ async fn s2_outside_the_next_attempt_after_the_loss_is_rejected() {
 
 /// The trap: "nothing was sent", says the error of the last attempt, and the first one has been carried out.
 #[tokio::test(start_paused = true)]
-async fn outside_a_policy_that_retries_any_error_hides_a_write_that_was_cut_off() {
+async fn retry_of_any_error_hides_cut_off_write() {
     for (heeds_the_gate, seen) in [(false, Outcome::NotLeader), (true, Outcome::LeadershipLost)] {
         let scene = Scene::leading(|builder, election| {
             builder.with_layer(&election.layer()).with_layer(&Errors::all(heeds_the_gate)).build()
@@ -126,7 +126,7 @@ async fn outside_a_policy_that_retries_any_error_hides_a_write_that_was_cut_off(
 
 /// What was decided in one term is written in another, in which others may have written meanwhile.
 #[tokio::test(start_paused = true)]
-async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
+async fn only_retry_outside_can_send_in_later_term() {
     async fn attempts(scene: &Scene) -> (Outcome, usize) {
         let later = Fault::status_retry_after(503, Duration::from_secs(60)).resource("configmaps").times(1);
         let _fault = scene.server.inject(later);
@@ -146,7 +146,7 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
 
 /// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
 #[tokio::test(start_paused = true)]
-async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
+async fn retry_inside_delays_stop_without_timeout() {
     async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (LeaseEnd, Outcome, u64) {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
@@ -177,7 +177,7 @@ async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_ways_a_leader_that_stays_one_gets_through() {
+async fn retry_succeeds_on_both_sides_without_loss() {
     for stack in [inside, outside] {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(unavailable().times(3));

@@ -38,7 +38,7 @@ fn of_tower_http_outside(builder: Builder, election: &Election) -> Client {
 type Stack = fn(Builder, &Election) -> Client;
 
 #[tokio::test(start_paused = true)]
-async fn s2_the_loss_comes_first() {
+async fn s2_loss_before_timeout_reports_loss() {
     for stack in [inside as Stack, outside, of_tower_http, of_tower_http_outside] {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
@@ -55,7 +55,7 @@ async fn s2_the_loss_comes_first() {
 /// As unknown as a write that was cut off: what hangs in the server is taken back by the hang-up, what has been carried
 /// out is not.
 #[tokio::test(start_paused = true)]
-async fn the_timeout_comes_first() {
+async fn timeout_before_loss_reports_timeout() {
     let gateway = || Outcome::Status(504);
     let stacks: [(Stack, fn() -> Outcome); 4] = [
         (inside, || Outcome::Elapsed),
@@ -80,7 +80,7 @@ async fn the_timeout_comes_first() {
 
 /// Both are over when the process wakes: the gate is asked first, but by tower-http's timeout outside of it.
 #[tokio::test(start_paused = true)]
-async fn s2_a_frozen_process_wakes_after_both() {
+async fn s2_process_frozen_past_loss_and_timeout_reports_loss() {
     for (stack, seen) in [
         (inside as Stack, Outcome::LeadershipLost),
         (outside, Outcome::LeadershipLost),

@@ -139,7 +139,7 @@ async fn echoes(response: Response<Body>) {
 }
 
 #[tokio::test]
-async fn it_keeps_the_default_namespace_and_the_expiry() {
+async fn wrapped_client_keeps_namespace_and_expiry() {
     let upstream = Upstream::start().await;
     let expiry = Some(Timestamp::UNIX_EPOCH);
     let election = upstream.election(Policy::strict());
@@ -155,7 +155,7 @@ async fn it_keeps_the_default_namespace_and_the_expiry() {
 }
 
 #[tokio::test]
-async fn a_follower_watches() {
+async fn wrapped_client_of_follower_can_watch() {
     let upstream = Upstream::start().await;
     let client = upstream.election(Policy::strict()).wrap(upstream.client());
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -173,7 +173,7 @@ async fn a_follower_watches() {
 
 /// The first line is there while the server still keeps the second back.
 #[tokio::test]
-async fn a_follower_streams_logs() {
+async fn wrapped_client_of_follower_streams_logs() {
     let upstream = Upstream::start().await;
     let client = upstream.election(Policy::strict()).wrap(upstream.client());
     let pods: Api<Pod> = Api::default_namespaced(client);
@@ -186,7 +186,7 @@ async fn a_follower_streams_logs() {
 }
 
 #[tokio::test]
-async fn a_followers_exec_needs_leave() {
+async fn wrapped_client_of_follower_needs_permission_for_exec() {
     let upstream = Upstream::start().await;
     let strict = upstream.election(Policy::strict()).wrap(upstream.client());
     let refused = exec(&strict).await;
@@ -202,7 +202,7 @@ async fn a_followers_exec_needs_leave() {
 
 /// A connection that was opened while leading is not the gate's any more: it stays open after a loss.
 #[tokio::test]
-async fn a_leader_execs() {
+async fn wrapped_client_of_leader_can_exec() {
     let upstream = Upstream::start().await;
     let election = upstream.election(Policy::strict());
     let client = election.wrap(upstream.client());

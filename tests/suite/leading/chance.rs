@@ -155,7 +155,7 @@ async fn play(seed: u64, known: &Seen) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_works_of_one_process_never_overlap() {
+async fn s11_work_of_two_terms_never_overlaps() {
     let known = Seen::default();
     let mut total = 0;
     for seed in 0..SEEDS {

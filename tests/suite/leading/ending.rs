@@ -44,7 +44,7 @@ fn brittle(
 
 /// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
 #[tokio::test(start_paused = true)]
-async fn work_that_does_not_last_makes_room_for_another_candidate() {
+async fn work_that_ends_early_lets_another_candidate_lead() {
     for way in WAYS {
         let server = ApiServer::new();
         let (brief, sound) = (Journal::default(), Journal::default());
@@ -70,7 +70,7 @@ async fn work_that_does_not_last_makes_room_for_another_candidate() {
 
 /// Alone, it tries again and again, and less and less often.
 #[tokio::test(start_paused = true)]
-async fn pauses_grow_while_work_does_not_last() {
+async fn pauses_grow_while_work_ends_early() {
     for way in WAYS {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -91,7 +91,7 @@ async fn pauses_grow_while_work_does_not_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_begin_anew_after_work_that_lasted() {
+async fn pause_resets_after_long_lasting_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _a = lead_with(&server, "a", builder("a"), |_, _| {
@@ -128,7 +128,7 @@ fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
 
 /// Rule S4: what the work has left behind finishes while the lease is renewed, and before another can take it.
 #[tokio::test(start_paused = true)]
-async fn s4_what_ended_work_has_left_behind_finishes_before_the_release() {
+async fn s4_spawned_write_finishes_before_release() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
     let journal = Journal::default();
@@ -165,7 +165,7 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_the_pause() {
+async fn shutdown_ends_the_pause() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", brittle("panics", Duration::ZERO, &journal));

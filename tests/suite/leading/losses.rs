@@ -25,7 +25,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// At 15/10/2 s another replica may lead 5 s after the deadline.
 #[tokio::test(start_paused = true)]
-async fn work_that_ignores_its_token_is_dropped_after_its_time() {
+async fn work_that_ignores_token_is_dropped_after_grace() {
     let given = [(None, 5000), (Some(1000), 1000), (Some(0), 0), (Some(60_000), 5000)];
     for (grace, expected) in given {
         for stolen in [true, false] {
@@ -55,7 +55,7 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
 
 /// A preemption closes the gate at once, and lets an admitted write finish: the work need not wait for that.
 #[tokio::test(start_paused = true)]
-async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way() {
+async fn s7_preemption_cancels_token_during_a_write() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let low = lead(&server, "a", journal.obedient(SOON));
@@ -76,7 +76,7 @@ async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way()
 
 /// An outage: the old work has ended before the lease has run out for the others.
 #[tokio::test(start_paused = true)]
-async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
+async fn s11_old_work_ends_before_successors_work_starts() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _a = lead(&server, "a", journal.deaf());
@@ -92,7 +92,7 @@ async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
 
 /// The deadline passes, and nobody is awake to notice.
 #[tokio::test(start_paused = true)]
-async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
+async fn s1_grace_after_freeze_counts_from_deadline() {
     for frozen in [11_u64, 13, 60] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -135,7 +135,7 @@ async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
 
 /// The term is lost in the middle of the call that makes the work: it has done nothing yet, and never does.
 #[tokio::test(start_paused = true)]
-async fn a_loss_during_the_start_starts_nothing() {
+async fn loss_during_work_creation_starts_no_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let clock = SteppedClock::new();
@@ -164,7 +164,7 @@ async fn a_loss_during_the_start_starts_nothing() {
 
 /// Work that fails because its term is over has not failed: it is not kept away.
 #[tokio::test(start_paused = true)]
-async fn work_that_ends_with_its_term_is_not_punished() {
+async fn work_ended_by_loss_restarts_at_once() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let clock = SteppedClock::new();
@@ -190,7 +190,7 @@ async fn work_that_ends_with_its_term_is_not_punished() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
+async fn s10_dead_election_gives_grace_and_is_reported() {
     for deaf in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -216,7 +216,7 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_future_drops_the_work_and_closes_the_gate() {
+async fn s10_dropping_future_drops_work_and_closes_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.deaf());

@@ -64,7 +64,7 @@ fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
 
 /// Longer than the lease would last without being renewed.
 #[tokio::test(start_paused = true)]
-async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
+async fn s4_shutdown_lets_work_finish_before_release() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = writing(&server, &journal, Duration::from_secs(18));
@@ -82,7 +82,7 @@ async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_ignores_a_shutdown_is_dropped_after_its_time() {
+async fn work_that_ignores_shutdown_is_dropped_after_grace() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
@@ -96,7 +96,7 @@ async fn work_that_ignores_a_shutdown_is_dropped_after_its_time() {
 
 /// Work that has not ended in its time has a write under way: it may finish in the time for that, and nothing else may.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
+async fn s4_write_may_finish_after_work_grace_ends() {
     for (needs, finishes) in [(5, true), (60, false)] {
         let server = ApiServer::new();
         let slow = server.inject(Fault::delay_before(Duration::from_secs(needs)).resource("tokenreviews"));
@@ -137,7 +137,7 @@ async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_just_stops() {
+async fn follower_stops_at_shutdown() {
     let server = ApiServer::new();
     let (first, second) = (Journal::default(), Journal::default());
     let _a = lead(&server, "a", first.obedient(Duration::ZERO));
@@ -152,7 +152,7 @@ async fn a_follower_just_stops() {
 
 /// controller-runtime #2719: a shutdown started the leader's work.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_starts_nothing() {
+async fn shutdown_starts_no_work() {
     // At the start, and at each step of taking over from a leader that stops at the same time.
     for delay in 0..30 {
         let server = ApiServer::new();
@@ -179,7 +179,7 @@ async fn a_shutdown_starts_nothing() {
 
 /// The gain and the shutdown are noticed at the same moment.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_comes_before_a_gain() {
+async fn shutdown_wins_over_simultaneous_gain() {
     let server = ApiServer::new();
     let (journal, shutdown) = (Journal::default(), CancellationToken::new());
     let election = candidate(&server, "a");
@@ -195,7 +195,7 @@ async fn a_shutdown_comes_before_a_gain() {
 
 /// The work was made and has not run yet when the shutdown comes.
 #[tokio::test(start_paused = true)]
-async fn work_that_has_not_begun_at_a_shutdown_never_does() {
+async fn work_not_yet_polled_never_starts_after_shutdown() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let (shutdown, runs) = (CancellationToken::new(), Cell::new(false));
@@ -214,7 +214,7 @@ async fn work_that_has_not_begun_at_a_shutdown_never_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing() {
+async fn loss_during_shutdown_shortens_grace_and_skips_release() {
     for stolen in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -240,7 +240,7 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
 
 /// The shutdown comes while the work of a lost term winds down.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_during_a_loss_waits_for_the_work() {
+async fn shutdown_after_loss_waits_for_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 const PAUSE: Duration = Duration::from_secs(30);
 
 #[tokio::test(start_paused = true)]
-async fn another_candidate_leads_at_once_and_it_contends_again_later() {
+async fn step_down_lets_another_lead_then_contends_again() {
     let server = ApiServer::new();
     let (mut a, a_client) = leading(&server, "a").await;
     let leader = a.candidate().clone();
@@ -40,7 +40,7 @@ async fn another_candidate_leads_at_once_and_it_contends_again_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_is_known_without_a_watch() {
+async fn step_down_without_watch_knows_lease_is_free() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (mut a, _) = leading(&server, "a").await;
@@ -55,7 +55,7 @@ async fn what_was_given_up_is_known_without_a_watch() {
 
 /// The order comes while the lease is being acquired: the gate opens for nobody, and the lease is given up.
 #[tokio::test(start_paused = true)]
-async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
+async fn step_down_during_acquisition_releases_without_opening_gate() {
     for fault in [Fault::delay_after, Fault::delay_before] {
         let server = ApiServer::new();
         let slow = server.inject(fault(Duration::from_secs(1)).verb("create").resource("leases").times(1));
@@ -80,7 +80,7 @@ async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
 
 /// A claim that was given up for lost lands while the candidate stays away: nobody is to wait for the end of its time.
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_lands_late_is_given_back() {
+async fn late_claim_is_released_after_step_down() {
     for verb in ["create", "update"] {
         let server = ApiServer::new();
         if verb == "update" {
@@ -113,7 +113,7 @@ async fn a_claim_that_lands_late_is_given_back() {
 
 /// Rule S4: it is left to run out, others take it then, and the one that left it does not take it back.
 #[tokio::test(start_paused = true)]
-async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
+async fn s4_expiring_lease_is_not_retaken_during_step_down() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
@@ -146,7 +146,7 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
 
 /// Rule S4: a stop in the pause does not give up at once what a step down, dropped since, has cut a write off for.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
+async fn s4_stop_after_dropped_step_down_waits_for_write() {
     for again in [false, true] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
@@ -166,7 +166,7 @@ async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
+async fn step_down_in_outage_is_bounded_and_healthy() {
     let server = ApiServer::new();
     let (mut a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
@@ -184,7 +184,7 @@ async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stays_out_and_leaves_the_lease_alone() {
+async fn follower_that_steps_down_does_not_write() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut b = candidate(&server, "b").start();
@@ -203,7 +203,7 @@ async fn a_follower_stays_out_and_leaves_the_lease_alone() {
 
 /// Dropped in the middle: it stays out until it is called again, and a stop is a stop.
 #[tokio::test(start_paused = true)]
-async fn a_step_down_that_is_dropped_stays_out() {
+async fn dropped_step_down_still_keeps_candidate_out() {
     for dropped_after in [Duration::ZERO, SOON] {
         for again in [true, false] {
             let server = ApiServer::new();
@@ -226,7 +226,7 @@ async fn a_step_down_that_is_dropped_stays_out() {
 
 /// Waits end with the election, and say how it was.
 #[tokio::test(start_paused = true)]
-async fn the_handle_tells_how_the_election_has_ended() {
+async fn handle_reports_how_election_ended() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();

@@ -20,7 +20,7 @@ use std::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn work_begins_with_each_term_and_an_open_gate() {
+async fn work_starts_each_term_with_open_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -52,7 +52,7 @@ async fn work_begins_with_each_term_and_an_open_gate() {
 
 /// Nothing but the future itself holds the work: it may hold what belongs to one thread, or to the caller.
 #[tokio::test(start_paused = true)]
-async fn work_may_be_of_one_thread_and_borrow() {
+async fn work_may_borrow_and_be_non_send() {
     let server = ApiServer::new();
     let (shutdown, runs) = (kube_leader_gate::CancellationToken::new(), Rc::new(Cell::new(0)));
     let counter = &runs;
@@ -69,7 +69,7 @@ async fn work_may_be_of_one_thread_and_borrow() {
 
 /// The lease comes back at once, and the old work is still busy: it must not meet the new term's open gate, nor new work.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
+async fn s11_regained_term_waits_for_old_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
@@ -87,7 +87,7 @@ async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
 
 /// A swap was under way when the loss was noticed: the old work is still busy, so the lease is given up again at once.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_up() {
+async fn s11_lease_gained_while_old_work_ends_is_released() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");
@@ -116,7 +116,7 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
 
 /// The same after an expiry: the lease was this candidate's all the while, and others count on what is left of it.
 #[tokio::test(start_paused = true)]
-async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down() {
+async fn s11_kept_lease_is_not_released_while_work_ends() {
     let server = ApiServer::new();
     let (journal, clock) = (Journal::default(), SteppedClock::new());
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
@@ -145,7 +145,7 @@ async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down
 
 /// Two terms go by while the future is not polled: another task of its thread is busy, say.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
+async fn s11_old_work_does_not_continue_in_unnoticed_term() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");

@@ -53,7 +53,7 @@ fn low() -> ElectionBuilder {
 
 /// Preempted, it is polled on until its write is answered: its successor waits for that, and no longer.
 #[tokio::test(start_paused = true)]
-async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
+async fn s4_preempted_work_lives_until_its_write_ends() {
     let server = ApiServer::new();
     let slow = server.inject(Fault::delay_before(SECOND * 7).user("a").resource("tokenreviews").times(1));
     let (journal, results) = (Journal::default(), Results::default());
@@ -71,7 +71,7 @@ async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
 
 /// A write that hangs is cut off by the deadline or the drain timeout, and is not acknowledged before it cannot land.
 #[tokio::test(start_paused = true)]
-async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
+async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
     let server = ApiServer::new();
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
     let (journal, results) = (Journal::default(), Results::default());
@@ -88,7 +88,7 @@ async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
 
 /// The next term's work begins when the last term's writes can no longer land.
 #[tokio::test(start_paused = true)]
-async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
+async fn s4_new_work_waits_for_unanswered_write() {
     for how in ["deleted", "expired", "frozen"] {
         let server = ApiServer::new();
         let hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
@@ -114,7 +114,7 @@ async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
 
 /// A write of the last term that its owner polls no more, and drops late or never: it was sent, and may land.
 #[tokio::test(start_paused = true)]
-async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
+async fn s4_new_work_waits_for_unpolled_write() {
     for dropped_after in [None, Some(SECOND * 3)] {
         let server = ApiServer::new();
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
@@ -152,7 +152,7 @@ async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
 
 /// Work that drops its own write, and ends: neither another candidate nor this one goes on before that can no longer land.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
+async fn s4_write_dropped_by_work_delays_next_term() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -187,7 +187,7 @@ async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
 
 /// The work of a shutdown drops its write: the release waits.
 #[tokio::test(start_paused = true)]
-async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
+async fn s4_shutdown_waits_for_write_dropped_by_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));

@@ -201,7 +201,7 @@ fn until(what: &str, holds: impl Fn() -> bool) -> impl Future<Output = ()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
+async fn gate_never_opens_over_lock_that_answers_garbage() {
     let garbage = [
         AnswersAnotherHolder,
         AnswersAnotherLease,
@@ -233,7 +233,7 @@ async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
+async fn gate_closes_when_leaders_lock_answers_garbage() {
     for how in [
         AnswersAnotherHolder,
         AnswersAnotherLease,
@@ -262,7 +262,7 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
 
 /// Reads and watches that say nothing of use cost a leader nothing: its renewals are answered.
 #[tokio::test(start_paused = true)]
-async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
+async fn leader_keeps_term_while_reads_and_watches_fail() {
     for how in [
         WatchesAnotherLease,
         Hangs(Call::Watch),
@@ -287,7 +287,7 @@ async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_panic_of_a_followers_lock_ends_its_election() {
+async fn s10_lock_panic_ends_followers_election() {
     for call in [Call::Get, Call::Create, Call::Watch, Call::Event] {
         let a = contend(&Leases::default(), Panics(call), &Arc::new(AtomicBool::new(true)));
         ends(&a, call).await;
@@ -295,7 +295,7 @@ async fn s10_a_panic_of_a_followers_lock_ends_its_election() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
+async fn s10_lock_panic_closes_leaders_gate() {
     for (call, deletes) in
         [(Call::Get, true), (Call::Create, true), (Call::Update, false), (Call::Reconnect, false)]
     {

@@ -211,7 +211,7 @@ impl Lock for Mutated {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_broken_rule_is_found() {
+async fn conformance_test_finds_each_broken_rule() {
     for (mutation, rule) in MUTATIONS {
         let lease = LeaseName::new("default", "operator").unwrap();
         let leases = Leases::default();

@@ -43,7 +43,7 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_forbidden_is_lost_alone() {
+async fn forbidden_lease_does_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _forbidden = FEW.map(|number| scene.server.inject(Fault::forbidden().name(shard(number))));
@@ -53,7 +53,7 @@ async fn a_lease_that_is_forbidden_is_lost_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s9_leases_that_hang_are_lost_alone() {
+async fn s9_hanging_leases_do_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _hang = FEW.map(|number| scene.server.inject(Fault::hang_before().name(shard(number))));
@@ -64,7 +64,7 @@ async fn s9_leases_that_hang_are_lost_alone() {
 
 /// More calls hang than there is room for.
 #[tokio::test(start_paused = true)]
-async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
+async fn s9_half_hanging_leases_do_not_affect_the_rest() {
     let mut scene = Scene::new(true).await;
     let half: Vec<usize> = (0..MANY / 2).collect();
     let _hang: Vec<_> =
@@ -74,7 +74,7 @@ async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
 
 /// An object that is no lease reaches all who share the watch.
 #[tokio::test(start_paused = true)]
-async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
+async fn invalid_lease_does_not_affect_others() {
     for shared in [true, false] {
         let server = ApiServer::new();
         let garbles = Arc::new(AtomicBool::new(false));
@@ -105,7 +105,7 @@ async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
+async fn s7_s8_only_deleted_or_stolen_leases_are_lost() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let [deleted, stolen, both] = FEW;
@@ -127,7 +127,7 @@ async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_some_ends_nothing_of_the_others() {
+async fn ending_some_elections_does_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let last = scene.a.elections.split_off(MANY - 3);

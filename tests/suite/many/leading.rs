@@ -10,7 +10,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 /// One client, one watch, and a renewal each for a retry period.
 #[tokio::test(start_paused = true)]
-async fn a_hundred_lead_over_one_client_and_one_watch() {
+async fn hundred_elections_share_one_client_and_watch() {
     let server = ApiServer::new();
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let a = Replica::start(&over(network.clone(), true), "a", MANY);
@@ -30,7 +30,7 @@ async fn a_hundred_lead_over_one_client_and_one_watch() {
 
 /// As many calls as there are connections for, not two hundred.
 #[tokio::test(start_paused = true)]
-async fn sixteen_calls_are_under_way_at_once() {
+async fn at_most_sixteen_calls_run_at_once() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_before(Duration::from_millis(10)).resource("leases"));
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
@@ -40,7 +40,7 @@ async fn sixteen_calls_are_under_way_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_shared_watch_each_has_its_own() {
+async fn each_election_watches_alone_without_shared_watch() {
     let server = ApiServer::new();
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let a = Replica::start(&over(network.clone(), false), "a", MANY);
@@ -50,7 +50,7 @@ async fn without_a_shared_watch_each_has_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_one_replica_stops_all_leases_change_hands_at_once() {
+async fn stopped_replica_hands_over_all_leases_at_once() {
     for shared in [true, false] {
         let server = ApiServer::new();
         let a = Replica::leading(&server, "a", shared).await;
@@ -67,7 +67,7 @@ async fn when_one_replica_stops_all_leases_change_hands_at_once() {
 
 /// A crashed replica's leases run out one by one, as they were renewed.
 #[tokio::test(start_paused = true)]
-async fn when_one_replica_crashes_all_leases_change_hands_as_they_run_out() {
+async fn leases_of_crashed_replica_change_hands_at_expiry() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let b = Replica::start(&pool(&server, "b", true), "b", MANY);
@@ -80,7 +80,7 @@ async fn when_one_replica_crashes_all_leases_change_hands_as_they_run_out() {
 
 /// All at one instant would be a hundred calls at once each retry period, for ever.
 #[tokio::test(start_paused = true)]
-async fn renewals_are_spread_over_the_retry_period() {
+async fn renewals_are_spread_over_retry_period() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     pass(Duration::from_secs(10)).await;
@@ -108,7 +108,7 @@ async fn renewals_are_spread_over_the_retry_period() {
 
 /// Two candidates of one process on one lease, of two identities.
 #[tokio::test(start_paused = true)]
-async fn two_candidates_of_one_lease_share_a_pool() {
+async fn two_candidates_of_one_lease_can_share_pool() {
     let server = ApiServer::new();
     let pool = pool(&server, "a", true);
     let a = Replica::start(&pool, "a", 1);
@@ -122,7 +122,7 @@ async fn two_candidates_of_one_lease_share_a_pool() {
 
 /// A lease whose election begins late is known at once, although the watch has told of it before.
 #[tokio::test(start_paused = true)]
-async fn a_late_election_joins_the_watch() {
+async fn late_election_joins_the_shared_watch() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let b_pool = pool(&server, "b", true);

@@ -13,7 +13,7 @@ use std::{
 
 /// The connections of the first client die without a word, for all.
 #[tokio::test(start_paused = true)]
-async fn s9_a_hung_client_is_replaced_once() {
+async fn s9_hung_client_is_replaced_once() {
     let server = ApiServer::new();
     let dead = Arc::new(AtomicBool::new(false));
     let is_dead = dead.clone();
@@ -35,7 +35,7 @@ async fn s9_a_hung_client_is_replaced_once() {
 
 /// Every call of every election hangs for some seconds: they ask for fresh clients together.
 #[tokio::test(start_paused = true)]
-async fn s9_an_outage_is_no_storm() {
+async fn s9_outage_creates_few_clients() {
     let server = ApiServer::new();
     let dead = Arc::new(AtomicBool::new(false));
     let is_dead = dead.clone();
@@ -56,7 +56,7 @@ async fn s9_an_outage_is_no_storm() {
 
 /// One lease hangs for ever: its election goes from client to client, and the others stay with theirs.
 #[tokio::test(start_paused = true)]
-async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
+async fn s9_hanging_election_leaves_other_clients_alone() {
     let server = ApiServer::new();
     let victim = format!("/{}", shard(7));
     let (seen, most) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
@@ -79,7 +79,7 @@ async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
 
 /// A hiccup of one lease splits the company; a minute later all are together again.
 #[tokio::test(start_paused = true)]
-async fn a_fresh_client_that_stands_becomes_everybody_s() {
+async fn all_elections_move_to_a_working_fresh_client() {
     let server = ApiServer::new();
     let (victim, hiccup) = (format!("/{}", shard(7)), Arc::new(AtomicBool::new(false)));
     let hangs = hiccup.clone();
@@ -105,7 +105,7 @@ async fn a_fresh_client_that_stands_becomes_everybody_s() {
 
 /// A fresh client cannot be had, the credential plugin hangs, say; but another election has had one made before.
 #[tokio::test(start_paused = true)]
-async fn s9_without_a_fresh_client_the_newest_there_is_will_do() {
+async fn s9_newest_existing_client_is_used_without_fresh_one() {
     let server = ApiServer::new();
     let (victim, hiccup, dead) =
         (format!("/{}", shard(1)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

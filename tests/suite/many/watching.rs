@@ -17,7 +17,7 @@ use std::{
 const BREAKS: [WatchBreak; 3] = [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage];
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
+async fn broken_shared_watch_is_restarted_once() {
     for how in BREAKS {
         let server = ApiServer::new();
         let mut a = Replica::leading(&server, "a", true).await;
@@ -37,7 +37,7 @@ async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
 
 /// While it cannot be had all poll, and a handover still comes; then it is there again for all.
 #[tokio::test(start_paused = true)]
-async fn without_the_watch_all_poll_and_recover() {
+async fn elections_poll_without_shared_watch_and_recover() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let mut b = Replica::start(&pool(&server, "b", true), "b", MANY);
@@ -61,7 +61,7 @@ async fn without_the_watch_all_poll_and_recover() {
 
 /// A Role with `resourceNames` allows to watch each lease, and not all of them.
 #[tokio::test(start_paused = true)]
-async fn where_the_namespace_may_not_be_watched_each_lease_is() {
+async fn forbidden_namespace_watch_falls_back_to_single_watches() {
     let server = ApiServer::new();
     let may = Arc::new(AtomicBool::new(false));
     let allowed = may.clone();
@@ -85,7 +85,7 @@ async fn where_the_namespace_may_not_be_watched_each_lease_is() {
 
 /// It stands and tells nothing, over a half-open connection, say: that is noticed, and it is begun anew, once for all.
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_is_begun_anew_once_for_all() {
+async fn silent_shared_watch_is_restarted_once() {
     let server = ApiServer::new();
     let mute = Arc::new(AtomicBool::new(false));
     let silent = mute.clone();
@@ -109,7 +109,7 @@ async fn a_silent_watch_is_begun_anew_once_for_all() {
 
 /// The watch tells of all leases but one: that one gets a watch of its own, and the others keep theirs.
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
+async fn lease_missing_from_shared_watch_is_watched_alone() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let network = Network::new(&server, "b", |request, _| {
@@ -126,7 +126,7 @@ async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
 
 /// A request for the watch that is never answered holds up no election, and is given up, although somebody always waits.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_never_answered_is_asked_for_again() {
+async fn unanswered_shared_watch_is_requested_again() {
     let server = ApiServer::new();
     let mut hang = Some(server.inject(Fault::hang_before().verb("watch")));
     let a_pool = pool(&server, "a", true);
@@ -145,7 +145,7 @@ async fn a_watch_that_is_never_answered_is_asked_for_again() {
 
 /// What the watch has told before an election came is read: nothing has been missed, and the watch is not distrusted.
 #[tokio::test(start_paused = true)]
-async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
+async fn late_election_trusts_a_quiet_watch() {
     let server = ApiServer::new();
     for number in 0..10 {
         let metadata = json!({ "name": shard(number), "namespace": "default" });
@@ -164,7 +164,7 @@ async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
 
 /// Of two that contend for each lease one loses: it reads who has won a moment before the watch tells it.
 #[tokio::test(start_paused = true)]
-async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
+async fn lost_race_does_not_mark_watch_silent() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let late = |user| {
@@ -195,7 +195,7 @@ async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
 
 /// Somebody annotates a lease just before a renewal, which is sent again on what was read: a moment before the watch tells it.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_no_reason_to_distrust_the_watch() {
+async fn conflict_does_not_mark_watch_silent() {
     let server = ApiServer::new();
     let meddles = Arc::new(AtomicBool::new(false));
     let (due, other) = (meddles.clone(), server.clone());

@@ -32,7 +32,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_counted_write_allocates_nothing_after_the_first_of_its_resource() {
+async fn repeated_counted_write_allocates_nothing() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let policy = Policy::strict().allow(Preset::Events);

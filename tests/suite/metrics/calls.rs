@@ -16,7 +16,7 @@ fn count(exporter: &Exporter, call: &str) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_timed_by_kind() {
+async fn lease_calls_are_timed_by_kind() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -38,7 +38,7 @@ async fn calls_are_timed_by_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_calls_are_counted_by_kind() {
+async fn failing_lease_calls_are_counted_by_kind() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -61,7 +61,7 @@ async fn failing_calls_are_counted_by_kind() {
 
 /// What client-go counts: its leader tries on what it knows first, and reads the lease only when that has failed.
 #[tokio::test(start_paused = true)]
-async fn a_renewal_after_one_that_failed_takes_the_slow_path() {
+async fn renewal_after_failure_counts_as_slow_path() {
     for fault in [Fault::status(409), Fault::hang_after(), Fault::drop_before()] {
         let exporter = Exporter::install();
         let server = ApiServer::new();
@@ -77,7 +77,7 @@ async fn a_renewal_after_one_that_failed_takes_the_slow_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_or_somebody_elses_edit_makes_no_slow_path() {
+async fn read_or_foreign_edit_is_not_slow_path() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;

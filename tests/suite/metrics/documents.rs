@@ -117,7 +117,7 @@ fn labels(scrape: &Scrape) -> BTreeSet<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dashboard_shows_what_is_exported() {
+async fn dashboard_uses_only_exported_metrics() {
     let scrape = everything().await;
     let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");
     let mut expressions = Vec::new();
@@ -143,7 +143,7 @@ async fn the_dashboard_shows_what_is_exported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_alert_rules_ask_for_what_is_exported() {
+async fn alert_rules_use_only_exported_metrics() {
     let scrape = everything().await;
     let rules: Value = serde_saphyr::from_str(RULES).expect("YAML");
     let mut expressions = Vec::new();
@@ -178,7 +178,7 @@ async fn the_alert_rules_ask_for_what_is_exported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_name_is_found() {
+async fn wrong_metric_name_is_found() {
     let scrape = everything().await;
     let right =
         r#"sum by (name, pod) (rate(leader_gate_writes_total{decision="rejected", name=~"$name"}[5m]))"#;
@@ -196,7 +196,7 @@ async fn a_wrong_name_is_found() {
 
 /// Each metric has its row, with its kind and its labels, and there is no row without a metric.
 #[tokio::test(start_paused = true)]
-async fn the_table_lists_each_metric_and_no_other() {
+async fn metrics_table_matches_exported_metrics() {
     let scrape = everything().await;
     let mut exported: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
     for (name, kind) in &scrape.types {
@@ -225,7 +225,7 @@ async fn the_table_lists_each_metric_and_no_other() {
 
 /// The rules are written for the default timing; the document says what to change for another.
 #[test]
-fn the_rules_fit_the_default_timing() {
+fn alert_rules_fit_default_timing() {
     let rules: Value = serde_saphyr::from_str(RULES).expect("YAML");
     let groups = rules["groups"].as_array().unwrap();
     let rules: Vec<_> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();

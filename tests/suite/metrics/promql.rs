@@ -128,7 +128,7 @@ fn tokens(expression: &str) -> Vec<Token> {
 }
 
 #[test]
-fn names_are_found_wherever_they_stand() {
+fn names_are_found_in_every_promql_position() {
     let names = Names::of(
         r#"1 - sum by (name, pod) (rate(a_total{x="1", y!~"b|c"}[5m])) / on (name) group_left histogram_quantile(0.9, b_bucket) > bool 3e2
            and max without (instance) (increase(c[$__rate_interval] offset 5m)) == 0 unless d"#,

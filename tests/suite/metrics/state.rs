@@ -26,7 +26,7 @@ fn losses(exporter: &Exporter) -> [f64; 5] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_says_so_until_it_releases() {
+async fn leader_gauge_is_up_until_release() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -46,7 +46,7 @@ async fn a_leader_says_so_until_it_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_theft_is_a_loss_and_a_transition() {
+async fn theft_counts_as_loss_and_transition() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
@@ -60,7 +60,7 @@ async fn a_theft_is_a_loss_and_a_transition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_a_loss_and_no_transition() {
+async fn deletion_counts_as_loss_without_transition() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -73,7 +73,7 @@ async fn a_deletion_is_a_loss_and_no_transition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
+async fn gauge_falls_at_deadline_while_call_hangs() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -105,7 +105,7 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_sees_the_handover() {
+async fn follower_counts_the_handover() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (b, _) = leading(&server, "b").await;
@@ -127,7 +127,7 @@ async fn a_follower_sees_the_handover() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_that_is_dropped_does_not_lead_any_more() {
+async fn dropped_election_lowers_the_gauge() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -139,7 +139,7 @@ async fn an_election_that_is_dropped_does_not_lead_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_that_dies_does_not_lead_any_more() {
+async fn dead_election_lowers_the_gauge() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
@@ -154,7 +154,7 @@ async fn an_election_that_dies_does_not_lead_any_more() {
 
 /// The runtime ends, and with it every task, in no order that could be relied on.
 #[test]
-fn a_runtime_that_ends_takes_the_gauge_down() {
+fn ended_runtime_lowers_the_gauge() {
     for _ in 0..16 {
         let exporter = Exporter::install();
         let server = ApiServer::new();
@@ -173,7 +173,7 @@ fn a_runtime_that_ends_takes_the_gauge_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_that_comes_late_hears_of_what_comes_later() {
+async fn late_recorder_gets_later_metrics() {
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
     pass(PUBLISHED).await;
@@ -185,7 +185,7 @@ async fn a_recorder_that_comes_late_hears_of_what_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn switched_on_twice_it_counts_once_and_switched_off_not_at_all() {
+async fn metrics_count_once_or_not_at_all() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let silent = candidate(&server, "b").start();

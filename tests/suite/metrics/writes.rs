@@ -57,7 +57,7 @@ async fn writes_are_counted_by_verb_and_resource() {
 
 /// Also those of a gate with another policy, and of one that was told of after the election had begun.
 #[tokio::test(start_paused = true)]
-async fn each_gate_of_the_election_counts() {
+async fn every_gate_of_an_election_counts() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;
@@ -80,7 +80,7 @@ async fn each_gate_of_the_election_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_under_way_and_cut_off_ones_are_seen() {
+async fn open_and_cut_off_writes_are_counted() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, client) = measured(&server).await;
@@ -115,7 +115,7 @@ async fn reject(server: &ApiServer, paths: impl IntoIterator<Item = String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_resources_make_a_bounded_number_of_series() {
+async fn many_resources_make_bounded_number_of_series() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;
@@ -130,7 +130,7 @@ async fn ten_thousand_resources_make_a_bounded_number_of_series() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_resource_can_be_called_is_no_label() {
+async fn impossible_resource_name_is_no_label() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;

@@ -13,7 +13,7 @@ const SEEDS: u64 = 30;
 const STEPS: usize = 120;
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_missed_under_any_seed() {
+async fn random_changes_are_never_missed() {
     let (mut terms, mut applied, mut deleted) = (0, 0, 0);
     for seed in 0..SEEDS {
         let server = ApiServer::builder().event_history(64).build();

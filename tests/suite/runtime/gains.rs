@@ -16,7 +16,7 @@ use std::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
+async fn gains_yields_once_for_each_term() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
@@ -32,7 +32,7 @@ async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_and_a_new_holder_are_no_gains() {
+async fn renewal_or_other_holder_is_not_a_gain() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -48,7 +48,7 @@ async fn a_renewal_and_a_new_holder_are_no_gains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reader_gets_one_item_for_several_gains() {
+async fn slow_reader_gets_one_item_for_several_gains() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
@@ -64,7 +64,7 @@ async fn a_slow_reader_gets_one_item_for_several_gains() {
 
 /// The deadline passes without anybody's noticing: the elector's own call hangs.
 #[tokio::test(start_paused = true)]
-async fn s1_nothing_is_given_that_was_lost_again() {
+async fn s1_lost_term_is_not_reported_as_gain() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
@@ -77,7 +77,7 @@ async fn s1_nothing_is_given_that_was_lost_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_the_election() {
+async fn gains_end_with_the_election() {
     for (stop, lead) in [(true, true), (true, false), (false, true), (false, false)] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -104,7 +104,7 @@ async fn it_ends_with_the_election() {
 
 /// Of an election that never began, and of one whose task has panicked while its owner has not looked.
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_an_election_that_nobody_stopped() {
+async fn gains_end_when_election_ends_without_a_stop() {
     let server = ApiServer::new();
     let a = candidate(&server, "a");
     let mut gains = a.candidate().gains();

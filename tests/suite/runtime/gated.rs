@@ -29,7 +29,7 @@ async fn settled(server: &ApiServer) -> (Replica, Replica) {
 
 /// Linkerd's bug (linkerd2 #12021): updates seen by a follower were dropped for minutes.
 #[tokio::test(start_paused = true)]
-async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of_its_gain() {
+async fn change_seen_by_follower_is_reconciled_after_gain() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     drop(a);
@@ -55,7 +55,7 @@ async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of
 
 /// Every gain brings all objects back, the leader's own after a loss included.
 #[tokio::test(start_paused = true)]
-async fn each_gain_brings_all_objects_back_once() {
+async fn each_gain_queues_every_object_once() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     for round in 1..=3 {
@@ -74,7 +74,7 @@ async fn each_gain_brings_all_objects_back_once() {
 
 /// Ten minutes as a follower, beside a leader that works, cost a follower a watch and an attempt for each change.
 #[tokio::test(start_paused = true)]
-async fn a_follower_makes_no_noise_and_no_retry_storm() {
+async fn idle_follower_sends_few_requests() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let (a, b) = settled(&server).await;
@@ -111,7 +111,7 @@ async fn a_follower_makes_no_noise_and_no_retry_storm() {
 
 /// A controller pauses all its triggers while it backs off from a watch that fails: a gain waits, and is not lost.
 #[tokio::test(start_paused = true)]
-async fn a_gain_during_a_watch_outage_is_not_lost() {
+async fn gain_during_watch_outage_triggers_reconciliation() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     want(&server, "x", "2");

@@ -44,7 +44,7 @@ async fn lead(viewer: &Viewer, context: Arc<Context>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_reconciles_in_its_terms_alone_and_misses_nothing() {
+async fn reconciler_runs_only_in_term_and_misses_nothing() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;

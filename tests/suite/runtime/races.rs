@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 /// The write is refused before the gain; the gain fires; only then the reconciler returns with the refusal.
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
+async fn refusal_that_arrives_after_gain_is_retried() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
@@ -49,7 +49,7 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
 
 /// The outcome of the write is unknown; whoever leads next finds out, this process included.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
+async fn cut_off_write_is_reconciled_at_next_gain() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", reconcile);
@@ -71,7 +71,7 @@ async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
 
 /// Any other failure is the error policy's.
 #[tokio::test(start_paused = true)]
-async fn other_errors_are_passed_on() {
+async fn other_errors_reach_the_error_policy() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
@@ -100,7 +100,7 @@ async fn with_finalizer(
 
 /// kube-runtime's helper wraps what it fails with: adding, applying, removing.
 #[tokio::test(start_paused = true)]
-async fn refusals_are_found_through_the_finalizer_helper() {
+async fn refusals_are_recognized_through_finalizer_helper() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", with_finalizer);

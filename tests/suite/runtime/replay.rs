@@ -59,7 +59,7 @@ async fn cached(server: &ApiServer, viewer: &Viewer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_objects_come_first_then_each_change_then_the_end() {
+async fn replay_yields_snapshot_then_changes_then_end() {
     let server = ApiServer::new();
     for name in ["x", "y"] {
         want(&server, name, "1");
@@ -87,7 +87,7 @@ async fn all_objects_come_first_then_each_change_then_the_end() {
 
 /// A follower's stream is empty; so is one for a term that is over.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_outside_of_the_term() {
+async fn replay_yields_nothing_outside_a_term() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
@@ -103,7 +103,7 @@ async fn nothing_is_told_outside_of_the_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_ends_it_within_the_snapshot() {
+async fn loss_during_snapshot_ends_replay() {
     for expire in [true, false] {
         let server = ApiServer::new();
         for number in 0..20 {
@@ -130,7 +130,7 @@ async fn a_loss_ends_it_within_the_snapshot() {
 
 /// A consumer that waits is told of the end by the loss itself, at the deadline and at a stop.
 #[tokio::test(start_paused = true)]
-async fn a_waiting_consumer_hears_of_the_end() {
+async fn waiting_consumer_is_woken_when_term_ends() {
     for stop in [true, false] {
         let server = ApiServer::new();
         let a = viewer(&server, "a").await;
@@ -154,7 +154,7 @@ async fn a_waiting_consumer_hears_of_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gain_before_the_first_list_waits_for_it() {
+async fn replay_waits_for_first_list() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let slow = server.inject(Fault::status(503).verb("list").resource("configmaps"));
@@ -194,7 +194,7 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
 
 /// The buffer is bounded, and a consumer that lags past it misses no state that lasts, and no deletion.
 #[tokio::test(start_paused = true)]
-async fn a_lagging_consumer_is_told_the_difference() {
+async fn lagging_consumer_gets_missed_changes() {
     let server = ApiServer::new();
     let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     delete(&server, "gone");
@@ -238,7 +238,7 @@ fn told_now_into(events: &mut (impl Stream<Item = Told> + Unpin), seen: &mut See
 
 /// The watch breaks, its version is too old to go on from, and the list that follows no longer has what was deleted.
 #[tokio::test(start_paused = true)]
-async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
+async fn relist_yields_deletions_and_repeats_nothing() {
     let server = ApiServer::new();
     let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     let down = server.inject(Fault::drop_before().resource("configmaps"));
@@ -260,7 +260,7 @@ async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
 
 /// A cache that nobody keeps up to date is no cache.
 #[tokio::test(start_paused = true)]
-async fn it_ends_when_nobody_watches_any_more() {
+async fn replay_ends_when_its_watch_ends() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
     let term = within(FIRST, "it leads", a.candidate().elected()).await;
@@ -273,7 +273,7 @@ async fn it_ends_when_nobody_watches_any_more() {
 
 /// Two consumers, one of which is never polled: the other and the cache go on.
 #[tokio::test(start_paused = true)]
-async fn a_consumer_that_sleeps_holds_up_nobody() {
+async fn sleeping_consumer_does_not_delay_others() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
     let term = within(FIRST, "it leads", a.candidate().elected()).await;
@@ -294,7 +294,7 @@ async fn a_consumer_that_sleeps_holds_up_nobody() {
 
 /// Of kinds that are known at run time only.
 #[tokio::test(start_paused = true)]
-async fn dynamic_objects_are_told_of_as_well() {
+async fn replay_works_for_dynamic_objects() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;

@@ -30,7 +30,7 @@ fn version(number: u64) -> Event<ConfigMap> {
 
 /// Between the snapshot and what follows nothing is missed, told twice, or told in another order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_snapshot_and_the_changes_after_it_meet() {
+async fn no_change_is_lost_between_snapshot_and_stream() {
     let server = ApiServer::new();
     let service = server.service().user("a");
     let election = builder("a")
