@@ -1,4 +1,4 @@
-//! Answers that get lost, servers that are odd, permissions that are missing: contention goes on, in order.
+//! Lost answers, odd servers and missing permissions: the candidate still contends, in order.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, free, gated, leading, lease, lease_writes, pass, spec,
@@ -27,7 +27,7 @@ fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
     server.put("outsider", LEASE, lease(&spec)).unwrap();
 }
 
-/// Two swaps without an answer: the first has landed, the second has not. Nobody else is there.
+/// Two swaps without an answer: the first one took effect, the second one did not. No other candidate exists.
 #[tokio::test(start_paused = true)]
 async fn own_unanswered_claim_is_not_a_duplicate_identity() {
     let server = ApiServer::new();
@@ -38,7 +38,8 @@ async fn own_unanswered_claim_is_not_a_duplicate_identity() {
     within(Duration::from_secs(30), "it leads after two lost answers", a.candidate().elected()).await;
 }
 
-/// Its deadline has passed, it has tried to take the lease anew, and is stopped: the lease stands in its name.
+/// Its deadline has passed, its attempt to take the lease again has failed, and then it stops: the lease still names
+/// it as the holder.
 #[tokio::test(start_paused = true)]
 async fn stop_after_failed_reacquisition_releases_lease() {
     for seconds in [2, 600] {
@@ -67,7 +68,7 @@ async fn refused_writes_are_retried_less_and_less() {
     }
 }
 
-/// Rule S9: a follower has time to wait ever longer; a leader has a deadline.
+/// Rule S9: a follower can wait longer and longer, but a leader has a deadline.
 #[tokio::test(start_paused = true)]
 async fn s9_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
@@ -84,7 +85,7 @@ async fn s9_leader_keeps_trying_to_renew() {
     assert_eq!(a.candidate().term(), term);
 }
 
-/// A leader whose renewals conflict for ever hurries, and yet does not flood.
+/// A leader whose renewals conflict for ever retries quickly, but does not flood the server.
 #[tokio::test(start_paused = true)]
 async fn endlessly_conflicting_renewals_cause_no_flood() {
     let server = ApiServer::new();
@@ -94,7 +95,7 @@ async fn endlessly_conflicting_renewals_cause_no_flood() {
     assert!((10..=60).contains(&conflict.hits()), "{} renewals in 8 s", conflict.hits());
 }
 
-/// A restarted container finds its name in the lease, and the API refuses updates for a moment.
+/// A restarted container finds its own name in the lease, and the API server refuses updates for a moment.
 #[tokio::test(start_paused = true)]
 async fn candidate_that_never_led_is_healthy() {
     let server = ApiServer::new();
@@ -127,7 +128,8 @@ async fn s10_election_dropped_before_run_is_unhealthy() {
     assert!(leader.check(Duration::ZERO).is_err());
 }
 
-/// A stranger shortens the duration in the lease: the others believe it, so the holder must not go on.
+/// A client outside the election shortens the duration in the lease. The other candidates use that duration, so the
+/// holder must not go on.
 #[tokio::test(start_paused = true)]
 async fn shortened_lease_duration_ends_the_term() {
     let server = ApiServer::new();
@@ -143,8 +145,8 @@ async fn shortened_lease_duration_ends_the_term() {
     write(&a_client).await.expect("it leads");
 }
 
-/// Rule S9, as the timing states it: an outage that begins just before a renewal, in which calls fail and at last hang,
-/// and answers after it that take up to all the time of a call.
+/// Rule S9, as the timing documents it: an outage begins just before a renewal, calls fail and the last one hangs,
+/// and after the outage an answer takes up to the whole call timeout.
 #[tokio::test(start_paused = true)]
 async fn s9_leader_survives_the_tolerated_outage() {
     const MS: Duration = Duration::from_millis(1);
@@ -156,7 +158,7 @@ async fn s9_leader_survives_the_tolerated_outage() {
             let term = a.candidate().term();
             let mut changes = a.candidate().changes();
             assert!(changes.next().await.is_some(), "the present state");
-            // The first renewal comes early, by chance; each one after it when it is due.
+            // The first renewal comes early, by chance. Each later one comes when it is due.
             pass(timing.retry_period() + SOON).await;
             let renewals = lease_writes(&server, "a");
             let due = renewals.last().unwrap().received.at + timing.retry_period();
@@ -165,7 +167,7 @@ async fn s9_leader_survives_the_tolerated_outage() {
             if round % 2 == 0 {
                 server.break_watches(|_| true, WatchBreak::Cut);
             }
-            // The worst is a call that is sent just before the end, and hangs.
+            // The worst case is a call that is sent just before the end of the outage and hangs.
             let outage = timing.tolerated_outage();
             let hanging =
                 outage.min(MS * [50, 100, 200, 300, 500, 1000, 2000, 1_000_000][round as usize % 8]);
@@ -203,7 +205,8 @@ async fn follower_notices_deletion_before_watch_starts() {
     within(Duration::from_secs(15), "it leads once x's time is over", a.candidate().elected()).await;
 }
 
-/// A holder that has not heard of the deletion may still write: only it takes the lease anew at once.
+/// A holder that has not yet learned of the deletion may still write. Only this holder may take the lease again at
+/// once.
 #[tokio::test(start_paused = true)]
 async fn s6_follower_waits_for_holder_of_deleted_lease() {
     let server = ApiServer::new();
@@ -246,7 +249,7 @@ async fn change_stream_ends_with_last_handle() {
     assert!(changes.next().await.is_none(), "and may be asked again");
 }
 
-/// A fresh client takes longer to make than there is patience for: it is used once it is there, and made once.
+/// Making a fresh client takes longer than the call timeout. The client is made once, and used when it is ready.
 #[tokio::test]
 async fn s9_slow_connect_still_gives_fresh_connection() {
     let (dead, good) = (ApiServer::new(), ApiServer::new());

@@ -1,4 +1,4 @@
-//! Writes that leave something else in the lease than their answers, or their claims, say.
+//! Writes after which the lease differs from the answer or from the claim.
 
 use crate::bent::{Bend, bent};
 use crate::support::{FIRST, lease_writes, pass, spec, until};

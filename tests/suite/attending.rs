@@ -1,4 +1,4 @@
-//! Observers with a task of their own, beside the election.
+//! Observers that run in a task of their own, beside the election.
 
 use crate::support::{FIRST, SOON, build, builder, until, within};
 use futures_util::StreamExt;
@@ -30,7 +30,7 @@ async fn observer_sees_release_before_stop_ends() {
     assert_eq!(heard.lock().unwrap().last(), Some(&Some(Loss::Released)));
 }
 
-/// Counts itself out when it is dropped.
+/// Decrements the count when it is dropped.
 struct Present(Arc<AtomicUsize>);
 
 impl Present {

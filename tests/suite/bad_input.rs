@@ -1,4 +1,4 @@
-//! What a lease and a server can do wrong: never a panic, never an open gate, and contention goes on.
+//! What a lease and a server can do wrong. The candidate never panics, never opens its gate, and goes on contending.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within,
@@ -15,7 +15,7 @@ use std::{convert::Infallible, time::Duration};
 
 #[tokio::test(start_paused = true)]
 async fn invalid_lease_is_taken_after_own_duration() {
-    // Held by somebody, for a time that is missing or absurd: this candidate's own 15 s count.
+    // The duration is missing or absurd, so this candidate's own 15 s count.
     let specs = [
         json!({ "holderIdentity": "x" }),
         json!({ "holderIdentity": "x", "leaseDurationSeconds": null, "leaseTransitions": null }),
@@ -79,7 +79,7 @@ async fn candidate_contends_on_after_every_server_error() {
         assert!(!a.candidate().is_leader(), "{shown}");
         let refused = within(SOON, "a rejection needs no server", write(&client)).await;
         assert!(is_not_leader(&refused), "{shown}: {refused:?}");
-        // Neither silence nor a flood: a retry period is 2 s.
+        // Neither too few requests nor too many: the retry period is 2 s.
         assert!((10..=400).contains(&fault.hits()), "{shown}: {} requests in 60 s", fault.hits());
         drop(fault);
         within(Duration::from_secs(5), &shown, a.candidate().elected()).await;
@@ -185,13 +185,13 @@ fn timing_error_names_value_and_allowed_range() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_client_creation_is_an_error() {
-    // No TLS provider is asked for anything here: the address is no address of a proxy that is built in.
+    // No TLS provider is needed here: no built-in proxy type fits the address.
     let mut config = kube_client::Config::new("http://127.0.0.1:1".parse().unwrap());
     config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
     let error = builder("a").build(&config).unwrap_err();
     assert!(matches!(error, ErrBuild::Client(_)));
     assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
-    // And one that can be made, and reaches nobody, is no error: the election goes on trying.
+    // A client that can be made but reaches no server is no error: the election goes on trying.
     let server = ApiServer::new();
     assert!(build(&server, "a", builder("a")).is_ok());
 }

@@ -31,7 +31,7 @@ impl Scene {
         Self { server, endpoint, clock: Arc::new(ManualClock::new()) }
     }
 
-    /// A leader, and the client that `make` makes for its workload; a connection stands.
+    /// A leader, and the client that `make` makes for its workload. A connection is open.
     async fn leading(&self, make: impl Fn(&Election, Config) -> Client) -> (Running, Api<ConfigMap>) {
         let election = Election::builder("default", "operator")
             .identity(Identity::new("a").unwrap())
@@ -46,13 +46,13 @@ impl Scene {
         (running, maps)
     }
 
-    /// Freezes the process at the instant at which the gate has handed a write to hyper, and wakes it after the deadline.
-    /// Whether the server has seen the write.
+    /// Freezes the process just after the gate has handed a write to hyper, and wakes it after the deadline. Returns
+    /// whether the server has seen the write.
     async fn freeze_in_between(&self, running: &Running, maps: &Api<ConfigMap>) -> bool {
         let map = ConfigMap::default();
         let params = PostParams::default();
         let mut write = pin!(maps.create(&params, &map));
-        // In one thread: until here nobody but this task and the client's buffer has run.
+        // In one thread: up to here only this task and the client's buffer have run.
         while running.candidate().writes_under_way() == 0 {
             assert!(futures_util::poll!(write.as_mut()).is_pending());
             yield_now().await;
@@ -75,11 +75,11 @@ async fn s2_frozen_connection_sends_nothing_after_deadline() {
     let scene = Scene::new().await;
     let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     assert!(!scene.freeze_in_between(&running, &maps).await);
-    // It heals: the next request has a new connection.
+    // The client recovers: the next request gets a new connection.
     maps.list(&ListParams::default()).await.unwrap();
 }
 
-/// What a client with connections of its own cannot help; it also shows that the test above can fail.
+/// A client with its own connections cannot prevent this. The test also shows that the one above can fail.
 #[tokio::test]
 async fn client_with_own_connections_still_sends_after_deadline() {
     let scene = Scene::new().await;

@@ -1,4 +1,4 @@
-//! Elections that end without being told to: the gate closes, and its observers learn of it.
+//! Elections that end without an order to stop: the gate closes, and observers learn of it.
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{
@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// A candidate whose election dies at its next renewal once the flag is up.
+/// A candidate whose election dies at its next renewal, once the flag is set.
 fn fragile(server: &ApiServer) -> (Election<Bent>, Arc<AtomicBool>) {
     let breaks = Arc::new(AtomicBool::new(false));
     (bent(server, "a", Bend::Panics(breaks.clone())), breaks)
@@ -45,7 +45,7 @@ async fn s10_dead_election_closes_gate_and_is_unhealthy() {
     assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
 }
 
-/// At once: when the drop is complete, before any task has run.
+/// The gate closes at once: when the drop returns, before any task has run.
 #[tokio::test(start_paused = true)]
 async fn s10_dropping_run_closes_the_gate() {
     let server = ApiServer::new();
@@ -61,10 +61,10 @@ async fn s10_dropping_run_closes_the_gate() {
     assert!(!leader.can_write());
     assert!(is_not_leader(&write(&client).await));
     assert!(leader.check(Duration::ZERO).is_err());
-    assert_eq!(spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
+    assert_eq!(spec(&server)["holderIdentity"], "a", "not released: it expires");
 }
 
-/// Whoever runs a workload hears of it.
+/// The caller of `run` learns that the election has died.
 #[tokio::test(start_paused = true)]
 async fn s10_dead_election_ends_the_workload() {
     let server = ApiServer::new();
@@ -83,7 +83,7 @@ async fn s10_dead_election_ends_the_workload() {
     assert!(alive.upgrade().is_none(), "the workload is dropped");
 }
 
-/// Before anything else can happen, and what the election has under way never lands.
+/// The gate closes before anything else can happen, and the election's open calls never take effect.
 #[tokio::test(start_paused = true)]
 async fn s10_dropping_election_closes_gate_and_ends_calls() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Who leads, in fair weather.
+//! The normal case: which candidate leads, and how leadership passes on.
 
 use crate::support::{LEASE, SOON, candidate, gated, is_not_leader, leading, pass, until, within, write};
 use kube_leader_gate::testing::{ApiServer, Fault};
@@ -64,7 +64,7 @@ async fn follower_without_watch_permission_polls_and_takes_over() {
     within(Duration::from_millis(2500), "b leads by its next poll", b.candidate().elected()).await;
 }
 
-/// Polls are seconds apart; the takeover is not.
+/// Polls are seconds apart. The takeover still happens at the expiry.
 #[tokio::test(start_paused = true)]
 async fn successor_of_crashed_leader_leads_at_expiry() {
     for watching in [true, false] {
@@ -81,7 +81,7 @@ async fn successor_of_crashed_leader_leads_at_expiry() {
     }
 }
 
-/// linkerd2 #15506, kubert #134: electors that die silently or run once.
+/// linkerd2 #15506, kubert #134: electors that died silently, or ran only once.
 #[tokio::test(start_paused = true)]
 async fn candidate_leads_again_after_every_outage() {
     let server = ApiServer::new();

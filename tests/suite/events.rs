@@ -1,4 +1,4 @@
-//! Kubernetes Events about gains and losses, and an election that never waits for them.
+//! Kubernetes Events about gains and losses. The election never waits for them.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write,
@@ -39,7 +39,7 @@ async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
     .await;
 }
 
-/// Takes the lease from its holder, and leaves it free.
+/// Takes the lease from its holder and releases it.
 fn rob(server: &ApiServer) {
     let free = |lease: &mut Value| lease["spec"]["holderIdentity"] = "".into();
     steal(server);
@@ -72,7 +72,7 @@ async fn gain_and_loss_events_use_client_go_text() {
     pass(Duration::from_secs(17)).await;
     assert!(a.candidate().is_leader(), "the outsider does not renew");
     a.stop().await;
-    // The release too, before the stop has ended.
+    // The event of the release is written too, before the stop ends.
     let all = ["a became leader", "a stopped leading", "a became leader", "a stopped leading"];
     assert_eq!(notes(&server), all);
 }
@@ -124,7 +124,8 @@ async fn failing_events_do_not_delay_election() {
     }
 }
 
-/// The gate closes and the stop ends in one go: the deadline cut a write off, when the lease had no time left for it.
+/// The gate closes and the stop ends at the same moment: the deadline cut a write off, and the lease had no time left
+/// for it.
 #[tokio::test(start_paused = true)]
 async fn stop_that_leaves_lease_to_expire_writes_event() {
     let server = ApiServer::new();
@@ -147,7 +148,7 @@ async fn event_is_written_once_after_an_outage() {
     for outage in [
         Fault::status(503).times(3),
         Fault::drop_before().times(1),
-        // It was written, and nobody heard of it.
+        // The server wrote the event, but its answer was lost.
         Fault::drop_after().times(1),
         Fault::hang_after().times(1),
     ] {
@@ -175,7 +176,7 @@ async fn endless_event_outage_does_not_delay_stop() {
     }
 }
 
-/// While none can be written, the newest 16 are kept.
+/// While no event can be written, the newest 16 are kept.
 #[tokio::test(start_paused = true)]
 async fn only_newest_events_are_kept_during_outage() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Candidates that preempt each other: bounded, and over when they agree.
+//! Candidates that preempt each other do so a bounded number of times, and stop when their priorities agree.
 
 use crate::{
     priority::{ranked, with, write_every, writers},
@@ -12,7 +12,7 @@ use kube_leader_gate::{
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Comparisons that contradict each other: bounded, and nobody writes twice.
+/// Two comparisons contradict each other. The number of preemptions is bounded, and the two never write at once.
 #[tokio::test(start_paused = true)]
 async fn two_candidates_with_contradicting_priorities_stop_flapping() {
     const HOURS: u64 = 3;
@@ -31,12 +31,12 @@ async fn two_candidates_with_contradicting_priorities_stop_flapping() {
     assert!(all <= 24, "{all} transitions in {HOURS} h");
     assert!(writers(&server).len() as u64 <= all + 1, "at most one turn for each term");
     assert!(a.candidate().is_leader() != b.candidate().is_leader());
-    // Once they agree, the preferred one is not held back for ever by what was.
+    // Once they agree, earlier preemptions do not hold the preferred one back for ever.
     drop(a);
     within(Duration::from_secs(16), "b leads", async { b.candidate().elected().await }).await;
 }
 
-/// Three in a ring, of different timings, are bounded as well.
+/// Three candidates in a ring, with different timings, are bounded as well.
 #[tokio::test(start_paused = true)]
 async fn three_candidates_in_priority_ring_stop_flapping() {
     let server = ApiServer::new();
@@ -62,7 +62,7 @@ async fn three_candidates_in_priority_ring_stop_flapping() {
     drop(running);
 }
 
-/// A fight is not remembered for ever.
+/// The candidates forget a fight after a while.
 #[tokio::test(start_paused = true)]
 async fn candidate_preempts_at_once_after_quiet_time() {
     let server = ApiServer::new();
@@ -81,7 +81,7 @@ async fn candidate_preempts_at_once_after_quiet_time() {
     }
 }
 
-/// A script, a controller or the garbage collector that undoes each acquisition as soon as it sees it.
+/// A script, a controller or the garbage collector undoes each acquisition as soon as it sees it.
 #[tokio::test(start_paused = true)]
 async fn repeatedly_undone_acquisition_causes_no_flood() {
     for deletes in [true, false] {

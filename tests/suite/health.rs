@@ -1,4 +1,4 @@
-//! The liveness probe and the page that says who leads.
+//! The liveness probe, and the page that names the leader.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, free, leading, pass, steal, until, within,
@@ -63,7 +63,7 @@ async fn leader_is_unhealthy_while_it_cannot_renew() {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
         let outage = server.inject(Fault::status(503).user("a").verb("update"));
-        // The last renewal was sent within a retry period before.
+        // The last renewal was sent less than one retry period earlier.
         pass(Duration::from_secs(15 + 20 - 2)).await;
         assert!(!a.candidate().is_leader());
         assert_eq!(probe(a.candidate()).await, healthy());
@@ -83,7 +83,7 @@ async fn leader_is_unhealthy_while_it_cannot_renew() {
     }
 }
 
-/// Frozen: the clock has gone on, and nothing else.
+/// A freeze: only the clock has moved on.
 #[tokio::test(start_paused = true)]
 async fn process_is_unhealthy_after_freeze_until_it_renews() {
     let server = ApiServer::new();
@@ -111,7 +111,7 @@ async fn s10_ended_election_is_unhealthy() {
     assert_eq!(page(&leader).await["is_leader"], false, "the page answers all the same");
 }
 
-/// It stands down while it acquires, and nobody waits any more when the lease could not be given up.
+/// The candidate steps down while it acquires the lease. When the release has failed, no task waits any longer.
 #[tokio::test(start_paused = true)]
 async fn standing_down_is_healthy_even_if_release_fails() {
     let server = ApiServer::new();
@@ -169,7 +169,7 @@ async fn other_paths_and_methods_are_refused() {
     let head = ask(&leader, Method::HEAD, "/livez").await;
     assert_eq!((head.status(), head.headers()["content-length"].as_bytes()), (StatusCode::OK, &b"3"[..]));
     assert_eq!(head.into_body(), "");
-    assert!(server.object(LEASE).is_none(), "it has asked nobody");
+    assert!(server.object(LEASE).is_none(), "it sent no request");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
-//! Over real HTTP on a loopback port, in real time: what needs a fault. The rest is in `tests/cluster/conformance`.
+//! Over real HTTP on a loopback port, in real time: tests that need a fault. The others are in
+//! `tests/cluster/conformance`.
 //!
-//! The election's clients are made by the crate, from a configuration, as in a program.
+//! The crate makes the election's clients from a configuration, as in a program.
 
 use crate::support::{lease_writes, until, within, write};
 use kube_client::{Client, Config};
@@ -14,7 +15,7 @@ use tokio::task::JoinSet;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A leader that renews each second, and its workload's client; both over this configuration.
+/// A leader that renews each second, and its workload's client. Both use this configuration.
 async fn leading(config: Config) -> (Running, Client) {
     let seconds = Duration::from_secs;
     let election = Election::builder("default", "operator")
@@ -34,7 +35,8 @@ async fn serve() -> (ApiServer, Endpoint) {
     (server, endpoint)
 }
 
-/// S14: the election's own pause between two attempts is a quarter of a second at least; a retry below it is faster.
+/// Rule S14: the election itself waits at least a quarter of a second between two attempts. A retry layer below it
+/// would be faster.
 #[tokio::test]
 async fn s14_election_client_does_not_retry() {
     let (server, endpoint) = serve().await;
@@ -47,7 +49,7 @@ async fn s14_election_client_does_not_retry() {
     assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
 }
 
-/// An inner retry would sit out the server's `Retry-After`, and an inner timeout would end the watch.
+/// A retry layer inside would wait for the server's `Retry-After`, and a timeout layer inside would end the watch.
 #[tokio::test]
 async fn s14_no_retry_runs_below_the_election() {
     let (server, endpoint) = serve().await;
@@ -61,14 +63,14 @@ async fn s14_no_retry_runs_below_the_election() {
     until(PATIENCE, "a renewal is refused", || busy.hits() == 1).await;
     let (began, renewed) = (Instant::now(), lease_writes(&server, "a").len());
     until(PATIENCE, "it is tried again", || busy.hits() == 3).await;
-    // The election's own two pauses are half a second at most.
+    // The election's own two pauses take half a second at most.
     assert!(began.elapsed() < a.candidate().timing().call_timeout(), "{:?}", began.elapsed());
     until(PATIENCE, "it renews", || lease_writes(&server, "a").len() > renewed).await;
     assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
 }
 
-/// kubernetes #53793, karpenter #2100: the workload's own client is full to the brim.
+/// kubernetes #53793, karpenter #2100: the workload's own client has no free connection.
 #[tokio::test]
 async fn s14_workload_cannot_starve_the_election() {
     const STUCK: usize = 100;

@@ -1,4 +1,4 @@
-//! How leadership is lost: the gate closes first, and at once.
+//! How a candidate loses leadership: the gate closes first, and at once.
 
 use crate::support::{
     FIRST, LEASE, SOON, candidate, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal,
@@ -11,20 +11,20 @@ use kube_leader_gate::{
 };
 use std::time::Duration;
 
-/// The deadline counts from before the renewal was sent, not from its answer.
+/// The deadline counts from before the renewal is sent, not from its answer.
 #[tokio::test(start_paused = true)]
 async fn s1_deadline_counts_from_before_the_renewal_call() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("update").resource("leases"));
     pass(Duration::from_millis(3500)).await;
-    // Sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
+    // The renewal was sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
     let sent = lease_writes(&server, "a")[1].received;
     let left = a.candidate().time_left().unwrap() + sent.at.elapsed();
     assert!(left <= Duration::from_millis(10_010) && left >= Duration::from_millis(9990), "{left:?}");
 }
 
-/// The same for the call that acquires it.
+/// The same for the call that acquires the lease.
 #[tokio::test(start_paused = true)]
 async fn s1_first_deadline_counts_from_before_acquisition_call() {
     let server = ApiServer::new();
@@ -45,7 +45,7 @@ async fn s1_outage_closes_gate_at_the_deadline() {
     let after = began.elapsed();
     assert!(after <= Duration::from_secs(10) && after > Duration::from_secs(9), "{after:?}");
     assert!(is_not_leader(&write(&client).await));
-    // The lease still stands in its name: it may take it back, in a new term.
+    // The lease still names this candidate, so it may take it back, in a new term.
     let before = spec(&server)["leaseTransitions"].clone();
     drop(outage);
     within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
@@ -53,7 +53,7 @@ async fn s1_outage_closes_gate_at_the_deadline() {
     write(&client).await.expect("it leads");
 }
 
-/// Nobody polls the workload's write, and the loss still ends it.
+/// No task polls the workload's write, and the loss still ends it.
 #[tokio::test(start_paused = true)]
 async fn s2_loss_cuts_off_a_hanging_write() {
     for expire in [true, false] {
@@ -73,7 +73,7 @@ async fn s2_loss_cuts_off_a_hanging_write() {
     }
 }
 
-/// At the deadline itself, and not when the elector next looks: its own call hangs.
+/// The write ends at the deadline itself, before the elector looks again: the elector's own call hangs.
 #[tokio::test(start_paused = true)]
 async fn s2_deadline_cuts_off_hanging_write_at_once() {
     let server = ApiServer::new();
@@ -108,7 +108,7 @@ async fn s7_failed_renewal_after_theft_closes_the_gate() {
     assert!(is_not_leader(&write(&client).await));
 }
 
-/// A renewal that hangs must not keep the elector from hearing of the theft.
+/// A renewal that hangs must not prevent the elector from noticing the theft.
 #[tokio::test(start_paused = true)]
 async fn s7_theft_is_noticed_during_hanging_renewal() {
     let server = ApiServer::new();
@@ -137,7 +137,7 @@ async fn s8_deletion_closes_gate_until_new_term() {
     }
 }
 
-/// A renewal's 404 says enough: no read has to confirm it.
+/// The 404 of a renewal is enough: no read has to confirm it.
 #[tokio::test(start_paused = true)]
 async fn s8_renewal_of_deleted_lease_closes_the_gate() {
     let server = ApiServer::new();
@@ -166,7 +166,7 @@ async fn s9_two_hung_calls_do_not_end_term() {
     }
 }
 
-/// Client-go's health check: only a holder that cannot renew is unhealthy.
+/// client-go's health check: only a holder that cannot renew is unhealthy.
 #[tokio::test(start_paused = true)]
 async fn holder_that_cannot_renew_becomes_unhealthy() {
     let server = ApiServer::new();

@@ -1,5 +1,5 @@
-//! The integration scenario of the system that this crate follows, in paused time: a write is a `TokenReview`, and only
-//! the holder's passes.
+//! The integration scenario of the system that this crate follows, in paused time: a write is a `TokenReview`, and
+//! only the holder's write passes.
 
 use crate::support::{LEASE, candidate, gated, is_not_leader, spec, until, within, write};
 use kube_client::Client;
@@ -54,7 +54,7 @@ impl Scenario {
         lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Everybody reads, one writes.
+    /// All candidates read, one writes.
     async fn only_the_holder_writes(&self, leader: usize) {
         for (place, candidate) in self.candidates.iter().enumerate() {
             candidate.client.apiserver_version().await.expect("reads pass");
@@ -89,7 +89,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     let leader = scenario.led(Duration::from_secs(1)).await;
     scenario.only_the_holder_writes(leader).await;
 
-    // An outsider stands in the lease: nobody can write until it has run out.
+    // An outsider takes the lease: no candidate can write until it has expired.
     let before = spec(&scenario.server);
     let edited = scenario.server.edit("outsider", LEASE, |lease| {
         lease["spec"]["holderIdentity"] = "some-other-identity".into();
@@ -113,7 +113,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     scenario.only_the_holder_writes(leader).await;
     assert!(spec(&scenario.server)["leaseTransitions"].as_u64() <= Some(1));
 
-    // Leaders stop one after the other; none writes afterwards.
+    // Leaders stop one after the other. None writes after its stop.
     let mut leader = leader;
     for left in (0..candidates).rev() {
         tokio::time::sleep(Duration::from_millis(chance.u64(..5000))).await;

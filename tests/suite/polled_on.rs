@@ -1,4 +1,4 @@
-//! A workload that is out of time keeps its writes: it is polled on behind the closed gate until they are answered.
+//! A workload that exceeds its grace keeps its writes: it is polled behind the closed gate until they are answered.
 
 use crate::support::{
     SKEW, SOON, candidate, gated, is_not_leader, lease_writes, parts, pass, releases, until, within, write,
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 const GRACE: Duration = Duration::from_secs(5);
 
-/// It writes when the shutdown comes, ends with that write's answer, and hands its output back.
+/// The workload writes when the shutdown comes, ends with that write's answer, and returns its output.
 #[tokio::test(start_paused = true)]
 async fn s4_workload_finishes_its_write_after_grace() {
     let server = ApiServer::new();
@@ -43,7 +43,7 @@ async fn s4_workload_finishes_its_write_after_grace() {
     assert!(lease_writes(&server, "a").len() >= 6, "renewed meanwhile");
 }
 
-/// It is dropped once its writes are answered, whatever else it does.
+/// The workload is dropped once its writes are answered, even if it goes on.
 #[tokio::test(start_paused = true)]
 async fn s4_workload_is_dropped_once_writes_are_answered() {
     let server = ApiServer::new();
@@ -65,7 +65,7 @@ async fn s4_workload_is_dropped_once_writes_are_answered() {
     assert_eq!(releases(&server, "a").len(), 1);
 }
 
-/// A write that hangs is cut off after the drain timeout, and that counts as unanswered.
+/// A write that hangs is cut off after the drain timeout, and counts as unanswered.
 #[tokio::test(start_paused = true)]
 async fn s4_workload_with_hanging_write_is_dropped_after_drain() {
     struct Dropped<'a>(&'a mut Option<Instant>);

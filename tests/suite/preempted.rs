@@ -1,4 +1,4 @@
-//! What becomes of a holder that was preempted, and for how long its successor waits.
+//! What a preempted holder does, and how long its successor waits.
 
 use crate::{
     bent::{Bend, bent_from},
@@ -20,7 +20,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 const HANDOVER: &str = "kube-leader-gate/handover";
 
-/// A holder that tells nothing: client-go's, Istio's, a crashed or frozen one.
+/// A holder that never acknowledges: client-go's, Istio's, a crashed or frozen one.
 fn held_by_foreign(server: &ApiServer, seconds: u64) {
     let mut held = lease(
         &json!({ "holderIdentity": "go", "leaseDurationSeconds": seconds, "leaseTransitions": 3,
@@ -30,7 +30,8 @@ fn held_by_foreign(server: &ApiServer, seconds: u64) {
     server.put("go", LEASE, held).unwrap();
 }
 
-/// The gate closes with the watch's news, and writes that were admitted finish; only then does the other one begin.
+/// The gate closes when the watch reports the preemption, and admitted writes finish. Only then does the successor
+/// begin.
 #[tokio::test(start_paused = true)]
 async fn s7_preemption_closes_gate_and_lets_writes_finish() {
     let server = ApiServer::new();
@@ -57,7 +58,8 @@ async fn s7_preemption_closes_gate_and_lets_writes_finish() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// A write that hangs is cut off at the deadline, and that is not acknowledged: the other waits for the lease's end.
+/// A write that hangs is cut off at the deadline. The holder does not acknowledge that, so the successor waits for
+/// the end of the lease.
 #[tokio::test(start_paused = true)]
 async fn s4_unfinished_writes_prevent_acknowledgement() {
     let server = ApiServer::new();
@@ -74,7 +76,7 @@ async fn s4_unfinished_writes_prevent_acknowledgement() {
     assert_eq!(lease_writes(&server, "a").len(), 1, "its acquisition, and nothing else");
 }
 
-/// A holder that does not know what is asked of it is waited for, by the duration that it had written.
+/// A holder that does not know how to acknowledge: the successor waits for the duration that the holder had written.
 #[tokio::test(start_paused = true)]
 async fn s6_successor_waits_full_duration_for_silent_holder() {
     for seconds in [5, 15, 137] {
@@ -86,7 +88,7 @@ async fn s6_successor_waits_full_duration_for_silent_holder() {
         let began = Instant::now();
         until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
         assert_eq!(annotations(&server), json!({ KEY: "high", HANDOVER: "from 3 to 4" }));
-        // Whoever comes next waits for both.
+        // The next candidate waits for both.
         assert_eq!(spec(&server)["leaseDurationSeconds"], seconds.max(15));
         let leads = within(Duration::from_secs(seconds + 1), "it leads", high.candidate().elected());
         let refused = async {
@@ -108,7 +110,7 @@ async fn s6_successor_waits_full_duration_for_silent_holder() {
     }
 }
 
-/// Once it leads, a preempting candidate is a leader as any other: what has lapsed begins anew.
+/// After a preemption the new leader is like any other: a lapsed term begins anew.
 #[tokio::test(start_paused = true)]
 async fn s1_lapsed_term_ends_after_preemption() {
     let server = ApiServer::new();
@@ -122,7 +124,7 @@ async fn s1_lapsed_term_ends_after_preemption() {
     assert_eq!(second.transitions(), first.transitions() + 1);
 }
 
-/// Cut off from the API server, the old holder writes on until its deadline, and hears of nothing.
+/// The old holder is disconnected from the API server. It writes until its deadline, and learns nothing.
 #[tokio::test(start_paused = true)]
 async fn s6_successor_waits_for_disconnected_holder() {
     let server = ApiServer::new();
@@ -142,7 +144,7 @@ async fn s6_successor_waits_for_disconnected_holder() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// The preempting candidate dies, stops, or restarts under its name while the other may still be writing.
+/// The preempting candidate dies, stops, or restarts under its name while the old holder may still write.
 #[tokio::test(start_paused = true)]
 async fn s6_next_candidate_also_waits_for_preempted_holder() {
     for how in ["dies", "stops", "restarts", "is deleted"] {
@@ -196,12 +198,12 @@ async fn s6_next_candidate_also_waits_for_preempted_holder() {
         until(Duration::from_secs(60), how, leads).await;
         pass(SOON * 5).await;
         let writers = writers(&server);
-        // After a deletion the lower one may be faster, and is preempted in its turn.
+        // After a deletion the lower candidate may be faster. It is then preempted in its turn.
         assert!((2..=3).contains(&writers.len()) && writers[0] == "a", "{how}: {writers:?}");
     }
 }
 
-/// Its answers get lost on the way: whatever has landed, the wait is not forgotten.
+/// The answers to its writes are lost. The candidate waits, whichever write took effect.
 #[tokio::test(start_paused = true)]
 async fn s6_unanswered_preemption_keeps_the_wait() {
     for lost in [1, 2, 3] {
@@ -224,7 +226,7 @@ async fn s6_unanswered_preemption_keeps_the_wait() {
     }
 }
 
-/// The watch breaks while the swap is under way, and tells once more what was there before it.
+/// The watch breaks during the swap. The new watch first reports the state before the swap.
 #[tokio::test(start_paused = true)]
 async fn s6_old_watch_event_does_not_end_wait() {
     let server = ApiServer::new();
@@ -247,7 +249,7 @@ async fn s6_old_watch_event_does_not_end_wait() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
+/// A holder is preempted during a stop. It drains and acknowledges, and has no lease to release.
 #[tokio::test(start_paused = true)]
 async fn stopping_holder_acknowledges_preemption() {
     let server = ApiServer::new();
@@ -266,7 +268,7 @@ async fn stopping_holder_acknowledges_preemption() {
     assert_eq!(spec(&server)["holderIdentity"], "b");
 }
 
-/// A policy forbids the acknowledgement, and the other one dies: its lease runs out, and is taken.
+/// A policy refuses the acknowledgement, and the successor dies. The lease expires, and the old holder takes it.
 #[tokio::test(start_paused = true)]
 async fn refused_acknowledgement_does_not_stop_contention() {
     let server = ApiServer::new();
@@ -280,7 +282,7 @@ async fn refused_acknowledgement_does_not_stop_contention() {
     within(Duration::from_secs(20), "it leads again", low.candidate().elected()).await;
 }
 
-/// What stands in a lease of its own is no preemption.
+/// A preemption request by the holder itself is none.
 #[tokio::test(start_paused = true)]
 async fn holder_ignores_preemption_by_itself() {
     let server = ApiServer::new();
@@ -296,7 +298,8 @@ async fn holder_ignores_preemption_by_itself() {
     assert_eq!(annotations(&server), json!({ KEY: "low" }), "gone with a renewal");
 }
 
-/// A backup is played in, in which the preemption has not happened: a new term, not a gate that is closed for ever.
+/// A restored backup undoes the preemption. The old holder starts a new term, so its gate does not stay closed for
+/// ever.
 #[tokio::test(start_paused = true)]
 async fn undone_preemption_starts_a_new_term() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Prioritised election: who preempts whom, and that nobody writes twice on the way.
+//! Prioritised election: which candidate preempts which, and that two candidates never write at once.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within,
@@ -40,7 +40,7 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     (running, client)
 }
 
-/// A holder of somebody else's making.
+/// A holder that another program wrote.
 fn held_by(server: &ApiServer, holder: &str, annotations: &Value) {
     let mut held =
         lease(&json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
@@ -68,8 +68,8 @@ pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
     });
 }
 
-/// Reads in the server's log that nobody wrote while another's write was under way, and returns the writers in their order,
-/// each as often as it took turns: those that write by turns were both let in.
+/// Checks in the server's log that no two writes of different candidates overlap. Returns the writers in order, once
+/// for each turn: writers that alternate were both admitted.
 pub fn writers(server: &ApiServer) -> Vec<String> {
     let mut log = server.write_log();
     log.retain(|write| write.resource != "leases" && write.took_effect());
@@ -110,7 +110,7 @@ async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
     assert_eq!(high.candidate().term(), Some(after));
     assert_eq!(writers(&server), ["a", "b"]);
     drop(writing);
-    // The key goes with a release, as Istio has it; anybody may lead then.
+    // The release removes the key, as in Istio. Then any candidate may lead.
     assert_eq!(high.stop().await, LeaseEnd::Released);
     within(SOON, "the lower one leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
@@ -124,7 +124,7 @@ async fn candidate_preempts_when_holder_or_own_key_changes() {
     let (high, _) = leading_as(&server, "a", "high").await;
     let middle = ranked(&server, "b", "middle").start();
     until(SOON, "b knows a", || middle.candidate().holder().is_some()).await;
-    // Somebody faster, of lower precedence.
+    // A faster candidate of lower priority.
     high.stop().await;
     held_by(&server, "c", &json!({ KEY: "low" }));
     until(SOON, "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
@@ -153,7 +153,7 @@ async fn equal_or_higher_holder_is_not_preempted() {
         pass(Duration::from_secs(60)).await;
         assert!(a.candidate().is_leader(), "{holder}, {candidate}");
         assert!(server.write_log().iter().all(|write| write.user == "a"), "{holder}, {candidate}");
-        // What nobody holds is anybody's.
+        // A lease without a holder is free for every candidate.
         a.stop().await;
         within(SOON, "b leads", b.candidate().elected()).await;
     }
@@ -188,7 +188,7 @@ async fn holder_without_key_is_preempted_and_acknowledges() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// Three replicas of one revision are replaced, one by one, by three of the next, and those by three more.
+/// Three replicas of one revision are replaced one by one by three of the next, and those by three more.
 #[tokio::test(start_paused = true)]
 async fn each_rollout_makes_one_handover() {
     let server = ApiServer::new();
@@ -224,7 +224,7 @@ async fn each_rollout_makes_one_handover() {
     assert_eq!(writers(&server).len(), 3, "{:?}", writers(&server));
 }
 
-/// Without the permission to watch, both poll.
+/// Without the permission to watch, both candidates poll.
 #[tokio::test(start_paused = true)]
 async fn candidate_without_watch_preempts_within_retry_periods() {
     for deaf in ["a", "b", "both"] {
@@ -237,7 +237,7 @@ async fn candidate_without_watch_preempts_within_retry_periods() {
         hammer(&mut writing, low_client);
         hammer(&mut writing, gated(&server, &election, "b"));
         let high = election.start();
-        // The holder's next renewal tells it, the other's next one tells of the acknowledgement.
+        // The holder's next renewal shows it the preemption. The other one's next poll shows it the acknowledgement.
         within(Duration::from_millis(4100), deaf, high.candidate().elected()).await;
         pass(SOON).await;
         assert!(!low.candidate().is_leader());
@@ -245,7 +245,7 @@ async fn candidate_without_watch_preempts_within_retry_periods() {
     }
 }
 
-/// Keys that are no keys: their holders are left alone, whatever the comparison would say.
+/// Invalid keys: their holders are not preempted, whatever the comparison says.
 #[tokio::test(start_paused = true)]
 async fn holder_with_invalid_key_is_not_preempted() {
     for key in ["x".repeat(254), "x".repeat(200_000), "a\u{0}b".into(), " ".into(), "a\n".into()] {
@@ -259,7 +259,7 @@ async fn holder_with_invalid_key_is_not_preempted() {
     }
 }
 
-/// A panic in the program's own comparison is a dead election: the gate stays closed.
+/// A panic in the program's own comparison ends the election: the gate stays closed.
 #[tokio::test(start_paused = true)]
 async fn s10_panic_in_comparison_ends_the_election() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! A watch that stands and tells nothing, over a half-open connection, say.
+//! A watch that is open but sends nothing, for example over a half-open connection.
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{FIRST, SOON, build, builder, candidate, leading, pass, until, within};
@@ -44,7 +44,8 @@ async fn leader_restarts_a_silent_watch() {
     assert!(watches.load(Ordering::SeqCst) > 5);
 }
 
-/// While nothing works, the pauses between two attempts at a watch grow to a minute; they are not slept to their end.
+/// During an outage, the pauses between two attempts to watch grow to a minute. The watch does not wait until such a
+/// pause ends.
 #[tokio::test(start_paused = true)]
 async fn watch_restarts_when_calls_work_again() {
     let server = ApiServer::new();
@@ -59,7 +60,7 @@ async fn watch_restarts_when_calls_work_again() {
     within(SOON, "b leads", b.candidate().elected()).await;
 }
 
-/// To a follower with a silent watch, a holder with a short lease seems to have run out each time.
+/// To a follower with a silent watch, a holder with a short lease seems to have expired each time.
 #[tokio::test(start_paused = true)]
 async fn s6_follower_reads_lease_before_swap() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! How a leader stops: flag first, then the writes, then the lease.
+//! How a leader stops: first the gate closes, then the writes finish, then the lease is released.
 
 use crate::support::{
     LEASE, SKEW, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, parts, pass,
@@ -12,7 +12,7 @@ use kube_leader_gate::{
 use std::{future::pending, panic::AssertUnwindSafe, time::Duration};
 use tokio::{sync::oneshot, time::Instant};
 
-/// Pinniped's order: nobody can write from the moment at which the release is sent, whatever becomes of it.
+/// Pinniped's order: no write can pass from the moment when the release is sent, even if the release fails.
 #[tokio::test(start_paused = true)]
 async fn s3_gate_closes_before_release_is_sent() {
     for fault in [Fault::hang_before, Fault::drop_before, Fault::drop_after, Fault::forbidden] {
@@ -31,7 +31,7 @@ async fn s3_gate_closes_before_release_is_sent() {
     }
 }
 
-/// A workload that is deaf to its signal keeps neither the process nor the lease.
+/// A workload that ignores its signal blocks neither the end of the process nor the release of the lease.
 #[tokio::test(start_paused = true)]
 async fn s4_workload_that_ignores_stop_is_dropped_after_grace() {
     let server = ApiServer::new();
@@ -40,7 +40,7 @@ async fn s4_workload_that_ignores_stop_is_dropped_after_grace() {
     let (told, shutdown) = oneshot::channel();
     let workload = async {
         leader.elected().await;
-        told.send(()).expect("somebody waits");
+        told.send(()).expect("the receiver waits");
         pending::<()>().await;
     };
     let (began, grace) = (Instant::now(), Duration::from_secs(5));
@@ -66,7 +66,7 @@ async fn workload_that_ends_within_grace_returns_its_output() {
     assert_eq!(parts(finished), Ok((Some(7), LeaseEnd::Released)));
 }
 
-/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
+/// The workload ends, the gate closes, open writes finish while the lease is renewed, and then the lease is released.
 #[tokio::test(start_paused = true)]
 async fn s4_clean_stop_drains_writes_before_release() {
     let server = ApiServer::new();
@@ -78,7 +78,7 @@ async fn s4_clean_stop_drains_writes_before_release() {
         let writer = client.clone();
         let left_behind = tokio::spawn(async move { write(&writer).await });
         until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
-        // Wrapped, since a task that is handed out is no task that is waited for.
+        // Wrapped in a closure: a task that is returned would not be waited for.
         Some(left_behind)
     };
     let meanwhile = async {
@@ -97,7 +97,7 @@ async fn s4_clean_stop_drains_writes_before_release() {
     assert!(renewals >= 3, "renewed meanwhile: {renewals}");
 }
 
-/// They are cut off after the drain timeout, and may still land for as long as a lease tolerates.
+/// The writes are cut off after the drain timeout. They may take effect for as long as a lease tolerates.
 #[tokio::test(start_paused = true)]
 async fn s4_writes_that_do_not_finish_delay_the_release() {
     let server = ApiServer::new();
@@ -116,7 +116,7 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     assert!(after >= SKEW, "released {after:?} after the write was cut off");
 }
 
-/// While it drains, a leader that loses the lease must not take it back and open the gate again.
+/// A leader that loses the lease while it drains must not take it back and open the gate again.
 #[tokio::test(start_paused = true)]
 async fn s4_stopping_candidate_does_not_acquire_the_lease() {
     let server = ApiServer::new();
@@ -139,7 +139,7 @@ async fn s4_stopping_candidate_does_not_acquire_the_lease() {
 #[tokio::test(start_paused = true)]
 async fn s5_late_release_does_not_change_successors_lease() {
     let server = ApiServer::new();
-    // Without a watch, the candidate does not know of its successor when it stops.
+    // Without a watch, the candidate does not know its successor when it stops.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     steal(&server);
@@ -172,7 +172,7 @@ async fn s5_release_succeeds_after_conflict_with_foreign_label() {
     assert_eq!(server.object(LEASE).unwrap()["metadata"]["labels"]["x"], "y");
 }
 
-/// There is nothing left to give up, and that is known at once: an API server may answer 409 or 404.
+/// No lease is left to release, and the candidate knows that at once: an API server may answer 409 or 404.
 #[tokio::test(start_paused = true)]
 async fn s5_release_of_deleted_lease_creates_nothing() {
     for status in [None, Some(404)] {
@@ -216,7 +216,7 @@ async fn run_returns_workload_output_after_release() {
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
-/// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
+/// kcp #3196, cilium #48385: the workload was dead, but its process still held the lease.
 #[tokio::test(start_paused = true)]
 async fn workload_panic_releases_lease_and_reaches_caller() {
     let server = ApiServer::new();

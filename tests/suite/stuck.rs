@@ -10,7 +10,7 @@ use kube_leader_gate::testing::ApiServer;
 use std::time::Duration;
 use tokio::{task::JoinSet, time::Instant};
 
-/// The server answers such an update with the version that was there, and tells no watch of it.
+/// The server answers such an update with the old version, and no watch reports it.
 #[tokio::test(start_paused = true)]
 async fn s6_renewal_without_change_does_not_extend_term() {
     let server = ApiServer::new();
@@ -33,7 +33,7 @@ async fn s6_renewal_without_change_does_not_extend_term() {
     assert_eq!(a.candidate().term(), first, "its deadline is still to come");
     until(Duration::from_secs(3), "the gate closes at the deadline", || a.candidate().term() != first).await;
     assert!(began.elapsed() <= Duration::from_millis(10_600), "{:?}", began.elapsed());
-    // Whoever leads after that, they are never two.
+    // Another candidate may lead after that, but never two at once.
     pass(Duration::from_secs(40)).await;
     assert!(!writers(&server).is_empty() && spec(&server)["leaseTransitions"] != 0);
 }

@@ -1,4 +1,4 @@
-//! Rule S13: a machine that was suspended. Its clock has jumped when it resumes, and its timers have not.
+//! Rule S13: a suspended machine. When it resumes, its clock has jumped, but its timers have not.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, free, gated, is_cut_off, lease, pass, until, within, write,
@@ -7,7 +7,7 @@ use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// Whoever waits looks at the clock within a second of a resume.
+/// A waiting task looks at the clock within a second of a resume.
 const RESUMED: Duration = Duration::from_millis(1100);
 
 #[tokio::test(start_paused = true)]

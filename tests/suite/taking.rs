@@ -1,4 +1,4 @@
-//! When a candidate takes the lease, what it writes, and over what.
+//! When a candidate takes the lease, what it writes, and which lease it replaces.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, leading, lease, pass, spec, until, within, write,
@@ -10,7 +10,7 @@ use kube_leader_gate::{
 use serde_json::json;
 use std::time::Duration;
 
-/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are.
+/// client-go #448, kubernetes #120824: times in the lease are for people. They may be wrong.
 #[tokio::test(start_paused = true)]
 async fn s6_wall_clock_times_are_ignored() {
     for renew_time in ["1999-01-01T00:00:00.000000Z", "2199-01-01T00:00:00.000000Z"] {
@@ -20,7 +20,7 @@ async fn s6_wall_clock_times_are_ignored() {
         let a = candidate(&server, "a").start();
         let began = tokio::time::Instant::now();
         within(Duration::from_secs(31), "it leads", a.candidate().elected()).await;
-        // The *recorded* duration, not this candidate's 15 s, from when it was first seen.
+        // The *recorded* duration counts, not this candidate's 15 s, from when this candidate first saw it.
         let after = began.elapsed();
         assert!(after >= Duration::from_secs(30) && after < Duration::from_millis(30_050), "{after:?}");
     }
@@ -36,7 +36,7 @@ async fn s6_renewing_holder_keeps_the_lease() {
         server.edit("go", LEASE, |lease| lease["spec"]["renewTime"] = format!("beat {beat}").into()).unwrap();
         assert!(!a.candidate().is_leader());
     }
-    // Labels are no renewal: a stranger that touches them all the time does not keep a dead holder alive.
+    // A label change is no renewal: an outsider that changes labels all the time does not keep a dead holder alive.
     let began = tokio::time::Instant::now();
     let touching = async {
         loop {
@@ -51,7 +51,7 @@ async fn s6_renewing_holder_keeps_the_lease() {
     }
 }
 
-/// Everybody goes for an expired lease at the same instant; the swap lets one through.
+/// All candidates try to take an expired lease at the same instant. The swap admits one of them.
 #[tokio::test(start_paused = true)]
 async fn s6_only_one_of_many_candidates_acquires() {
     let server = ApiServer::new();
@@ -108,7 +108,7 @@ async fn s11_terms_of_one_process_never_overlap() {
     }
 }
 
-/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+/// client-go #1331, kubernetes #131632: all other fields of the object stay.
 #[tokio::test(start_paused = true)]
 async fn s12_foreign_fields_survive_every_update() {
     let server = ApiServer::new();
@@ -135,7 +135,7 @@ async fn s12_foreign_fields_survive_every_update() {
     assert_eq!(after["spec"]["leaseTransitions"], 1);
 }
 
-/// A restarted container takes its own lease back at once, and its earlier life notices.
+/// A restarted container takes its own lease back at once, and its earlier process notices.
 #[tokio::test(start_paused = true)]
 async fn restarted_candidate_retakes_own_lease_in_new_term() {
     let server = ApiServer::new();
@@ -145,7 +145,7 @@ async fn restarted_candidate_retakes_own_lease_in_new_term() {
     let after = within(FIRST, "it leads", second.candidate().elected()).await;
     assert_eq!(after.transitions(), before.transitions() + 1);
     until(SOON, "the first life has noticed", || !first.candidate().is_leader()).await;
-    // Two live processes with one identity do not fight for ever.
+    // Two live processes with one identity do not take the lease from each other for ever.
     pass(Duration::from_secs(60)).await;
     assert!(second.candidate().is_leader() && !first.candidate().is_leader());
     assert_eq!(spec(&server)["leaseTransitions"], after.transitions());

@@ -1,4 +1,5 @@
-//! What is written as text is read again as the same value, and what is not is refused with the value and what is allowed.
+//! A value that is written as text is parsed as the same value. The error for any other text names it and what is
+//! allowed.
 use kube_leader_gate::{
     Identity, LeaseTiming,
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, ErrInvalidTiming, LeaseName},
@@ -10,7 +11,7 @@ use proptest::{
 };
 use std::{fmt, str::FromStr, time::Duration};
 
-/// A timing that is valid, by chance with a call timeout of its own.
+/// A random valid timing, sometimes with its own call timeout.
 fn timing() -> impl Strategy<Value = LeaseTiming> {
     let parts = (2..500_000_u64, 0.1..0.999_f64, 0.01..0.7_f64, proptest::option::of(0.0..1.0_f64));
     parts.prop_filter_map("no valid timing", |(lease, renew, retry, call)| {

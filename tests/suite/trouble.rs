@@ -1,4 +1,4 @@
-//! Why an election makes no progress: the handle says so, and so does a rejected write.
+//! Why an election makes no progress: the handle and a rejected write both report it.
 
 use crate::bent::{Bend, bent};
 use crate::support::{
@@ -55,7 +55,7 @@ async fn missing_permission_is_named_until_granted() {
     write(&client).await.unwrap();
 }
 
-/// Each sort of trouble once, however often it is met; and observers of leadership hear nothing of it.
+/// Each kind of trouble is reported once, however often it occurs. Observers of leadership receive no change.
 #[tokio::test(start_paused = true)]
 async fn trouble_is_reported_once_per_kind() {
     let server = ApiServer::new();
@@ -84,7 +84,7 @@ async fn trouble_is_reported_once_per_kind() {
     assert!(second.contains("timeout: no answer within 1.625s; look at the API server"), "{second}");
 }
 
-/// A leader that cannot renew is rejected by its own gate, and the holder that was last seen is itself.
+/// The gate of a leader that cannot renew rejects its writes. The last holder that it saw is itself.
 #[tokio::test(start_paused = true)]
 async fn rejected_write_names_the_failed_renewals() {
     let server = ApiServer::new();
@@ -103,7 +103,7 @@ async fn rejected_write_names_the_failed_renewals() {
 #[tokio::test(start_paused = true)]
 async fn trouble_ends_with_next_successful_renewal() {
     let server = ApiServer::new();
-    // Whose news would tell of it too.
+    // Without this fault, a watch event would end the trouble too.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));

@@ -1,4 +1,4 @@
-//! Writes that ended without an answer: they may still land, so the lease is not given up before they cannot.
+//! Writes that ended without an answer may still take effect, so the lease is not released before that is over.
 
 use crate::{
     leading::support::SteppedClock,
@@ -39,7 +39,7 @@ async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     (running, client)
 }
 
-/// Lets a write end in this way; returns when it did.
+/// Ends a write in this way. Returns when that was.
 async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Client) -> Instant {
     let fault = match way {
         "lost on its way" => Fault::drop_before(),
@@ -60,7 +60,7 @@ async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Cli
     Instant::now()
 }
 
-/// How long after `end` the lease was given up.
+/// How long after `end` the lease was released.
 fn released_after(server: &ApiServer, end: Instant) -> Duration {
     releases(server, "a").last().expect("a has released the lease").received.at.saturating_duration_since(end)
 }
@@ -82,7 +82,7 @@ async fn s4_unanswered_write_delays_the_release() {
     }
 }
 
-/// The same when it gives the lease up for a while.
+/// The same when the candidate steps down.
 #[tokio::test(start_paused = true)]
 async fn s4_unanswered_write_delays_a_step_down() {
     for way in WAYS {
@@ -99,7 +99,7 @@ async fn s4_unanswered_write_delays_a_step_down() {
     }
 }
 
-/// Its write is dropped with the workload, in whatever way that ends.
+/// The workload's end drops its write, whichever way it ends.
 #[tokio::test(start_paused = true)]
 async fn s4_write_dropped_with_workload_delays_the_release() {
     for panics in [false, true] {
@@ -135,7 +135,7 @@ async fn s4_release_waits_for_last_unanswered_write() {
     assert!(is_skew(released_after(&server, last)));
 }
 
-/// A guard: answered writes cost a stop nothing, whatever the answer, nor do unanswered ones of long ago.
+/// A guard: answered writes do not delay a stop, whatever the answer. Neither do old unanswered ones.
 #[tokio::test(start_paused = true)]
 async fn s4_stop_after_answered_writes_is_immediate() {
     for status in [None, Some(409), Some(429), Some(500), Some(504)] {
@@ -150,7 +150,8 @@ async fn s4_stop_after_answered_writes_is_immediate() {
     }
 }
 
-/// Renewals fail while a candidate gives the lease up, so the deadline cuts its write off: the lease has no time left.
+/// Renewals fail while a candidate releases the lease, so the deadline cuts its write off: the lease has no time
+/// left.
 #[tokio::test(start_paused = true)]
 async fn s4_write_cut_off_at_deadline_prevents_release() {
     for for_good in [true, false] {
@@ -182,7 +183,7 @@ async fn s4_write_cut_off_at_deadline_prevents_release() {
     }
 }
 
-/// The process is frozen past its deadline while it waits for a write to finish.
+/// The process freezes past its deadline while it waits for a write to finish.
 #[tokio::test(start_paused = true)]
 async fn s4_suspend_during_stop_prevents_release() {
     for for_good in [true, false] {
@@ -206,7 +207,7 @@ async fn s4_suspend_during_stop_prevents_release() {
     }
 }
 
-/// A term may end, and another begin, before a write of the first can no longer land.
+/// A term may end, and another one begin, before a write of the first can no longer take effect.
 #[tokio::test(start_paused = true)]
 async fn s4_unanswered_write_delays_release_of_later_term() {
     for how in ["deleted", "expired", "stood down"] {
@@ -244,7 +245,7 @@ async fn s4_unanswered_write_delays_release_of_later_term() {
     }
 }
 
-/// With other times, too: the skew is the lease duration less the renew deadline.
+/// With other timings too: the skew is the lease duration minus the renew deadline.
 #[tokio::test(start_paused = true)]
 async fn s4_release_waits_for_tolerated_skew() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Acknowledgements of preemption at the edges: a gate that never opened, and a term that was another's.
+//! Acknowledgements in edge cases: a gate that never opened, and a term of another candidate.
 
 use crate::{
     priority::{KEY, hammer, leading_as, ranked, writers},
@@ -9,14 +9,15 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::{task::JoinSet, time::Instant};
 
-/// The answer to its own claim comes late, or never, and another candidate takes the lease meanwhile: no write is waited for.
+/// The answer to its own claim comes late, or never, and meanwhile another candidate takes the lease. No write has to
+/// be waited for.
 #[tokio::test(start_paused = true)]
 async fn holder_with_unopened_gate_acknowledges_at_once() {
     let late = || Fault::delay_after(Duration::from_millis(50));
     let ways = [
         ("create", late(), SOON),
         ("update", late(), SOON),
-        // Until its call is given up, and the pause after that is over.
+        // Until its call times out and the pause after that is over.
         ("create", Fault::hang_after(), Duration::from_millis(2200)),
         ("update", Fault::hang_after(), Duration::from_millis(2200)),
     ];
@@ -46,7 +47,7 @@ async fn holder_with_unopened_gate_acknowledges_at_once() {
     }
 }
 
-/// A backup is played in, in which the lease is somebody else's, at a count of transitions that was this candidate's.
+/// A restored backup names another holder, with a count of transitions that was this candidate's.
 #[tokio::test(start_paused = true)]
 async fn s6_candidate_never_acknowledges_for_another_holder() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Work that does not last: a follower takes over, and this process stays away for a while.
+//! Work that ends early: a follower takes over, and this process stays away for a while.
 
 use super::support::{Journal, Present, Runs, lead, lead_with};
 use crate::support::{FIRST, SKEW, SOON, builder, lease_writes, pass, releases, spec, until, within, write};
@@ -12,7 +12,7 @@ use kube_leader_gate::{
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Ways in which work does not last.
+/// Ways in which work ends early.
 const WAYS: [&str; 4] = ["ends early", "panics", "panics in the factory", "panics in the drop"];
 
 struct Bomb;
@@ -42,7 +42,7 @@ fn brittle(
     }
 }
 
-/// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
+/// kcp #3196, cilium #48385: the workload was dead, but its process still held the lease.
 #[tokio::test(start_paused = true)]
 async fn work_that_ends_early_lets_another_candidate_lead() {
     for way in WAYS {
@@ -68,7 +68,7 @@ async fn work_that_ends_early_lets_another_candidate_lead() {
     }
 }
 
-/// Alone, it tries again and again, and less and less often.
+/// Without another candidate, it tries again and again, with growing pauses.
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_while_work_ends_early() {
     for way in WAYS {
@@ -111,7 +111,7 @@ async fn pause_resets_after_long_lasting_work() {
     assert!(pause(6) <= Duration::from_millis(1050), "after work that lasted: {:?}", pause(6));
 }
 
-/// A candidate whose work ends while a write that it has spawned is under way.
+/// A candidate whose work ends while a write that the work spawned is open.
 fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
     lead_with(server, "a", builder("a"), |client, leader| {
         let journal = journal.clone();
@@ -126,7 +126,7 @@ fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
     })
 }
 
-/// Rule S4: what the work has left behind finishes while the lease is renewed, and before another can take it.
+/// Rule S4: writes that the work left behind finish while the lease is renewed, before another candidate can take it.
 #[tokio::test(start_paused = true)]
 async fn s4_spawned_write_finishes_before_release() {
     let server = ApiServer::new();
@@ -142,7 +142,7 @@ async fn s4_spawned_write_finishes_before_release() {
     assert!(written.took_effect() && written.completed.unwrap() < released.received);
 }
 
-/// Rule S4: what does not finish is cut off, and the lease is not released while that may still land.
+/// Rule S4: writes that do not finish are cut off. The lease is not released while they may still take effect.
 #[tokio::test(start_paused = true)]
 async fn s4_writes_that_do_not_finish_delay_the_release() {
     let server = ApiServer::new();

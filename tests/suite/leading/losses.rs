@@ -1,4 +1,4 @@
-//! A lost term: the token at once, a bounded time, and then the drop.
+//! A lost term cancels the token at once. The work then has a bounded time before it is dropped.
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::bent::{Bend, bent};
@@ -23,7 +23,7 @@ use tokio::time::sleep;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// At 15/10/2 s another replica may lead 5 s after the deadline.
+/// At 15/10/2 s, another replica may lead 5 s after the deadline.
 #[tokio::test(start_paused = true)]
 async fn work_that_ignores_token_is_dropped_after_grace() {
     let given = [(None, 5000), (Some(1000), 1000), (Some(0), 0), (Some(60_000), 5000)];
@@ -53,7 +53,8 @@ async fn work_that_ignores_token_is_dropped_after_grace() {
     }
 }
 
-/// A preemption closes the gate at once, and lets an admitted write finish: the work need not wait for that.
+/// A preemption closes the gate at once and lets an admitted write finish. The token is cancelled before that write
+/// ends.
 #[tokio::test(start_paused = true)]
 async fn s7_preemption_cancels_token_during_a_write() {
     let server = ApiServer::new();
@@ -74,7 +75,7 @@ async fn s7_preemption_cancels_token_during_a_write() {
     assert_eq!(journal.most(), 1);
 }
 
-/// An outage: the old work has ended before the lease has run out for the others.
+/// An outage: the old work has ended before the lease expires for the other candidates.
 #[tokio::test(start_paused = true)]
 async fn s11_old_work_ends_before_successors_work_starts() {
     let server = ApiServer::new();
@@ -90,7 +91,7 @@ async fn s11_old_work_ends_before_successors_work_starts() {
     assert!(spare < SOON, "and it had all the time that there was: {spare:?}");
 }
 
-/// The deadline passes, and nobody is awake to notice.
+/// The deadline passes while the process is frozen.
 #[tokio::test(start_paused = true)]
 async fn s1_grace_after_freeze_counts_from_deadline() {
     for frozen in [11_u64, 13, 60] {
@@ -120,7 +121,7 @@ async fn s1_grace_after_freeze_counts_from_deadline() {
         clock.step(Duration::from_secs(frozen));
         until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
         let lived = journal.ended()[0].duration_since(began);
-        // Acquired some 100 ms ago, 10 s to the deadline, 5 s from there.
+        // Acquired some 100 ms ago: 10 s to the deadline, and 5 s from there.
         let left = Duration::from_secs(15_u64.saturating_sub(frozen));
         assert!(lived <= left && lived + 2 * SOON >= left, "frozen for {frozen} s, lived for {lived:?}");
         if left.is_zero() {
@@ -133,7 +134,7 @@ async fn s1_grace_after_freeze_counts_from_deadline() {
     }
 }
 
-/// The term is lost in the middle of the call that makes the work: it has done nothing yet, and never does.
+/// The term is lost during the call that makes the work. The work has done nothing yet, and never runs.
 #[tokio::test(start_paused = true)]
 async fn loss_during_work_creation_starts_no_work() {
     let server = ApiServer::new();
@@ -162,7 +163,7 @@ async fn loss_during_work_creation_starts_no_work() {
     assert_eq!(journal.cancelled().len(), 0);
 }
 
-/// Work that fails because its term is over has not failed: it is not kept away.
+/// Work that fails because its term is over has not failed: the candidate does not pause.
 #[tokio::test(start_paused = true)]
 async fn work_ended_by_loss_restarts_at_once() {
     let server = ApiServer::new();
@@ -226,8 +227,8 @@ async fn s10_dropping_future_drops_work_and_closes_gate() {
     assert_eq!(journal.present(), 0);
     assert!(!a.leader.can_write() && a.leader.ended().await.is_err());
     assert!(is_not_leader(&write(&a.client).await));
-    assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
-    // Before it was ever polled, too.
+    assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "not released: it expires");
+    // The same holds before the future is first polled.
     let election = candidate(&server, "b");
     let leader = election.candidate();
     drop(election.run_while_leading(future::pending(), journal.deaf()));

@@ -1,4 +1,4 @@
-//! A shutdown: the work first, then its writes, then the lease.
+//! A shutdown ends the work first, then its writes, then the lease.
 
 use super::support::{Journal, Runs, lead, lead_with};
 use crate::support::{
@@ -34,7 +34,7 @@ fn reviews(server: &ApiServer) -> Vec<WriteRecord> {
     log
 }
 
-/// A candidate whose work goes on writing, one write a second, for so long after it was asked to end.
+/// A candidate whose work writes once a second, for this long after the shutdown began.
 fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
     lead_with(server, "a", builder("a").grace(GRACE), |client, _| {
         let journal = journal.clone();
@@ -62,7 +62,7 @@ fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
     })
 }
 
-/// Longer than the lease would last without being renewed.
+/// Longer than the lease would last without a renewal.
 #[tokio::test(start_paused = true)]
 async fn s4_shutdown_lets_work_finish_before_release() {
     let server = ApiServer::new();
@@ -94,7 +94,7 @@ async fn work_that_ignores_shutdown_is_dropped_after_grace() {
     assert!(release(&server).received.at >= journal.ended()[0]);
 }
 
-/// Work that has not ended in its time has a write under way: it may finish in the time for that, and nothing else may.
+/// Work that exceeds its grace has an open write. Only that write may finish.
 #[tokio::test(start_paused = true)]
 async fn s4_write_may_finish_after_work_grace_ends() {
     for (needs, finishes) in [(5, true), (60, false)] {
@@ -153,7 +153,7 @@ async fn follower_stops_at_shutdown() {
 /// controller-runtime #2719: a shutdown started the leader's work.
 #[tokio::test(start_paused = true)]
 async fn shutdown_starts_no_work() {
-    // At the start, and at each step of taking over from a leader that stops at the same time.
+    // The shutdown comes at the start, and at each step of taking over from a leader that stops at the same time.
     for delay in 0..30 {
         let server = ApiServer::new();
         let (first, second) = (Journal::default(), Journal::default());
@@ -177,7 +177,7 @@ async fn shutdown_starts_no_work() {
     assert!(journal.begun().is_empty());
 }
 
-/// The gain and the shutdown are noticed at the same moment.
+/// The candidate notices the gain and the shutdown at the same moment.
 #[tokio::test(start_paused = true)]
 async fn shutdown_wins_over_simultaneous_gain() {
     let server = ApiServer::new();
@@ -193,7 +193,7 @@ async fn shutdown_wins_over_simultaneous_gain() {
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
-/// The work was made and has not run yet when the shutdown comes.
+/// The work exists, but has not run yet when the shutdown comes.
 #[tokio::test(start_paused = true)]
 async fn work_not_yet_polled_never_starts_after_shutdown() {
     let server = ApiServer::new();
@@ -229,7 +229,7 @@ async fn loss_during_shutdown_shortens_grace_and_skips_release() {
             server.delete("outsider", LEASE).unwrap();
         }
         let stopped = within(GRACE, "it stops", a.run).await.unwrap();
-        assert_eq!(stopped, Ok(LeaseEnd::Released), "it is somebody else's, or gone");
+        assert_eq!(stopped, Ok(LeaseEnd::Released), "another candidate's, or deleted");
         let lived = journal.ended()[0].duration_since(lost);
         assert!(lived >= Duration::from_secs(5) && lived < Duration::from_secs(5) + SOON, "{lived:?}");
         assert_eq!(lease_writes(&server, "a").len(), written, "nothing written any more");
@@ -238,7 +238,7 @@ async fn loss_during_shutdown_shortens_grace_and_skips_release() {
     }
 }
 
-/// The shutdown comes while the work of a lost term winds down.
+/// The shutdown comes while the work of a lost term is ending.
 #[tokio::test(start_paused = true)]
 async fn shutdown_after_loss_waits_for_work() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! An election that stands down, and goes on.
+//! An election that steps down, and contends again later.
 
 use crate::bent::{Bend, bent};
 use crate::support::{
@@ -53,7 +53,7 @@ async fn step_down_without_watch_knows_lease_is_free() {
     within(SOON, "it leads again", leader.elected()).await;
 }
 
-/// The order comes while the lease is being acquired: the gate opens for nobody, and the lease is given up.
+/// The order to step down comes during an acquisition: the gate does not open, and the candidate releases the lease.
 #[tokio::test(start_paused = true)]
 async fn step_down_during_acquisition_releases_without_opening_gate() {
     for fault in [Fault::delay_after, Fault::delay_before] {
@@ -78,7 +78,8 @@ async fn step_down_during_acquisition_releases_without_opening_gate() {
     }
 }
 
-/// A claim that was given up for lost lands while the candidate stays away: nobody is to wait for the end of its time.
+/// An unanswered claim takes effect while the candidate stays away. The candidate releases it, so that no other one
+/// has to wait for its expiry.
 #[tokio::test(start_paused = true)]
 async fn late_claim_is_released_after_step_down() {
     for verb in ["create", "update"] {
@@ -111,14 +112,15 @@ async fn late_claim_is_released_after_step_down() {
     }
 }
 
-/// Rule S4: it is left to run out, others take it then, and the one that left it does not take it back.
+/// Rule S4: the candidate does not release the lease, so other candidates take it at its expiry, and this one does
+/// not take it back.
 #[tokio::test(start_paused = true)]
 async fn s4_expiring_lease_is_not_retaken_during_step_down() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
         let (leader, b) = (a.candidate().clone(), (!alone).then(|| candidate(&server, "b").start()));
-        // Its deadline cuts the write off, when the lease has no time left for it.
+        // The deadline cuts the write off, and the lease has no time left for it.
         let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
@@ -144,7 +146,8 @@ async fn s4_expiring_lease_is_not_retaken_during_step_down() {
     }
 }
 
-/// Rule S4: a stop in the pause does not give up at once what a step down, dropped since, has cut a write off for.
+/// Rule S4: a step down was dropped after it had cut a write off. A later stop still waits before it releases the
+/// lease.
 #[tokio::test(start_paused = true)]
 async fn s4_stop_after_dropped_step_down_waits_for_write() {
     for again in [false, true] {
@@ -201,7 +204,7 @@ async fn follower_that_steps_down_does_not_write() {
     within(SOON, "b leads", b_leader.elected()).await;
 }
 
-/// Dropped in the middle: it stays out until it is called again, and a stop is a stop.
+/// The step down is dropped half-way: the candidate stays out until the next call. A stop still works.
 #[tokio::test(start_paused = true)]
 async fn dropped_step_down_still_keeps_candidate_out() {
     for dropped_after in [Duration::ZERO, SOON] {
@@ -224,7 +227,7 @@ async fn dropped_step_down_still_keeps_candidate_out() {
     }
 }
 
-/// Waits end with the election, and say how it was.
+/// Waiting calls end with the election and return its result.
 #[tokio::test(start_paused = true)]
 async fn handle_reports_how_election_ended() {
     let server = ApiServer::new();
@@ -240,7 +243,7 @@ async fn handle_reports_how_election_ended() {
     assert_eq!(within(SOON, "it is told", waiting).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(leader.ended().now_or_never(), Some(Ok(LeaseEnd::Released)), "ever after");
 
-    // Its deadline cuts a write off, when the lease has no time left for it.
+    // The deadline cuts a write off, and the lease has no time left for it.
     let server = ApiServer::new();
     let election = build(&server, "b", builder("b")).unwrap();
     let (leader, client) = (election.candidate(), gated(&server, &election, "b"));

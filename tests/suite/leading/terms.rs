@@ -1,4 +1,4 @@
-//! Once for each term, with an open gate, and never two at once.
+//! Work runs once for each term, with an open gate, and never twice at once.
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
@@ -50,7 +50,7 @@ async fn work_starts_each_term_with_open_gate() {
     assert_eq!(terms.len(), 4, "each in a term of its own");
 }
 
-/// Nothing but the future itself holds the work: it may hold what belongs to one thread, or to the caller.
+/// Only the future itself holds the work. So the work may borrow from the caller, and need not be `Send`.
 #[tokio::test(start_paused = true)]
 async fn work_may_borrow_and_be_non_send() {
     let server = ApiServer::new();
@@ -67,7 +67,8 @@ async fn work_may_borrow_and_be_non_send() {
     assert_eq!(runs.get(), 1);
 }
 
-/// The lease comes back at once, and the old work is still busy: it must not meet the new term's open gate, nor new work.
+/// The lease comes back at once while the old work is still busy. The old work must not see the new term's open gate,
+/// and no new work may start.
 #[tokio::test(start_paused = true)]
 async fn s11_regained_term_waits_for_old_work() {
     let server = ApiServer::new();
@@ -85,7 +86,8 @@ async fn s11_regained_term_waits_for_old_work() {
     assert!(journal.begun()[1].1 >= journal.ended()[0]);
 }
 
-/// A swap was under way when the loss was noticed: the old work is still busy, so the lease is given up again at once.
+/// A swap was open when the candidate noticed the loss. The old work is still busy, so the candidate releases the
+/// lease at once.
 #[tokio::test(start_paused = true)]
 async fn s11_lease_gained_while_old_work_ends_is_released() {
     let server = ApiServer::new();
@@ -114,7 +116,7 @@ async fn s11_lease_gained_while_old_work_ends_is_released() {
     }
 }
 
-/// The same after an expiry: the lease was this candidate's all the while, and others count on what is left of it.
+/// The same after an expiry: the lease was this candidate's throughout, and others count on its remaining time.
 #[tokio::test(start_paused = true)]
 async fn s11_kept_lease_is_not_released_while_work_ends() {
     let server = ApiServer::new();
@@ -134,7 +136,7 @@ async fn s11_kept_lease_is_not_released_while_work_ends() {
         clock.step(Duration::from_secs(11));
         until(Duration::from_secs(3), "it renews in vain, and acquires", || slow.hits() == 2).await;
         starved.set(false);
-        until(Duration::from_secs(6), "somebody works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(6), "some work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     };
     tokio::select! {
@@ -143,7 +145,7 @@ async fn s11_kept_lease_is_not_released_while_work_ends() {
     }
 }
 
-/// Two terms go by while the future is not polled: another task of its thread is busy, say.
+/// Two terms go by while the future is not polled, for example because another task of its thread is busy.
 #[tokio::test(start_paused = true)]
 async fn s11_old_work_does_not_continue_in_unnoticed_term() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Writes of a term's work that ended without an answer: they outlive the work and the term.
+//! Writes of a term's work that ended without an answer may take effect after the work and the term.
 
 use super::support::{Journal, Runs, SteppedClock, lead_with};
 use crate::{
@@ -25,10 +25,10 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Timers fire up to a millisecond late.
 const SLACK: Duration = Duration::from_millis(5);
 
-/// What the work's writes came to, and when.
+/// The results of the work's writes, and when they came.
 type Results = Arc<Mutex<Vec<(Result<(), String>, Instant)>>>;
 
-/// Work that sends a write in its first term and waits for it, whatever its token says, and then for ever.
+/// Work that sends a write in its first term, waits for it even if its token is cancelled, and then runs for ever.
 fn writing_on(server: &ApiServer, builder: ElectionBuilder, journal: &Journal, results: &Results) -> Runs {
     lead_with(server, "a", builder, |client, _| {
         let (journal, results) = (journal.clone(), results.clone());
@@ -51,7 +51,7 @@ fn low() -> ElectionBuilder {
     builder("a").priority(Priority::ranked("low", ["high", "low"]).unwrap())
 }
 
-/// Preempted, it is polled on until its write is answered: its successor waits for that, and no longer.
+/// Preempted work is polled until its write is answered. Its successor waits for that answer, and no longer.
 #[tokio::test(start_paused = true)]
 async fn s4_preempted_work_lives_until_its_write_ends() {
     let server = ApiServer::new();
@@ -69,7 +69,8 @@ async fn s4_preempted_work_lives_until_its_write_ends() {
     until(SOON, "the work is dropped", || journal.present() == 0).await;
 }
 
-/// A write that hangs is cut off by the deadline or the drain timeout, and is not acknowledged before it cannot land.
+/// A hanging write is cut off by the deadline or the drain timeout. The holder acknowledges only when the write can
+/// no longer take effect.
 #[tokio::test(start_paused = true)]
 async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
     let server = ApiServer::new();
@@ -86,7 +87,7 @@ async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
     assert!(cut_off.elapsed() + SLACK >= SKEW, "b leads {:?} after the write's end", cut_off.elapsed());
 }
 
-/// The next term's work begins when the last term's writes can no longer land.
+/// The work of the next term begins when the writes of the last term can no longer take effect.
 #[tokio::test(start_paused = true)]
 async fn s4_new_work_waits_for_unanswered_write() {
     for how in ["deleted", "expired", "frozen"] {
@@ -112,7 +113,8 @@ async fn s4_new_work_waits_for_unanswered_write() {
     }
 }
 
-/// A write of the last term that its owner polls no more, and drops late or never: it was sent, and may land.
+/// A write of the last term that its owner no longer polls, and drops late or never. It was sent, and may take
+/// effect.
 #[tokio::test(start_paused = true)]
 async fn s4_new_work_waits_for_unpolled_write() {
     for dropped_after in [None, Some(SECOND * 3)] {
@@ -150,7 +152,8 @@ async fn s4_new_work_waits_for_unpolled_write() {
     }
 }
 
-/// Work that drops its own write, and ends: neither another candidate nor this one goes on before that can no longer land.
+/// Work drops its own write and ends. No candidate, including this one, leads before that write can no longer take
+/// effect.
 #[tokio::test(start_paused = true)]
 async fn s4_write_dropped_by_work_delays_next_term() {
     for alone in [true, false] {
@@ -185,7 +188,7 @@ async fn s4_write_dropped_by_work_delays_next_term() {
     }
 }
 
-/// The work of a shutdown drops its write: the release waits.
+/// The work drops its write during a shutdown: the release waits.
 #[tokio::test(start_paused = true)]
 async fn s4_shutdown_waits_for_write_dropped_by_work() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Every lock of the crate conforms, and so does the one in the documentation.
+//! Every lock of the crate conforms, and so does the lock in the documentation.
 
 use super::map_lock::Leases;
 use kube_client::Client;

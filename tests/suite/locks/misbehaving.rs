@@ -1,5 +1,5 @@
-//! An election over a lock that misbehaves: the gate stays closed, or closes, and the election goes on contending. A panic
-//! of the lock ends it, and it says so.
+//! An election over a lock that misbehaves: the gate stays closed or closes, and the candidate goes on contending. A
+//! panic of the lock ends the election, and the handle reports that.
 
 use super::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -22,9 +22,9 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 
-/// How often the state is looked at.
+/// The time between two checks of the state.
 const STEP: Duration = Duration::from_millis(100);
-/// How long nothing wrong may happen: many lease durations.
+/// How long the gate must stay closed: many lease durations.
 const LONG: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ enum Misbehaviour {
     AnswersAnotherLease,
     /// Answers writes with the claim in an object of another uid.
     AnswersAnotherUid,
-    /// Answers updates with the claim, in the version that was there before, without writing.
+    /// Answers updates with the claim in the old version, without writing.
     AnswersTheSameVersion,
-    /// Answers writes with the lease as it was before.
+    /// Answers writes with the lease before the write.
     AnswersAnOldState,
     /// Reads another lease, which this candidate holds.
     ReadsAnotherLease,
@@ -74,7 +74,7 @@ impl Misbehaving {
     }
 
     async fn called(&self, call: Call) -> Result<(), ErrLock> {
-        // A connection is given up after a call that hangs.
+        // The client replaces its connection after a call that hangs.
         if self.is(Hangs(call)) || self.is(Panics(Call::Reconnect)) && call == Call::Update {
             pending::<()>().await;
         }
@@ -85,7 +85,7 @@ impl Misbehaving {
         }
     }
 
-    /// What is answered instead of writing `made` over `before`.
+    /// The answer that replaces writing `made` over `before`.
     fn answer(&self, made: &LeaseRecord, before: Option<&LeaseRecord>) -> Option<LeaseRecord> {
         if !self.begun.load(Ordering::SeqCst) {
             return None;
@@ -186,7 +186,7 @@ fn contend(leases: &Leases, how: Misbehaviour, begun: &Arc<AtomicBool>) -> Runni
         .start()
 }
 
-/// Waits until it holds, with a bound.
+/// Waits until the condition holds, with a bound.
 #[track_caller]
 fn until(what: &str, holds: impl Fn() -> bool) -> impl Future<Output = ()> {
     let (what, place) = (what.to_owned(), Location::caller());
@@ -260,7 +260,7 @@ async fn gate_closes_when_leaders_lock_answers_garbage() {
     }
 }
 
-/// Reads and watches that say nothing of use cost a leader nothing: its renewals are answered.
+/// Useless reads and watches do not end a leader's term: the server answers its renewals.
 #[tokio::test(start_paused = true)]
 async fn leader_keeps_term_while_reads_and_watches_fail() {
     for how in [

@@ -1,4 +1,4 @@
-//! Each way to break a rule is found.
+//! The conformance test finds each way to break a rule.
 
 use super::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, future::ready, stream, stream::BoxStream};
@@ -42,7 +42,7 @@ enum Mutation {
 
 use Mutation::*;
 
-/// Each with a part of the rule that it breaks.
+/// Each fault with a part of the rule that it breaks.
 const MUTATIONS: [(Mutation, &str); 25] = [
     (IgnoresTheVersion, "update conflicts when"),
     (ReadsThenWrites, "of two updates"),

@@ -1,4 +1,4 @@
-//! `docs/LOGGING.md` is what the code logs: each message that it names occurs as it says, and no other does.
+//! `docs/LOGGING.md` matches the code: each message in it occurs as it says, and no other message does.
 
 pub mod heard;
 mod scenes;

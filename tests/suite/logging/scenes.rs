@@ -1,4 +1,4 @@
-//! A life in which everything happens that is logged.
+//! A run in which every logged event happens.
 
 use super::heard::Heard;
 use crate::{
@@ -167,7 +167,7 @@ async fn events() {
     pass(MINUTE).await;
 }
 
-/// Takes the lease away, and lets it have it again.
+/// Takes the lease away, and lets the candidate acquire it again.
 async fn rob(server: &ApiServer, running: &Running) {
     steal(server);
     until(SOON, "it is robbed", || !running.candidate().is_leader()).await;
@@ -200,7 +200,7 @@ async fn work() {
         let term = count.fetch_add(1, Ordering::SeqCst);
         async move {
             assert!(term > 0, "a bug");
-            // Deaf to its token.
+            // The work ignores its token.
             pending::<()>().await;
         }
     };
@@ -225,7 +225,7 @@ async fn preemption() {
     leads(&high).await;
     high.stop().await;
     low.stop().await;
-    // One that says nothing: not even that it has stopped writing.
+    // A holder that tells nothing, not even that it has stopped writing.
     let mut mute = lease(&json!({ "holderIdentity": "mute", "leaseDurationSeconds": 15 }));
     mute["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "low" });
     server.delete("outsider", LEASE).unwrap();

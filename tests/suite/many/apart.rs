@@ -1,4 +1,4 @@
-//! What goes wrong with one lease is that lease's trouble: no other loses a term, or is renewed late.
+//! Trouble with one lease affects only that lease: no other one loses its term or is renewed late.
 
 use super::replica::{Fate, MANY, Network, Replica, contains, over, path, shard};
 use crate::support::pass;
@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// The victims of the day.
+/// The leases that are in trouble.
 const FEW: [usize; 3] = [7, 42, 99];
 
 struct Scene {
@@ -28,7 +28,7 @@ impl Scene {
         Self { server, a }
     }
 
-    /// Lets time pass, in which nobody but `victims` may be renewed later than some tenths of a second after its time.
+    /// Lets time pass. Only the `victims` may be renewed more than some tenths of a second late.
     async fn watch_over(&mut self, time: Duration, victims: &[usize]) {
         let end = tokio::time::Instant::now() + time;
         while tokio::time::Instant::now() < end {
@@ -62,7 +62,7 @@ async fn s9_hanging_leases_do_not_affect_others() {
     }
 }
 
-/// More calls hang than there is room for.
+/// More calls hang than may run at once.
 #[tokio::test(start_paused = true)]
 async fn s9_half_hanging_leases_do_not_affect_the_rest() {
     let mut scene = Scene::new(true).await;
@@ -72,7 +72,7 @@ async fn s9_half_hanging_leases_do_not_affect_the_rest() {
     scene.watch_over(Duration::from_secs(20), &half).await;
 }
 
-/// An object that is no lease reaches all who share the watch.
+/// An object that is not a valid lease reaches every election that shares the watch.
 #[tokio::test(start_paused = true)]
 async fn invalid_lease_does_not_affect_others() {
     for shared in [true, false] {
@@ -115,7 +115,7 @@ async fn s7_s8_only_deleted_or_stolen_leases_are_lost() {
         };
         scene.server.delete("outsider", &path(deleted)).unwrap();
         scene.server.edit("outsider", &path(stolen), steal).unwrap();
-        // Faster than anybody looks: the deletion is told all the same.
+        // The object is created again before any election looks. The watch still reports the deletion.
         let lease = scene.server.object(&path(both)).unwrap();
         scene.server.delete("outsider", &path(both)).unwrap();
         scene.server.put("outsider", &path(both), lease).unwrap();
@@ -142,7 +142,7 @@ async fn ending_some_elections_does_not_affect_others() {
     }
 }
 
-/// Foreign leases in the namespace are nobody's business.
+/// Elections ignore foreign leases in the namespace.
 #[tokio::test(start_paused = true)]
 async fn foreign_leases_are_skipped() {
     let mut scene = Scene::new(true).await;

@@ -34,7 +34,7 @@ async fn ended_elections_leave_no_task_or_watch() {
     }
 }
 
-/// The pool's handle is not what keeps things alive, nor what ends them.
+/// Dropping the handle of a pool neither ends its elections nor keeps them alive.
 #[tokio::test(start_paused = true)]
 async fn elections_outlive_their_pool_handle() {
     let server = ApiServer::new();
@@ -60,7 +60,7 @@ async fn pool_can_be_used_again() {
     }
 }
 
-/// Also while the watch is being asked for.
+/// This also holds while the watch is being requested.
 #[tokio::test(start_paused = true)]
 async fn shared_watch_ends_without_elections() {
     let server = ApiServer::new();

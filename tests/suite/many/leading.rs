@@ -1,4 +1,4 @@
-//! They lead, they hand over, and it costs little.
+//! Many elections in one process lead and hand over at a low cost.
 
 use super::replica::{Fate, MANY, Network, Replica, over, pool};
 use crate::support::{pass, until};
@@ -8,7 +8,7 @@ use kube_leader_gate::{
 };
 use std::{sync::atomic::Ordering, time::Duration};
 
-/// One client, one watch, and a renewal each for a retry period.
+/// One client, one watch, and one renewal for each lease and retry period.
 #[tokio::test(start_paused = true)]
 async fn hundred_elections_share_one_client_and_watch() {
     let server = ApiServer::new();
@@ -23,7 +23,7 @@ async fn hundred_elections_share_one_client_and_watch() {
     assert_eq!(server.open_watches(), 1);
     assert_eq!(network.shared.load(Ordering::SeqCst), 1);
     assert_eq!(network.single.load(Ordering::SeqCst), 0);
-    assert_eq!(server.reads("a", "get", "leases"), reads, "nobody has to read");
+    assert_eq!(server.reads("a", "get", "leases"), reads, "no election has to read");
     let writes = server.write_log().len() - writes;
     assert!((MANY * 9..=MANY * 11).contains(&writes), "{writes} renewals in 20 s at a retry period of 2 s");
 }
@@ -65,7 +65,7 @@ async fn stopped_replica_hands_over_all_leases_at_once() {
     }
 }
 
-/// A crashed replica's leases run out one by one, as they were renewed.
+/// The leases of a crashed replica expire one by one, as they were renewed.
 #[tokio::test(start_paused = true)]
 async fn leases_of_crashed_replica_change_hands_at_expiry() {
     let server = ApiServer::new();
@@ -78,7 +78,7 @@ async fn leases_of_crashed_replica_change_hands_at_expiry() {
     b.leads(Duration::from_millis(3100)).await;
 }
 
-/// All at one instant would be a hundred calls at once each retry period, for ever.
+/// All renewals at one instant would be a hundred calls at once in each retry period, for ever.
 #[tokio::test(start_paused = true)]
 async fn renewals_are_spread_over_retry_period() {
     let server = ApiServer::new();
@@ -97,7 +97,7 @@ async fn renewals_are_spread_over_retry_period() {
     };
     assert!(most() < MANY / 3, "{} in a tenth of a second", most());
 
-    // Trouble brings them together again.
+    // An outage brings the renewals together again.
     let outage = server.inject(Fault::hang_before());
     pass(Duration::from_secs(4)).await;
     drop(outage);
@@ -106,7 +106,7 @@ async fn renewals_are_spread_over_retry_period() {
     assert!(most() < MANY / 3, "{} in a tenth of a second after an outage", most());
 }
 
-/// Two candidates of one process on one lease, of two identities.
+/// Two candidates of one process contend for one lease with two identities.
 #[tokio::test(start_paused = true)]
 async fn two_candidates_of_one_lease_can_share_pool() {
     let server = ApiServer::new();
@@ -120,7 +120,7 @@ async fn two_candidates_of_one_lease_can_share_pool() {
     assert_eq!(server.open_watches(), 1);
 }
 
-/// A lease whose election begins late is known at once, although the watch has told of it before.
+/// An election that begins late knows its lease at once, although the watch has reported it before.
 #[tokio::test(start_paused = true)]
 async fn late_election_joins_the_shared_watch() {
     let server = ApiServer::new();
@@ -131,7 +131,7 @@ async fn late_election_joins_the_shared_watch() {
     let late = Replica::start(&b_pool, "b2", MANY);
     late.knows("a").await;
     assert_eq!(server.reads("b", "watch", "leases"), 1);
-    // And its watch is not thought to be silent.
+    // The election does not take its watch for silent.
     let reads = server.reads("b", "get", "leases");
     pass(LeaseTiming::fast().retry_period() * 5).await;
     assert_eq!(server.reads("b", "get", "leases"), reads);

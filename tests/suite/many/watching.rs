@@ -1,4 +1,4 @@
-//! The shared watch: cut, refused, silent, garbled.
+//! The shared watch is cut, refused, silent or garbled.
 
 use super::replica::{
     Fate, MANY, Network, Replica, builder, is_shared_watch, is_watch, over, path, pool, shard, without,
@@ -35,7 +35,7 @@ async fn broken_shared_watch_is_restarted_once() {
     }
 }
 
-/// While it cannot be had all poll, and a handover still comes; then it is there again for all.
+/// Without the shared watch all elections poll, and a handover still happens. Later all share a watch again.
 #[tokio::test(start_paused = true)]
 async fn elections_poll_without_shared_watch_and_recover() {
     let server = ApiServer::new();
@@ -59,7 +59,7 @@ async fn elections_poll_without_shared_watch_and_recover() {
     assert_eq!(server.reads("b", "get", "leases"), reads);
 }
 
-/// A Role with `resourceNames` allows to watch each lease, and not all of them.
+/// A Role with `resourceNames` allows watching each lease, but not all of them together.
 #[tokio::test(start_paused = true)]
 async fn forbidden_namespace_watch_falls_back_to_single_watches() {
     let server = ApiServer::new();
@@ -75,15 +75,16 @@ async fn forbidden_namespace_watch_falls_back_to_single_watches() {
     server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(60)).await;
     assert_eq!(server.open_watches(), 10);
-    assert_eq!(network.shared.load(Ordering::SeqCst), 1, "nobody asks again in vain");
-    // It is allowed by and by: as the watches end, the shared one takes their place.
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1, "no election asks again in vain");
+    // The shared watch is allowed again: as the single watches end, it replaces them.
     may.store(true, Ordering::SeqCst);
     pass(Duration::from_secs(1300)).await;
     assert_eq!(server.open_watches(), 1);
     assert_eq!(a.losses(), [0; 0]);
 }
 
-/// It stands and tells nothing, over a half-open connection, say: that is noticed, and it is begun anew, once for all.
+/// The watch is open but sends nothing, for example over a half-open connection. The elections notice, and restart it
+/// once for all.
 #[tokio::test(start_paused = true)]
 async fn silent_shared_watch_is_restarted_once() {
     let server = ApiServer::new();
@@ -98,7 +99,7 @@ async fn silent_shared_watch_is_restarted_once() {
     pass(Duration::from_secs(10)).await;
     server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(20)).await;
-    // The first, the mute one, and the one in its place.
+    // The first watch, the silent one, and its replacement.
     assert_eq!(network.shared.load(Ordering::SeqCst), 3);
     assert_eq!(network.single.load(Ordering::SeqCst), 0);
     assert_eq!(a.losses(), [0; 0]);
@@ -107,7 +108,7 @@ async fn silent_shared_watch_is_restarted_once() {
     assert_eq!(a.losses(), [5]);
 }
 
-/// The watch tells of all leases but one: that one gets a watch of its own, and the others keep theirs.
+/// The shared watch leaves one lease out. That lease gets a watch of its own, and the others keep the shared one.
 #[tokio::test(start_paused = true)]
 async fn lease_missing_from_shared_watch_is_watched_alone() {
     let server = ApiServer::new();
@@ -124,7 +125,8 @@ async fn lease_missing_from_shared_watch_is_watched_alone() {
     b.leads(Duration::from_millis(100)).await;
 }
 
-/// A request for the watch that is never answered holds up no election, and is given up, although somebody always waits.
+/// A request for the watch that is never answered delays no election. It is given up although some election always
+/// waits for it.
 #[tokio::test(start_paused = true)]
 async fn unanswered_shared_watch_is_requested_again() {
     let server = ApiServer::new();
@@ -143,7 +145,8 @@ async fn unanswered_shared_watch_is_requested_again() {
     assert_eq!(server.open_watches(), 1);
 }
 
-/// What the watch has told before an election came is read: nothing has been missed, and the watch is not distrusted.
+/// An election joins late and reads what the watch reported before. It has missed nothing, so it does not take the
+/// watch for silent.
 #[tokio::test(start_paused = true)]
 async fn late_election_trusts_a_quiet_watch() {
     let server = ApiServer::new();
@@ -162,7 +165,7 @@ async fn late_election_trusts_a_quiet_watch() {
     assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
 }
 
-/// Of two that contend for each lease one loses: it reads who has won a moment before the watch tells it.
+/// Two candidates contend for each lease. The loser reads the winner's name just before the watch reports it.
 #[tokio::test(start_paused = true)]
 async fn lost_race_does_not_mark_watch_silent() {
     let server = ApiServer::new();
@@ -193,7 +196,8 @@ async fn lost_race_does_not_mark_watch_silent() {
     }
 }
 
-/// Somebody annotates a lease just before a renewal, which is sent again on what was read: a moment before the watch tells it.
+/// An outsider annotates a lease just before a renewal. The candidate reads, and renews again, just before the watch
+/// reports the change.
 #[tokio::test(start_paused = true)]
 async fn conflict_does_not_mark_watch_silent() {
     let server = ApiServer::new();

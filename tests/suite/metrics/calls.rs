@@ -1,4 +1,4 @@
-//! Lease calls: how long, how many fail, and which renewals take the slow path.
+//! Lease calls: how long they take, how many fail, and which renewals take the slow path.
 
 use crate::{
     metrics::scrape::{Exporter, measured},
@@ -51,7 +51,7 @@ async fn failing_lease_calls_are_counted_by_kind() {
     for (fault, error) in calls {
         let failing = server.inject(fault.verb("update").resource("leases").times(1));
         until(Duration::from_secs(5), error, || failing.hits() == 1).await;
-        // A call that hangs takes its time to fail.
+        // A call that hangs fails after its timeout.
         pass(LeaseTiming::fast().call_timeout() + Duration::from_secs(2)).await;
         let labels = [("call", "renew"), ("error", error)];
         assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &labels), 1.0);
@@ -59,7 +59,8 @@ async fn failing_lease_calls_are_counted_by_kind() {
     assert!(a.candidate().is_leader());
 }
 
-/// What client-go counts: its leader tries on what it knows first, and reads the lease only when that has failed.
+/// As in client-go: the leader first tries to update the lease that it knows, and reads the lease only when that has
+/// failed.
 #[tokio::test(start_paused = true)]
 async fn renewal_after_failure_counts_as_slow_path() {
     for fault in [Fault::status(409), Fault::hang_after(), Fault::drop_before()] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// What an expression speaks of.
+/// The names in an expression.
 #[derive(Debug, Default)]
 pub struct Names {
     pub selectors: Vec<Selector>,
@@ -34,7 +34,7 @@ const GROUPING: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "g
 const OPERATORS: [&str; 7] = ["and", "or", "unless", "bool", "offset", "atan2", "inf"];
 
 impl Names {
-    /// Panics on what it cannot read.
+    /// Panics on syntax that it does not know.
     pub fn of(expression: &str) -> Self {
         let tokens = tokens(expression);
         let mut names = Self::default();
@@ -79,12 +79,12 @@ impl Names {
     }
 }
 
-/// `sum by (x) (...)`: the word is a function all the same.
+/// In `sum by (x) (...)` the word is a function too.
 fn is_aggregation_before_by(next: Option<&Token>) -> bool {
     matches!(next, Some(Token::Word(word)) if word == "by" || word == "without")
 }
 
-/// What stands from `from` to the next `end`, and where it goes on.
+/// The text from `from` to the next `end`, and where the rest begins.
 fn until<'a>(tokens: &'a [Token], from: usize, end: &str) -> (&'a [Token], usize) {
     let length = tokens[from..].iter().position(|token| *token == sign(end)).expect("it is closed");
     (&tokens[from..from + length], from + length + 1)

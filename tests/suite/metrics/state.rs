@@ -1,4 +1,4 @@
-//! Who leads, since when, and how it was lost.
+//! Which candidate leads, since when, and how it lost the lease.
 
 use crate::{
     bent::{Bend, bent_from},
@@ -51,7 +51,7 @@ async fn theft_counts_as_loss_and_transition() {
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "nobody has had it before");
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "no candidate has had it before");
     steal(&server);
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
@@ -83,7 +83,7 @@ async fn gauge_falls_at_deadline_while_call_hangs() {
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 1.0, 0.0, 0.0, 0.0]);
 
-    // Nobody leads: it counts, until somebody does.
+    // No replica leads: the gap grows until one does.
     pass(Duration::from_secs(20)).await;
     let leaderless = exporter.value(LEADERLESS_SECONDS, &[]);
     assert!(
@@ -152,7 +152,7 @@ async fn dead_election_lowers_the_gauge() {
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
-/// The runtime ends, and with it every task, in no order that could be relied on.
+/// The runtime ends and drops every task, in no fixed order.
 #[test]
 fn ended_runtime_lowers_the_gauge() {
     for _ in 0..16 {

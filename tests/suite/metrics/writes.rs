@@ -1,4 +1,4 @@
-//! What becomes of writes, in a bounded number of series.
+//! The fates of writes, in a bounded number of series.
 
 use crate::{
     metrics::scrape::{Exporter, PUBLISHED, measured},
@@ -55,7 +55,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(exporter.value(WRITES_TOTAL, &[]), 9.0);
 }
 
-/// Also those of a gate with another policy, and of one that was told of after the election had begun.
+/// This includes a gate with another policy, and an observer that was added after the election began.
 #[tokio::test(start_paused = true)]
 async fn every_gate_of_an_election_counts() {
     let exporter = Exporter::install();
@@ -100,13 +100,13 @@ async fn open_and_cut_off_writes_are_counted() {
     assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 2.0);
 }
 
-/// Sends a rejected create to each path, through one gate that is told of by the exporter.
+/// Sends a rejected create to each path, through one gate that the exporter observes.
 async fn reject(server: &ApiServer, paths: impl IntoIterator<Item = String>) {
     let election = build(server, "a", builder("a").metrics()).unwrap();
     let layer: WriteGateLayer = election.layer();
     let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
     let service = ServiceBuilder::new().layer(layer).service(service);
-    // Before it begins, nothing is admitted.
+    // The gate admits nothing before the election begins.
     for path in paths {
         let request = Request::post(path).body(()).unwrap();
         service.clone().oneshot(request).await.expect_err("rejected");

@@ -1,4 +1,4 @@
-//! When `Candidate::gains` fires, and when it ends.
+//! When `Candidate::gains` yields an item, and when it ends.
 
 use crate::{
     bent::{Bend, bent},
@@ -62,7 +62,7 @@ async fn slow_reader_gets_one_item_for_several_gains() {
     assert_eq!(gains.next().now_or_never(), None);
 }
 
-/// The deadline passes without anybody's noticing: the elector's own call hangs.
+/// The deadline passes and no task notices: the elector's own call hangs.
 #[tokio::test(start_paused = true)]
 async fn s1_lost_term_is_not_reported_as_gain() {
     let server = ApiServer::new();
@@ -102,7 +102,7 @@ async fn gains_end_with_the_election() {
     assert_eq!(within(SOON, "it never began", gains.next()).await, None);
 }
 
-/// Of an election that never began, and of one whose task has panicked while its owner has not looked.
+/// An election that never began, and one whose task has panicked before its owner looked.
 #[tokio::test(start_paused = true)]
 async fn gains_end_when_election_ends_without_a_stop() {
     let server = ApiServer::new();

@@ -16,7 +16,7 @@ use kube::runtime::{
 use kube_leader_gate::{leadership::Loss, runtime::gated, testing::ApiServer};
 use std::{convert::Infallible, future, sync::Arc, time::Duration};
 
-/// What each term does: as the documentation of `Replay::during` has it.
+/// What each term does, as in the documentation of `Replay::during`.
 async fn lead(viewer: &Viewer, context: Arc<Context>) {
     let leader = viewer.candidate();
     loop {

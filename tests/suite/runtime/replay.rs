@@ -1,4 +1,4 @@
-//! What a leading-only consumer is told, and when.
+//! What a leading-only consumer receives, and when.
 
 use crate::{
     runtime::things::{depose, looks, path, want},
@@ -33,7 +33,7 @@ fn describe(event: &Told) -> String {
     }
 }
 
-/// What is there to be told now, without waiting.
+/// The items that are ready now, without waiting.
 fn told_now(events: &mut (impl Stream<Item = Told> + Unpin)) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(event) = events.next().now_or_never() {
@@ -85,7 +85,7 @@ async fn replay_yields_snapshot_then_changes_then_end() {
     assert_eq!(within(SOON, "the end", events.next()).await.map(|it| describe(&it)), None);
 }
 
-/// A follower's stream is empty; so is one for a term that is over.
+/// A follower's stream is empty. So is the stream of a term that is over.
 #[tokio::test(start_paused = true)]
 async fn replay_yields_nothing_outside_a_term() {
     let server = ApiServer::new();
@@ -116,7 +116,7 @@ async fn loss_during_snapshot_ends_replay() {
             events.next().now_or_never().expect("the snapshot").expect("the term goes on");
         }
         if expire {
-            // Nobody notices: the elector's own call hangs. The deadline counts (rule S1).
+            // No task notices: the elector's own call hangs. The deadline counts (rule S1).
             let _hang = server.inject(Fault::hang_before());
             until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
         } else {
@@ -128,7 +128,7 @@ async fn loss_during_snapshot_ends_replay() {
     }
 }
 
-/// A consumer that waits is told of the end by the loss itself, at the deadline and at a stop.
+/// The loss itself wakes a waiting consumer, at the deadline and at a stop.
 #[tokio::test(start_paused = true)]
 async fn waiting_consumer_is_woken_when_term_ends() {
     for stop in [true, false] {
@@ -176,7 +176,7 @@ async fn replay_waits_for_first_list() {
     assert_eq!(rest, ["has x", "has y", "done"]);
 }
 
-/// A leader's view of three things, of which it has been told already.
+/// A leader's view of three objects that it has already received.
 async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = Told> + Unpin + use<>, Seen) {
     for name in ["gone", "kept", "changed"] {
         want(server, name, "1");
@@ -192,7 +192,7 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
     (a, events, seen)
 }
 
-/// The buffer is bounded, and a consumer that lags past it misses no state that lasts, and no deletion.
+/// The buffer is bounded. A consumer that lags behind it misses no deletion and no last state.
 #[tokio::test(start_paused = true)]
 async fn lagging_consumer_gets_missed_changes() {
     let server = ApiServer::new();
@@ -236,7 +236,7 @@ fn told_now_into(events: &mut (impl Stream<Item = Told> + Unpin), seen: &mut See
     [gone, there].concat()
 }
 
-/// The watch breaks, its version is too old to go on from, and the list that follows no longer has what was deleted.
+/// The watch breaks, and its version is too old to continue. The following list no longer has the deleted objects.
 #[tokio::test(start_paused = true)]
 async fn relist_yields_deletions_and_repeats_nothing() {
     let server = ApiServer::new();
@@ -258,7 +258,7 @@ async fn relist_yields_deletions_and_repeats_nothing() {
     assert_eq!(seen.model, truth(&server));
 }
 
-/// A cache that nobody keeps up to date is no cache.
+/// A cache without a running watch is no cache.
 #[tokio::test(start_paused = true)]
 async fn replay_ends_when_its_watch_ends() {
     let server = ApiServer::new();
@@ -271,7 +271,7 @@ async fn replay_ends_when_its_watch_ends() {
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &term)), ["end"]);
 }
 
-/// Two consumers, one of which is never polled: the other and the cache go on.
+/// One of two consumers is never polled. The other one and the cache go on.
 #[tokio::test(start_paused = true)]
 async fn sleeping_consumer_does_not_delay_others() {
     let server = ApiServer::new();
@@ -292,7 +292,7 @@ async fn sleeping_consumer_does_not_delay_others() {
     assert_eq!(told_now(&mut asleep), ["apply x"], "the last state alone");
 }
 
-/// Of kinds that are known at run time only.
+/// Objects whose kind is known only at run time.
 #[tokio::test(start_paused = true)]
 async fn replay_works_for_dynamic_objects() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! The one who watches and those who follow, on threads of their own.
+//! The watcher and its followers run on threads of their own.
 
 use crate::support::{builder, within};
 use futures_util::{StreamExt, stream};
@@ -28,7 +28,7 @@ fn version(number: u64) -> Event<ConfigMap> {
     Event::Apply(ConfigMap { metadata, ..ConfigMap::default() })
 }
 
-/// Between the snapshot and what follows nothing is missed, told twice, or told in another order.
+/// Between the snapshot and the later changes no change is lost, repeated or reordered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_change_is_lost_between_snapshot_and_stream() {
     let server = ApiServer::new();
@@ -64,7 +64,7 @@ async fn no_change_is_lost_between_snapshot_and_stream() {
                 };
                 let number: u64 = object.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 if let Some(last) = last.filter(|_| is_change) {
-                    // A consumer that lags past the buffer is told the last state.
+                    // A consumer that lags behind the buffer receives the last state.
                     let is_next = number == last + 1 || number > last + 256;
                     assert!(is_next, "{number} after {last}");
                 }
