@@ -1,4 +1,4 @@
-//! S10: a dead election fails closed.
+//! S10: a dead election closes the gate.
 
 use crate::support::{Probe, TERM, assert_lost, lead, lead_in, stage, write};
 use futures_util::FutureExt;
@@ -54,7 +54,7 @@ fn s10_dropping_grantor_closes_gate_for_good() {
     assert_pending!(elected.poll());
 }
 
-/// The streams end although the last state was read before the drop.
+/// The streams end even if the last state was read before the drop.
 #[test]
 fn s10_dropping_idle_grantor_ends_change_streams() {
     let (grantor, leadership, _clock) = stage();
@@ -111,7 +111,7 @@ fn s10_late_drop_of_old_grant_keeps_new_term() {
     assert!(leadership.can_write());
 }
 
-/// A clock that holds up one thread when it asks for the time, until the other one has gone on, or cannot.
+/// A clock that stops one thread when it asks for the time, until the other thread has gone on or cannot.
 #[derive(Debug)]
 struct Trap {
     clock: ManualClock,
@@ -120,13 +120,13 @@ struct Trap {
 
 #[derive(Debug)]
 struct Armed {
-    /// Calls that pass before it.
+    /// The number of calls that pass before the stop.
     pass: u32,
     reached: Sender<()>,
     go_on: Receiver<()>,
 }
 
-/// The other thread may wait for a lock that the trapped one has.
+/// The other thread may wait for a lock that the stopped one holds.
 const BOUND: Duration = Duration::from_millis(200);
 
 impl Clock for Trap {
@@ -157,7 +157,7 @@ fn s10_concurrent_drop_of_old_grant_keeps_new_term() {
         *trap.armed.lock().unwrap() = Some(Armed { pass, reached, go_on });
         let second = thread::scope(|scope| {
             scope.spawn(move || drop(first));
-            // An error says that it asks for the time less often, and is complete.
+            // An error says that the thread asks for the time less often, and has finished.
             let _ = has_reached.recv_timeout(BOUND);
             let second = lead_in(&grantor, 2);
             // An error says the same.

@@ -1,4 +1,4 @@
-//! S13: suspend counts.
+//! S13: the time of a suspend counts.
 
 use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
 use kube_leader_gate::{
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tower::{Layer, Service};
 
-/// `/proc/uptime` counts suspend as well (`proc(5)`), in hundredths of a second.
+/// `/proc/uptime` counts a suspend too (`proc(5)`), in hundredths of a second.
 #[cfg(target_os = "linux")]
 #[test]
 fn s13_machine_clock_agrees_with_uptime() {
@@ -55,7 +55,7 @@ fn s13_suspend_past_deadline_closes_gate_without_timer() {
     );
 }
 
-/// Timers stand still during a suspend. Whoever waits looks at the real clock soon after.
+/// Timers stand still during a suspend. A waiting task looks at the real clock soon after it.
 #[tokio::test(start_paused = true)]
 async fn s13_resume_cuts_off_hanging_write_within_a_second() {
     let (grantor, leadership, clock) = stage();

@@ -1,4 +1,4 @@
-//! S4 at the gate: close, let what was admitted finish, drain.
+//! S4 at the gate: close it, let admitted writes finish, drain.
 
 use crate::support::{
     ALMOST, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
@@ -46,7 +46,7 @@ fn s4_deadline_ends_writes_behind_closed_gate() {
     grantor.close();
     clock.advance(ALMOST);
     assert_pending!(admitted.poll());
-    // The drain goes on while the lease is renewed, and nothing new comes in by that.
+    // The drain goes on while the lease is renewed. The renewal does not admit new writes.
     grant.extend(leadership.now().saturating_add(TERM)).unwrap();
     assert!(!leadership.can_write() && leadership.admit().is_none());
     clock.advance(ALMOST);

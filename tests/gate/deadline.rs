@@ -20,7 +20,7 @@ async fn s1_write_reaches_service_only_before_deadline() {
     assert_request_eq!(requests, WRITE).send_response("made");
     assert_eq!(assert_ready_ok!(last.poll()), "made");
 
-    // Nobody acts; only time passes.
+    // No task acts. Only time passes.
     clock.advance(STEP);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
@@ -49,7 +49,7 @@ fn s1_all_views_agree_on_deadline() {
     assert_eq!(views(), [false; 5]);
 }
 
-/// No task has noticed the end here: only the deadline says so.
+/// No task has noticed the end here. Only the deadline shows it.
 #[test]
 fn s1_elected_never_returns_an_ended_term() {
     let (grantor, leadership, clock) = stage();
@@ -76,7 +76,7 @@ fn s1_expired_grant_cannot_be_extended() {
     clock.advance(TERM);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(leadership.admit().is_none());
-    // Nor can it be got around by an extension that was under way for long.
+    // A late answer to an extension does not bypass this.
     clock.advance(TERM * 3);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(!leadership.is_leader());

@@ -1,4 +1,4 @@
-//! What the gate refuses with, and finding it again.
+//! The errors of the gate, and how a caller finds them in a chain.
 
 use crate::support::{BoxError, PATH, Probe, lead, stage};
 use http::Request;
@@ -101,7 +101,7 @@ fn leadership_lost_error_says_outcome_is_unknown() {
     assert!(lost.source().is_none());
 }
 
-/// An error that was caused by another.
+/// An error with another one as its cause.
 #[derive(Debug)]
 struct Caused<E>(E);
 
@@ -117,14 +117,14 @@ impl<E: Error + 'static> Error for Caused<E> {
     }
 }
 
-/// The walk that any program can do.
+/// The walk through the causes that any program can do.
 fn plain<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
 type Find<T> = for<'a> fn(&'a (dyn Error + 'static)) -> Option<&'a T>;
 
-/// `find` finds `make`'s error in every wrapper, and the same one as a plain walk where that finds it.
+/// `find` finds `make`'s error in every wrapper. It finds the same one as a plain walk, where that finds any.
 fn is_found_in_each_wrapper<T: Error + Send + Sync + 'static>(make: impl Fn() -> T, find: Find<T>) {
     let arc = |error| -> Arc<dyn Error + Send + Sync> { Arc::new(error) };
     let wrapped: Vec<(&str, bool, BoxError)> = vec![
@@ -231,7 +231,7 @@ fn find_returns_from_a_cyclic_error_chain() {
     assert_eq!(wait.recv_timeout(Duration::from_secs(20)), Ok(false), "it comes back, with nothing");
 }
 
-/// tower's buffer hands the error of a failed service to all who ask, in an `Arc` of its own.
+/// tower's buffer gives the error of a failed service to every caller, in an `Arc` of its own.
 #[tokio::test]
 async fn find_sees_through_buffer_service_error() {
     struct Failed(Option<BoxError>);
@@ -283,7 +283,7 @@ async fn find_sees_through_a_kube_client() {
         Ok::<_, std::convert::Infallible>(http::Response::new(Body::empty()))
     }));
     let api: Api<ConfigMap> = Api::namespaced(Client::new(service, "default"), "default");
-    // The client's own buffer lives on after each rejection.
+    // The client's own buffer survives each rejection.
     for _ in 0..3 {
         let error = api.create(&PostParams::default(), &ConfigMap::default()).await.unwrap_err();
         assert!(matches!(error, kube_client::Error::Service(_)), "{error:?}");

@@ -1,4 +1,4 @@
-//! S2 with other layers: what is below the gate cannot send after the loss, what is above gets nothing through.
+//! S2 with other layers: a layer below the gate cannot send after the loss, and a layer above gets no write through.
 
 use crate::support::{BoxError, TERM, WRITE, assert_lost, assert_not_leader, described, lead, stage, write};
 use kube_leader_gate::{WriteGateLayer, leadership::Loss};
@@ -15,7 +15,7 @@ use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, ServiceBuilder, buffer::Buffer, retry::Policy, service_fn};
 use tower_test::{assert_request_eq, mock};
 
-/// Retries any error, as often as it is told to, without a pause and without a look at the method.
+/// Retries any error this many times, without a pause, whatever the method.
 #[derive(Clone)]
 struct Stubborn(usize);
 
@@ -49,7 +49,7 @@ async fn s2_retry_below_gate_sends_nothing_after_loss() {
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
-    // While leading it does retry.
+    // While this replica leads, the layer retries.
     assert_request_eq!(requests, WRITE).send_error("connection reset");
     assert_pending!(response.poll());
     assert_request_eq!(requests, WRITE).send_error("connection reset");
@@ -80,12 +80,12 @@ async fn s2_retry_above_gate_sends_nothing_after_loss() {
 
     clock.advance(TERM);
     second.send_error("connection reset");
-    // Cut off, then rejected until the policy has had enough.
+    // Cut off, then rejected until the policy gives up.
     assert_not_leader(&assert_ready_err!(response.poll()));
     assert_pending!(task::spawn(requests.next_request()).poll());
 }
 
-/// A connection, or a token, that takes its time: the request goes out when it is there.
+/// A connection or a token takes time. The request goes out when it is ready.
 #[test]
 fn s2_slow_connect_below_gate_sends_nothing_after_loss() {
     let (grantor, leadership, _clock) = stage();
@@ -126,7 +126,7 @@ async fn s2_buffer_below_gate_discards_cut_off_write() {
     assert_pending!(response.poll());
     assert_pending!(worker.poll());
 
-    // The write stands in the buffer, and the service below becomes ready after the loss.
+    // The write waits in the buffer, and the service below becomes ready after the loss.
     grant.end(Loss::Taken);
     assert!(response.is_woken());
     assert_lost(&assert_ready_err!(response.poll()), Loss::Taken);
@@ -134,7 +134,7 @@ async fn s2_buffer_below_gate_discards_cut_off_write() {
     assert_pending!(worker.poll());
     assert_pending!(task::spawn(requests.next_request()).poll());
 
-    // The same buffer carries on in the next term.
+    // The same buffer works in the next term.
     let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));

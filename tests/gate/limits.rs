@@ -1,4 +1,4 @@
-//! S2 and S15 with time-outs and concurrency limits, on either side of the gate.
+//! S2 and S15 with timeouts and concurrency limits, on either side of the gate.
 
 use crate::support::{
     Body, Probe, TERM, WRITE, assert_lost, assert_not_leader, described, lead, read, stage, write,
@@ -43,7 +43,7 @@ async fn s2_loss_wins_over_timeout_below_gate() {
     assert_pending!(response.poll());
     clock.advance(TERM);
     tokio::time::advance(PATIENCE * 2).await;
-    assert!(response.is_woken(), "by the time-out");
+    assert!(response.is_woken(), "by the timeout");
     let polls = probe.polls();
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
     assert_eq!(probe.polls(), polls);
@@ -110,7 +110,7 @@ fn s15_slot_reserved_below_gate_survives_rejection() {
         assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
     }
     assert_eq!(probe.calls(), 0);
-    // Not polled for readiness again: the slot is still there, for a read as for a write.
+    // Without another `poll_ready` the slot is still there, for a read and for a write.
     assert_ready_ok!(task::spawn(service.call(read())).poll());
     assert_ready_ok!(service.poll_ready::<Request<Body>>());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));

@@ -1,4 +1,4 @@
-//! What an observer hears of: each mutation's fate, and of reads nothing.
+//! What an observer learns: the fate of each write, and nothing of reads.
 
 use crate::support::{PATH, Probe, lead, stage};
 use http::Request;
@@ -85,7 +85,7 @@ fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &
     assert_ready_err!(writing.poll());
     assert_eq!(notes.take(), ["cut off create taken"]);
 
-    // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
+    // The observer also sees a clone of the service. A write that its caller drops was not cut off.
     let _grant = lead(grantor);
     drop(service.clone().call(request("PATCH", PATH)));
     grantor.revoke(Loss::Expired);

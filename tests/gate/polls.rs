@@ -1,4 +1,4 @@
-//! S2: every poll asks again.
+//! S2: every poll checks again.
 
 use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
 use http::Request;
@@ -32,7 +32,7 @@ fn s2_deadline_drops_write_without_another_poll() {
     assert_eq!((probe.polls(), probe.drops()), (2, 0));
 
     clock.advance(TERM);
-    // The answer is there, but looking for it could send something.
+    // The answer is ready, but polling for it could send something.
     probe.answer();
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
     assert_eq!((probe.polls(), probe.drops()), (2, 1), "dropped before the response future is");
@@ -83,7 +83,7 @@ fn s2_loss_wakes_write_moved_to_another_task() {
     assert!(second.is_woken());
 }
 
-/// The loss falls while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
+/// The loss comes while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
 #[test]
 fn s2_loss_during_poll_wakes_the_write() {
     let (grantor, leadership, _clock) = stage();
@@ -98,14 +98,14 @@ fn s2_loss_during_poll_wakes_the_write() {
     }));
     let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
-    // Either at once, or by a wake-up.
+    // Either at once, or after a wake-up.
     match response.poll() {
         std::task::Poll::Ready(outcome) => assert_lost(&outcome.unwrap_err(), Loss::Taken),
-        std::task::Poll::Pending => assert!(response.is_woken(), "nobody will ever wake it"),
+        std::task::Poll::Pending => assert!(response.is_woken(), "no wake-up will ever come"),
     }
 }
 
-/// What is being dropped may still be sending: it counts until it is gone.
+/// A write that is being dropped may still send. It counts until it is gone.
 #[test]
 fn s2_write_is_counted_until_fully_dropped() {
     struct Last(Leadership, Arc<AtomicUsize>);
@@ -164,7 +164,7 @@ async fn s2_deadline_wakes_hanging_write() {
     assert!(took >= deadline && took < deadline + Duration::from_millis(5), "{took:?}");
     assert_eq!((probe.polls(), probe.drops()), (1, 1));
 
-    // Observers have been told, and the watcher goes on with the next term.
+    // Observers have learned of the end, and the watcher goes on with the next term.
     assert_eq!(leadership.state().lost, Some(Loss::Expired));
     let _second = grantor.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
     let lost = timeout(TERM * 2, service.call(write())).await.expect("woken").unwrap_err();

@@ -45,7 +45,7 @@ async fn s15_inner_service_stays_ready_after_rejection() {
     requests.allow(1);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
-    // The one request that the mock allows has not been used up; a mock that is not ready panics when called.
+    // The one request that the mock allows has not been used. A mock that is not ready panics when called.
     let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     assert_request_eq!(requests, WRITE).send_response("made");

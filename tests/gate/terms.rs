@@ -1,4 +1,4 @@
-//! S2 across terms: what one term admitted, the next one does not carry on.
+//! S2 across terms: a write that one term admitted does not continue in the next.
 
 use crate::support::{Probe, Probing, TERM, assert_lost, lead, lead_in, stage, write};
 use futures_util::FutureExt;
@@ -21,7 +21,7 @@ fn s2_write_of_revoked_term_is_cut_off_later() {
     let mut old = task::spawn(service.call(write()));
     assert_pending!(old.poll());
 
-    // Lost and won again before anybody polled.
+    // Lost and won again before any poll.
     first.end(Loss::Taken);
     let _second = lead_in(&grantor, 3);
     assert!(leadership.can_write());
@@ -92,8 +92,8 @@ fn s2_deadline_in_next_term_is_reported_as_expiry() {
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
 }
 
-/// Admits a write and polls it once, at the very moment at which observers hear of the grant: before the writes of
-/// earlier grants are woken, and so it is woken with them.
+/// Admits a write and polls it once, exactly when observers learn of the grant. That is before the writes of earlier
+/// grants are woken, so this write is woken with them.
 struct AtTheGrant {
     service: Mutex<WriteGate<Probe>>,
     response: Mutex<Option<task::Spawn<ResponseFuture<Probing>>>>,

@@ -1,4 +1,4 @@
-//! What is no business of the gate's passes as it is: reads, exempted writes, bodies, streams, errors.
+//! The gate does not change reads, exempted writes, bodies, streams or errors.
 
 use crate::support::{BoxError, PATH, Probe, TERM, assert_lost, assert_not_leader, lead, stage};
 use futures_util::{StreamExt, stream};
@@ -13,7 +13,7 @@ use std::{convert::Infallible, pin::Pin};
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-/// A body that can neither be cloned, compared nor made from something else.
+/// A body that can neither be cloned nor compared nor made from another value.
 struct Opaque(Box<u8>);
 
 impl Opaque {
@@ -63,7 +63,7 @@ async fn s2_reads_and_admitted_writes_keep_their_bodies() {
 
 type Lines = Pin<Box<dyn stream::Stream<Item = u32> + Send>>;
 
-/// A watch, and the answer to an admitted write, go on streaming when the leadership that they began under is gone.
+/// A watch, and the answer to an admitted write, continue to stream when the term in which they began is over.
 #[tokio::test]
 async fn s2_started_streams_continue_after_loss() {
     let (grantor, leadership, _clock) = stage();
@@ -157,7 +157,7 @@ async fn s2_errors_of_inner_service_pass_unchanged() {
     }
 }
 
-/// A clone of the gate speaks of the same leadership.
+/// A clone of the gate uses the same leadership.
 #[test]
 fn s1_clones_of_the_gate_share_one_leadership() {
     let (grantor, leadership, _clock) = stage();

@@ -23,7 +23,7 @@ fn upgrade_in_any_header_is_a_connection() {
         (&["keep-alive, Upgrade"], true),
         (&["keep-alive,upgrade ,close"], true),
         (&["keep-alive", "upgrade"], true),
-        (&["xupgraded"], true), // the server's proxies look for the letters only
+        (&["xupgraded"], true), // the server's proxies only compare the letters
         (&["keep-alive", "close"], false),
         (&["upgrad"], false),
     ] {
@@ -51,7 +51,7 @@ fn decoded(part: &str) -> std::borrow::Cow<'_, str> {
     percent_encoding::percent_decode_str(part).decode_utf8_lossy()
 }
 
-/// The server grants such a wish for a watch or a log at most.
+/// The server grants such an upgrade for a watch or a log at most.
 #[test]
 fn upgrade_of_plain_built_in_resource_is_ignored() {
     for (method, uri, verb, reads) in [
@@ -94,7 +94,7 @@ fn every_target_form_is_parsed_or_rejected() {
         ("http://other/api/v1/namespaces/default/pods/web-0/%65xec", false),
         ("other:443", false),
         ("*", false),
-        // Nothing that ordinary use needs may be lost to caution.
+        // The caution must not cost anything that ordinary clients need.
         ("/debug/pprof/", true),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/http_requests", true),
         ("/apis/external.metrics.k8s.io/v1beta1/namespaces/a/queue_depth?labelSelector=x", true),
@@ -103,7 +103,7 @@ fn every_target_form_is_parsed_or_rejected() {
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/%2A/pubsub%7Cmessages", true),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/exec%3Fa", false),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/%7C%65xec", false),
-        // A gateway that passes the decoded path on makes a query of it.
+        // A gateway that passes the decoded path on turns it into a query.
         ("/apis/example.com/v1/things/x/y/exec%3Fz", false),
         ("/apis/example.com/v1/things/x/y/%65xec%23z", false),
         ("/apis/example.com/v1/things/x/y/z%3F", true),
@@ -143,7 +143,7 @@ fn first_watch_parameter_decides() {
     }
 }
 
-/// Go reads nothing of a query with more than 10,000 pairs, empty ones included.
+/// Go ignores a query with more than 10,000 pairs, empty ones included.
 #[test]
 fn query_with_excess_pairs_is_no_watch() {
     for (count, verb) in [(9_999, Verb::Watch), (10_000, Verb::List), (10_001, Verb::List)] {
@@ -169,7 +169,7 @@ fn target_displays_as_in_a_role() {
     }
 }
 
-/// One character as it is, or spelled in another way that some server takes for the same.
+/// One character as it is, or in another spelling that some server takes for the same.
 fn spelled(text: &str) -> impl Strategy<Value = String> + use<> {
     let text = text.to_owned();
     prop::collection::vec(0..96_u8, text.len()).prop_map(move |how| {
@@ -184,7 +184,7 @@ fn spelled(text: &str) -> impl Strategy<Value = String> + use<> {
     })
 }
 
-/// Paths where a connection may hide, spelled more or less well, with a segment put in or put in place of another.
+/// Paths that may hide a connection, in good and bad spellings, with a segment added or replaced.
 fn path() -> impl Strategy<Value = String> {
     let base = prop::sample::select(vec![
         "/api/v1/namespaces/a/pods/b/exec",
@@ -226,7 +226,7 @@ fn path() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whatever bytes, and such as come further.
+/// Random bytes, and bytes that the parser accepts for longer.
 fn target() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
@@ -235,7 +235,7 @@ fn target() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What the server takes the subresource to be, as a table of positions: decode, trim, split.
+/// The subresource as the server reads it, as a table of positions: decode, trim, split.
 fn server_subresource(path: &str) -> Option<String> {
     let decoded: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
     let decoded = String::from_utf8_lossy(&decoded).into_owned();
@@ -288,7 +288,7 @@ proptest! {
         }
     }
 
-    /// So that no rule can take an odd spelling for what it looks like.
+    /// A rule must not take an odd spelling for what it looks like.
     #[test]
     fn policy_sees_one_spelling_of_each_request(path in path(), upgrade: bool) {
         let Ok(uri) = Uri::try_from(path) else { return Ok(()) };

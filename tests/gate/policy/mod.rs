@@ -14,7 +14,7 @@ fn permits(policy: &Policy, request: &str, upgrade: bool) -> bool {
     let uri: Uri = uri.replace('~', NAMESPACED).parse().unwrap();
     let method: Method = method.parse().unwrap();
     let info = RequestInfo::from_parts(&method, &uri, upgrade);
-    assert!(!info.is_read(), "{request} is a read: nobody asks the policy");
+    assert!(!info.is_read(), "{request} is a read: the gate does not ask the policy");
     policy.permits(&info)
 }
 

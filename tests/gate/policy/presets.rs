@@ -1,4 +1,4 @@
-//! The presets: what each permits, and how close a request may come that it does not.
+//! What each preset permits, and the most similar requests that it does not permit.
 
 use super::{check, permits};
 use kube_leader_gate::policy::{Policy, Preset, Rule};
@@ -91,7 +91,8 @@ fn events_preset_permits_only_event_writes() {
     );
 }
 
-/// The server ignores the wish where it answers by itself; an aggregated API may grant it, and may carry the write out.
+/// The server ignores the upgrade where it answers by itself. An aggregated API may grant it, and may carry the write
+/// out.
 #[test]
 fn write_with_upgrade_is_judged_by_its_method() {
     let policy = Policy::strict()
@@ -127,7 +128,7 @@ fn dry_runs_preset_permits_only_dry_runs() {
             "PATCH ~/pods/web-0/status?dryRun=All",
             "PUT /apis/apps/v1/namespaces/a/deployments/web/scale?dryRun=All",
             "POST ~/pods?dryRun=All&dryRun=All",
-            // As kube spells it.
+            // In kube's spelling.
             "POST ~/pods?&dryRun=All&fieldManager=a%20b+c",
             "PATCH ~/pods/x?pretty=&timeout=32s&force=true&fieldValidation=Strict&fieldManager=x&dryRun=All",
         ],
@@ -148,7 +149,7 @@ fn dry_runs_preset_permits_only_dry_runs() {
             "POST ~/pods?x;dryRun=All",
             "POST ~/pods?dryRun=All&x=%zz",
             "POST ~/pods?x=%3FdryRun=All",
-            // Spelled as no client does.
+            // In spellings that no client uses.
             "POST ~/pods?dry%52un=All",
             "POST ~/pods?dryRun=%41ll",
             "POST ~/pods?dryRun=All&DryRun=None",
@@ -163,16 +164,16 @@ fn dry_runs_preset_permits_only_dry_runs() {
             "POST ~/pods?dryRun=All&&a=b",
             "POST ~/pods?&&dryRun=All",
             "POST ~/pods?dryRun=All&1=&2=&3=&4=&5=&6=&7=&8=",
-            // Its options are taken from the body.
+            // Its options are read from the body.
             "DELETE ~/pods/web-0?dryRun=All",
             "DELETE ~/pods?dryRun=All",
-            // The query is the backend's.
+            // The query belongs to the backend.
             "POST ~/services/x/proxy?dryRun=All",
             "POST ~/services/x/proxy/a?dryRun=All",
             "POST /api/v1/proxy/namespaces/a/services/x?dryRun=All",
             "POST ~/pods/web-0/exec?dryRun=All",
             "GET ~/pods/web-0/exec?dryRun=All",
-            // An action of some API.
+            // A custom action of some API.
             "PUT /apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachines/x/start?dryRun=All",
             "POST /api/v1/watch/namespaces/a/pods?dryRun=All",
             "PATCH /healthz?dryRun=All",
@@ -181,7 +182,7 @@ fn dry_runs_preset_permits_only_dry_runs() {
     );
 }
 
-/// Go reads nothing of a query with more than 10,000 pairs, so that the write would be carried out.
+/// Go ignores a query with more than 10,000 pairs, so the server would carry the write out.
 #[test]
 fn query_with_excess_pairs_is_no_dry_run() {
     let policy = Policy::strict().allow(Preset::DryRun);

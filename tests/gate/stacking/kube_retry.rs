@@ -1,4 +1,4 @@
-//! kube 5's own retry layer, which stands inside of everything that `with_layer` adds. Over real sockets, in real time.
+//! kube 5's own retry layer is inside every layer that `with_layer` adds. Over real sockets, in real time.
 
 use super::stage::{Outcome, SOON, arrived, ended, map, outcome, steal, until, within};
 use http::Request;
@@ -51,7 +51,7 @@ impl Scene {
     }
 }
 
-/// kube's stack, a layer of one's own that counts requests, and the gate.
+/// kube's stack, a layer that counts requests, and the gate.
 async fn counted(retries: bool) -> (Scene, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counting = count.clone();
@@ -73,7 +73,7 @@ async fn kube_retry_is_inside_every_added_layer() {
     let (scene, count) = counted(true).await;
     let _fault = scene.server.inject(Fault::status(504).resource("configmaps").times(4));
     assert_eq!(scene.write("x").await, Outcome::Done);
-    // One write was admitted, and a create has reached the server five times.
+    // The gate admitted one write, and the server received the create five times.
     assert_eq!(count.load(Ordering::Relaxed), 1);
     let statuses = arrived(&scene.server).iter().map(|write| write.status).collect::<Vec<_>>();
     assert_eq!(statuses, [504, 504, 504, 504, 201]);

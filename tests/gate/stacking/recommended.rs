@@ -82,7 +82,7 @@ async fn s2_loss_cuts_off_open_write() {
     assert!(arrived(&scene.server)[0].completed.is_none());
 }
 
-/// One attempt, one answer: the caller decides.
+/// One attempt, one answer: the caller decides whether to retry.
 #[tokio::test]
 async fn unavailable_server_gets_one_attempt_without_delaying_stop() {
     let scene = leading().await;

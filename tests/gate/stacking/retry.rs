@@ -1,4 +1,4 @@
-//! A retry of one's own, inside and outside the gate.
+//! A retry layer, inside and outside the gate.
 
 use super::stage::{Builder, Outcome, Scene, ended, hold, pass, until, within};
 use http::{Request, Response};
@@ -25,7 +25,7 @@ fn statuses() -> RetryPolicy {
     RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 1_000, true).unwrap()
 }
 
-/// Retries errors too, as a careless policy does, or all but the gate's.
+/// Retries errors too: all of them, as a careless policy does, or all but the gate's.
 #[derive(Clone)]
 struct Errors {
     kube: RetryPolicy,
@@ -84,7 +84,7 @@ async fn s2_retry_inside_sends_nothing_after_loss() {
     let writing = scene.write("x");
     scene.have_arrived(3).await;
     scene.steal();
-    // Its outcome is unknown to the gate: an attempt may have done it.
+    // The gate does not know the outcome: an attempt may have taken effect.
     assert_eq!(ended(writing).await, Outcome::LeadershipLost);
     let before = scene.arrived().len();
     pass(HOUR).await;
@@ -98,14 +98,14 @@ async fn s2_retry_outside_is_rejected_after_loss() {
     let writing = scene.write("x");
     scene.have_arrived(3).await;
     scene.steal();
-    // True of the last attempt alone: those before it did reach the server.
+    // This is true of the last attempt alone: the earlier ones did reach the server.
     assert_eq!(ended(writing).await, Outcome::NotLeader);
     let before = scene.arrived().len();
     pass(HOUR).await;
     assert_eq!(scene.arrived().len(), before);
 }
 
-/// The trap: "nothing was sent", says the error of the last attempt, and the first one has been carried out.
+/// The trap: the error of the last attempt says that nothing was sent, but the first attempt has been carried out.
 #[tokio::test(start_paused = true)]
 async fn retry_of_any_error_hides_cut_off_write() {
     for (heeds_the_gate, seen) in [(false, Outcome::NotLeader), (true, Outcome::LeadershipLost)] {
@@ -124,7 +124,7 @@ async fn retry_of_any_error_hides_cut_off_write() {
     }
 }
 
-/// What was decided in one term is written in another, in which others may have written meanwhile.
+/// The caller decided in one term, and the retry writes in another. Other replicas may have written in between.
 #[tokio::test(start_paused = true)]
 async fn only_retry_outside_can_send_in_later_term() {
     async fn attempts(scene: &Scene) -> (Outcome, usize) {
@@ -144,7 +144,8 @@ async fn only_retry_outside_can_send_in_later_term() {
     assert_eq!(attempts(&Scene::leading(inside).await).await, (Outcome::LeadershipLost, 1));
 }
 
-/// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
+/// A retry inside counts as an open write, also while it waits. The stop waits for it, and then until it can no
+/// longer take effect.
 #[tokio::test(start_paused = true)]
 async fn retry_inside_delays_stop_without_timeout() {
     async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (LeaseEnd, Outcome, u64) {
@@ -170,7 +171,7 @@ async fn retry_inside_delays_stop_without_timeout() {
     })
     .await;
     assert_eq!(bounded, (LeaseEnd::Released, Outcome::Elapsed, 13));
-    // Outside nothing is under way while it waits.
+    // With the retry outside, no write is open while it waits.
     let outside =
         stop(|builder, election| builder.with_layer(&election.layer()).with_layer(&kube()).build()).await;
     assert_eq!(outside, (LeaseEnd::Released, Outcome::NotLeader, 0));

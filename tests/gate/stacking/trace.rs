@@ -1,4 +1,4 @@
-//! tower-http's trace, inside and outside the gate: what is recorded.
+//! What tower-http's trace records, inside and outside the gate.
 
 use super::stage::{Builder, Outcome, Scene, ended};
 use http::{Request, Response};
@@ -62,7 +62,7 @@ async fn trace_inside_omits_end_of_cut_off_writes() {
     assert_eq!(scene.arrived().len(), 2);
 }
 
-/// Also of a follower's every attempt, as a failure: at tower-http's default, one line at ERROR for each.
+/// This includes every attempt of a follower, as a failure: by default one line at ERROR for each.
 #[tokio::test(start_paused = true)]
 async fn trace_outside_records_what_caller_sees() {
     let seen = Seen::default();

@@ -35,7 +35,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-/// The in-process server, and what it does not have: logs in two pieces, and exec that echoes.
+/// The in-process server, and what it lacks: a log in two pieces, and exec that echoes.
 struct Upstream {
     server: ApiServer,
     config: Config,
@@ -45,7 +45,7 @@ struct Upstream {
 
 #[derive(Default)]
 struct Shared {
-    /// Lets the second line of a log go.
+    /// Releases the second line of a log.
     more: Notify,
     upgrades: AtomicUsize,
 }
@@ -171,7 +171,7 @@ async fn wrapped_client_of_follower_can_watch() {
     assert_eq!(outcome(maps.create(&PostParams::default(), &map("y")).await), Outcome::NotLeader);
 }
 
-/// The first line is there while the server still keeps the second back.
+/// The first line arrives while the server still holds the second back.
 #[tokio::test]
 async fn wrapped_client_of_follower_streams_logs() {
     let upstream = Upstream::start().await;
@@ -200,7 +200,7 @@ async fn wrapped_client_of_follower_needs_permission_for_exec() {
     assert_eq!(outcome(maps.create(&PostParams::default(), &map("x")).await), Outcome::NotLeader);
 }
 
-/// A connection that was opened while leading is not the gate's any more: it stays open after a loss.
+/// A connection that was opened while leading is outside the gate: it stays open after a loss.
 #[tokio::test]
 async fn wrapped_client_of_leader_can_exec() {
     let upstream = Upstream::start().await;
