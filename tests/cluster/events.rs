@@ -1,4 +1,4 @@
-//! Kubernetes Events, as a real API server takes them and kubectl shows them.
+//! Kubernetes Events, as a real API server accepts them and kubectl shows them.
 
 use crate::{
     apiserver::Cluster,
@@ -29,7 +29,7 @@ async fn post(world: &Server, path: &str, body: Value) {
     world.cluster.client("admin").request::<Value>(request).await.expect("an answer");
 }
 
-/// Lets this user lead, and write events or not.
+/// Grants this user what a leader needs, with or without permission to write events.
 async fn grant(world: &Server, user: &str, events: bool) {
     let mut rules =
         vec![json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"] })];
@@ -57,7 +57,7 @@ fn shown(world: &Server) -> Vec<String> {
     String::from_utf8_lossy(&said.stdout).lines().map(words).collect()
 }
 
-/// How often this user's events were answered with this code.
+/// How often the server answered this user's events with this code.
 async fn answered(world: &Server, user: &str, code: u16) -> usize {
     let events = world.requests().await;
     let counts = |event: &&crate::apiserver::AuditEvent| {
@@ -79,7 +79,7 @@ pub async fn kubectl_events_show_each_gain_and_loss() {
     let lines = ["became leader", "stopped leading"]
         .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
     assert_eq!(shown(&world), lines);
-    // kubectl's own way to ask for the events of an object.
+    // kubectl's own way to list the events of an object.
     let mut kubectl = world.cluster.kubectl("admin");
     kubectl.args(["events", "--namespace", world.namespace(), "--for", "lease/operator", "--no-headers"]);
     let said = String::from_utf8(kubectl.output().expect("kubectl").stdout).expect("text");

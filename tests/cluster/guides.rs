@@ -1,4 +1,4 @@
-//! The manifests in the documents: a real server accepts them, and their times fit.
+//! The manifests in the documents: a real server accepts them, and their times fit together.
 
 use crate::apiserver::{self, Cluster};
 use kube_leader_gate::LeaseTiming;
@@ -86,7 +86,7 @@ pub fn sidecar_termination_grace_covers_a_stop() {
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
 }
 
-/// Kubernetes takes any words for arguments and for a kubeconfig.
+/// Kubernetes accepts any text as arguments or as a kubeconfig, so this test parses them.
 pub fn sidecar_manifest_is_consistent() {
     let deployment = object("SIDECAR.md", "Deployment");
     let pod = &deployment["spec"]["template"]["spec"];

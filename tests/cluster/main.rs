@@ -1,5 +1,6 @@
-//! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real time; the
-//! same against the in-process API server, in paused time; and the examples as processes before the real one.
+//! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real
+//! time. The same against the in-process API server, in paused time. And the examples as processes in front of the
+//! real one.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod candidate;
@@ -21,7 +22,7 @@ mod support;
 mod wire;
 mod world;
 
-// The operator's own modules, which name each other from the root.
+// The operator's own modules, which refer to each other from the root.
 #[path = "../../examples/operator/operator.rs"]
 mod operator;
 #[path = "../../examples/operator/report.rs"]

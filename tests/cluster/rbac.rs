@@ -1,4 +1,4 @@
-//! The Role of `docs/ROLLOUT.md` suffices, and needs all its verbs.
+//! The Role of `docs/ROLLOUT.md` is sufficient, and needs all its verbs.
 
 use crate::{
     apiserver::Cluster,
@@ -33,7 +33,7 @@ async fn send(world: &Real<&'static Cluster>, request: http::request::Builder, b
     world.cluster.client("admin").request(request).await.expect("an answer")
 }
 
-/// Grants the Role to both users, but for one verb; returns once it is in force.
+/// Grants the Role to both users without one verb. Returns once it is in force.
 async fn grant(world: &Real<&'static Cluster>, but: Option<&str>) {
     let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
     let post = |path: String, kind: &str| Request::post(path).header(CONTENT_TYPE, kind);
@@ -76,7 +76,7 @@ async fn candidate(world: &impl World, user: &str, timing: LeaseTiming) -> Conte
     start(world, user, builder_for(world, user, LEASE).timing(timing)).await
 }
 
-/// What both users asked for in the namespace and were refused.
+/// The requests of both users in the namespace that the server refused.
 async fn refused(world: &Real<&'static Cluster>) -> Vec<String> {
     let mut events = world.requests().await;
     events.retain(|event| {
@@ -94,7 +94,7 @@ async fn judged(world: &impl World) -> Verdict {
 pub async fn documented_role_is_sufficient() {
     let world = Real::shared().await;
     grant(&world, None).await;
-    // At a retry period of 2 s, no poll explains the handover.
+    // At a retry period of 2 s, a poll cannot explain the handover.
     let a = candidate(&world, USERS[0], LeaseTiming::fast()).await;
     a.elected().await;
     let b = candidate(&world, USERS[1], LeaseTiming::fast()).await;
@@ -110,7 +110,7 @@ pub async fn documented_role_is_sufficient() {
     assert_eq!(handovers.len(), 1);
 }
 
-/// The Role allows to watch each lease by its name, and so not all of the namespace together.
+/// The Role allows watching each lease by name, and so not the whole namespace.
 pub async fn forbidden_namespace_watch_leads_to_single_watches() {
     let world = Real::shared().await;
     grant(&world, None).await;
@@ -133,7 +133,7 @@ pub async fn forbidden_namespace_watch_leads_to_single_watches() {
     assert!(handovers[..].iter().all(|gap| *gap < DELAY), "{handovers:?}");
 }
 
-/// And hardly asks for the watch any more.
+/// The candidate also hardly asks for the watch any more.
 pub async fn candidate_without_watch_permission_polls() {
     let world = Real::shared().await;
     grant(&world, Some("watch")).await;
@@ -174,7 +174,7 @@ pub async fn candidate_without_get_never_leads() {
     assert_eq!(Outsider::at(&world, LEASE).holder().await, "");
 }
 
-/// It can make the lease, and neither renew it nor give it up.
+/// The candidate can create the lease, but neither renew nor release it.
 pub async fn candidate_without_update_leads_one_short_term() {
     let world = Real::shared().await;
     grant(&world, Some("update")).await;

@@ -80,7 +80,7 @@ pub async fn free_lease_is_acquired(world: &impl World) {
     .await;
 }
 
-/// Everybody goes for an expired lease at the same instant; the swap lets one through.
+/// All candidates try to take an expired lease at the same instant. The swap admits one of them.
 pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     Outsider::of(world).create_held("dead", 1, &micro_time(SignedDuration::ZERO)).await;
     let names: Vec<String> = (0..6).map(|number| format!("candidate-{number}")).collect();
@@ -98,7 +98,7 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     assert!(lost < all.len(), "{lost} lost swaps of {} candidates", all.len());
 }
 
-/// A restarted container takes its own lease back at once, and its earlier life, if it is not quite dead, notices.
+/// A restarted container takes its own lease back at once. Its earlier process, if it still runs, notices.
 pub async fn restarted_candidate_retakes_its_own_lease(world: &impl World) {
     let first = leading(world, "candidate-0").await;
     let before = first.elected().await;
@@ -110,7 +110,7 @@ pub async fn restarted_candidate_retakes_its_own_lease(world: &impl World) {
     assert_eq!(after.transitions(), before.transitions() + 1);
     first.line.mend();
     until("the first life has noticed", async || !first.candidate().is_leader()).await;
-    // Two live processes with one identity do not fight for ever.
+    // Two live processes with one identity do not take the lease from each other for ever.
     throughout(timing().lease_duration() + Duration::from_secs(1), "the second leads", || {
         second.candidate().is_leader() && !first.candidate().is_leader() && !other.candidate().is_leader()
     })

@@ -1,4 +1,4 @@
-//! What stands in the lease besides the election, and what is believed of it.
+//! Other fields of the lease, and which of them a candidate believes.
 
 use crate::{
     candidate::{builder_for, contending, leading, start, timing},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+/// client-go #1331, kubernetes #131632: all other fields of the object stay.
 pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     let outsider = Outsider::of(world);
     let metadata = json!({
@@ -21,7 +21,7 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
         "finalizers": ["example.com/keep"],
         "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }],
     });
-    // A server keeps of these what its version and its feature gates know.
+    // A server keeps those of these fields that its version and feature gates know.
     let spec = json!({ "holderIdentity": "", "leaseTransitions": 2, "strategy": "OldestEmulationVersion",
                        "preferredHolder": "c", "aFieldOfTheFuture": { "deep": [1, 2, 3] } });
     let before = outsider.create(json!({ "metadata": metadata, "spec": spec })).await;
@@ -39,7 +39,7 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     assert_eq!(after["spec"]["leaseTransitions"], 3);
 }
 
-/// The spec without what an election writes.
+/// The spec without the fields that an election writes.
 fn foreign(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let fields = spec.as_object_mut().expect("a spec");
@@ -49,8 +49,8 @@ fn foreign(spec: &Value) -> Value {
     spec
 }
 
-/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are; the *recorded* duration
-/// counts, from when it was first seen.
+/// client-go #448, kubernetes #120824: times in the lease are for people. They may be wrong. The *recorded* duration
+/// counts, from when the candidate first saw it.
 pub async fn s6_wall_clock_times_are_ignored(world: &impl World) {
     let hour = SignedDuration::from_hours(1);
     let cases = [
@@ -77,7 +77,7 @@ pub async fn s6_wall_clock_times_are_ignored(world: &impl World) {
     .await;
 }
 
-/// And a live holder whose clock is wrong stays the holder.
+/// A live holder whose clock is wrong stays the holder.
 pub async fn s6_holder_with_slow_clock_keeps_the_lease(world: &impl World) {
     let outsider = Outsider::of(world);
     let behind = || micro_time(SignedDuration::from_hours(-1));
@@ -92,7 +92,7 @@ pub async fn s6_holder_with_slow_clock_keeps_the_lease(world: &impl World) {
     a.elected().await;
 }
 
-/// A stranger that touches the lease all the time does not keep a dead holder alive.
+/// An outsider that changes the lease's labels all the time does not keep a dead holder alive.
 pub async fn s6_label_change_is_not_a_renewal(world: &impl World) {
     let outsider = Outsider::of(world);
     outsider.create_held("dead", 2, &micro_time(SignedDuration::ZERO)).await;

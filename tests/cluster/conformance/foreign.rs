@@ -1,4 +1,4 @@
-//! What others do to the lease under a leader's hands.
+//! What other clients do to the lease while a candidate leads.
 
 use crate::{
     candidate::{contending, following, leading, timing},
@@ -40,7 +40,7 @@ pub async fn s8_deletion_closes_gate_until_new_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let first = a.elected().await;
     let _writer = a.writing();
-    // Its second life, so that a count of 0 is a new one.
+    // The candidate's second term, so that a count of 0 shows a new lease.
     let outsider = Outsider::of(world);
     outsider.patch(json!({ "spec": { "holderIdentity": "" } })).await;
     until("it takes it again", async || a.candidate().term().is_some_and(|term| term.transitions() == 1))
@@ -58,7 +58,7 @@ pub async fn s8_deletion_closes_gate_until_new_term(world: &impl World) {
     assert_eq!(verdict.successions().last().map(|last| last.kind), Some(SuccessionKind::AfterDeletion));
 }
 
-/// A holder that has not heard of it may still write.
+/// A holder that has not learned of the deletion may still write.
 pub async fn s8_follower_waits_for_holder_of_deleted_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
@@ -92,7 +92,7 @@ pub async fn label_changes_do_not_end_term(world: &impl World) {
     assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
 }
 
-/// The others believe what stands there, so the holder must not go on.
+/// The other candidates use the duration in the lease, so the holder must not go on.
 pub async fn shortened_lease_duration_ends_the_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
@@ -107,7 +107,7 @@ pub async fn shortened_lease_duration_ends_the_term(world: &impl World) {
     assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
 }
 
-/// linkerd2 #15506, kubert #134: electors that die silently or run once.
+/// linkerd2 #15506, kubert #134: electors that died silently, or ran only once.
 pub async fn candidate_leads_again_after_every_outage(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);

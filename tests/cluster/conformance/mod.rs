@@ -1,8 +1,8 @@
-//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside. Over the real
-//! server they take place over real sockets and in real time; over the in-process one, over pipes in memory and in paused
-//! time. It must not matter which server it is.
+//! One set of scenarios for two servers: what an election promises, as seen from outside. Over the real server they
+//! run over real sockets and in real time. Over the in-process one they run over pipes in memory and in paused time.
+//! The server must make no difference.
 //!
-//! What needs faults on demand is in `tests/suite`.
+//! Scenarios that need faults on demand are in `tests/suite`.
 
 mod acquiring;
 mod crashes;
@@ -22,7 +22,7 @@ use test_support::{
     harness::{Test, block_on, block_on_paused},
 };
 
-/// Two tests of each scenario; those of the second list stop the server, so they get one of their own.
+/// Makes two tests of each scenario. Those of the second list stop the server, so each gets a server of its own.
 macro_rules! scenarios {
     (
         together { $($file:ident: $($scenario:ident)+;)+ }

@@ -28,7 +28,7 @@ pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     let gone = Instant::now();
     let mut last_open = gone;
     until("the gate closes", async || {
-        // In this order: a look that takes long counts as an early one.
+        // In this order: a slow check counts as an early one.
         let now = Instant::now();
         let open = a.candidate().can_write();
         last_open = if open { now } else { last_open };
@@ -55,13 +55,13 @@ pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     let renewals = lease_writes(world, "candidate-0").await;
     let renewed =
         renewals.iter().map(|renewal| renewal.received.at).filter(|at| *at < gone).max().expect("one");
-    // The deadline counts from when it was sent, somewhat before it was received.
+    // The deadline counts from when the renewal was sent, somewhat before the server received it.
     let deadline = renewed + timing().renew_deadline();
     assert!(last_open < deadline, "open {:?} after the deadline", last_open - deadline);
     assert!(closed > deadline - Duration::from_millis(500), "closed {:?} early", deadline - closed);
 }
 
-/// Connections are refused for a while, and watches are gone; whether that costs the term depends on how long it takes.
+/// The server refuses connections for a while, and watches end. Whether the term ends depends on how long that takes.
 pub async fn candidates_reconnect_after_server_restart(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;

@@ -1,4 +1,5 @@
-//! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the lease.
+//! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the
+//! lease.
 
 use crate::{
     candidate::{Contender, contending, write},
@@ -16,7 +17,7 @@ pub async fn only_the_holder_ever_writes(world: &impl World) {
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
 
-    // An outsider stands in the lease: nobody can write until it has run out.
+    // An outsider takes the lease: no candidate can write until it has expired.
     let before = outsider.spec().await;
     outsider.patch(json!({ "spec": { "holderIdentity": "some-other-identity" } })).await;
     until("all gates close", async || all.iter().all(|candidate| !candidate.candidate().can_write())).await;
@@ -33,7 +34,7 @@ pub async fn only_the_holder_ever_writes(world: &impl World) {
     only_the_holder_writes(&all).await;
     assert_eq!(outsider.spec().await["leaseTransitions"], 0);
 
-    // Leaders stop one after the other; none writes afterwards.
+    // Leaders stop one after the other. None writes after its stop.
     while !all.is_empty() {
         led(&all, &outsider).await;
         only_the_holder_writes(&all).await;
@@ -45,7 +46,7 @@ pub async fn only_the_holder_ever_writes(world: &impl World) {
     assert_eq!(outsider.holder().await, "");
 }
 
-/// One leads, and all know it.
+/// One candidate leads, and all know it.
 async fn led(all: &[Contender], outsider: &Outsider) {
     until("one leads and all know it", async || {
         let holder = outsider.holder().await;
@@ -58,7 +59,7 @@ async fn led(all: &[Contender], outsider: &Outsider) {
     .await;
 }
 
-/// Everybody reads, one writes.
+/// All candidates read, one writes.
 async fn only_the_holder_writes(all: &[Contender]) {
     for candidate in all {
         candidate.client.apiserver_version().await.expect("reads pass");

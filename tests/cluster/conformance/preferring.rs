@@ -37,10 +37,10 @@ pub async fn preferred_candidate_takes_over_without_overlapping_writes(world: &i
             "{write:?} when another writes from {first:?} on"
         );
     }
-    assert!(high.candidate().is_leader(), "and nobody takes it back");
+    assert!(high.candidate().is_leader(), "and no candidate takes it back");
 }
 
-/// It may still write: nobody has told it.
+/// The old holder may still write: it does not know that it was preempted.
 pub async fn successor_waits_for_silent_preempted_holder(world: &impl World) {
     let low = ranked(world, "candidate-0", "low").await;
     low.elected().await;

@@ -1,4 +1,4 @@
-//! How a leader stops: flag first, then the writes, then the lease.
+//! How a leader stops: first the gate closes, then the writes finish, then the lease is released.
 
 use crate::{
     candidate::{builder, following, leading, start, timing, write},
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Pinniped's order, by the server's own log: nothing of the old leader arrives after its release.
+/// Pinniped's order, by the server's own log: no request of the old leader arrives after its release.
 pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
@@ -43,7 +43,7 @@ fn is_work_of(write: &kube_leader_gate::testing::WriteRecord, user: &str) -> boo
     write.user == user && write.resource == "configmaps" && write.took_effect()
 }
 
-/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
+/// The workload ends, the gate closes, open writes finish while the lease is renewed, and then the lease is released.
 pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     a.work.hold();
@@ -56,7 +56,7 @@ pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     until("it drains", async || !leader.can_write()).await;
     assert!(leader.is_leader(), "and still renews");
     assert!(is_not_leader(&write(&a.client).await));
-    // Longer than its deadline: it does renew.
+    // Longer than its deadline, so it does renew.
     tokio::time::sleep(timing().renew_deadline() + timing().retry_period()).await;
     assert!(leader.is_leader() && !stop.is_finished());
     a.work.mend();
@@ -70,7 +70,7 @@ pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     assert!(renewals >= 4, "renewed meanwhile: {renewals}");
 }
 
-/// They are cut off, and may still land for as long as a lease tolerates.
+/// The writes are cut off. They may take effect for as long as a lease tolerates.
 pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) {
     let patience = Duration::from_millis(700);
     let a = start(world, "candidate-0", builder(world, "candidate-0").drain_timeout(patience)).await;
@@ -86,14 +86,14 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     let cut_off = Instant::now();
     assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
     let waited = cut_off.elapsed();
-    // The task that waits for the write may be told late.
+    // The task that waits for the write may learn of it late.
     assert!(waited + DELAY / 4 >= timing().tolerated_skew(), "released after {waited:?}");
     b.elected().await;
     assert!(release(world, "candidate-0").await.is_some());
     judged(world, &["candidate-0", "candidate-1"]).await;
 }
 
-/// While it drains, a leader that loses the lease must neither take it back nor release what is another's.
+/// A leader that loses the lease while it drains must neither take it back nor release another candidate's lease.
 pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
     for deleted in [false, true] {
         let a = leading(world, "candidate-0").await;
@@ -124,8 +124,8 @@ pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
     assert!(release(world, "candidate-0").await.is_none());
 }
 
-/// Stops a leader whose line is held while somebody changes the lease, so that it asks for the release before it can hear
-/// of the change.
+/// Stops a leader whose line is held while an outsider changes the lease. So the leader sends its release before it
+/// can learn of the change.
 async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (LeaseEnd, Outsider) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
@@ -155,7 +155,7 @@ pub async fn s5_foreign_label_does_not_prevent_release(world: &impl World) {
     assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["x"], "y");
 }
 
-/// There is nothing left to give up.
+/// No lease is left to release.
 pub async fn s5_release_of_deleted_lease_creates_nothing(world: &impl World) {
     let (stopped, outsider) = stopped_too_late(world, async |outsider| outsider.delete().await).await;
     assert_eq!(stopped, LeaseEnd::Released);

@@ -1,4 +1,4 @@
-//! What goes through the gate of a workload's own client.
+//! What passes through the gate of a workload's own client.
 
 use crate::{
     candidate::{Contender, following, leading, timing, write},
@@ -17,7 +17,7 @@ use kube_client::{
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// Each kind of write that there is: method, path below the namespace, content type, body.
+/// Each kind of write: method, path below the namespace, content type and body.
 fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
     let json = "application/json";
     let map = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
@@ -49,11 +49,11 @@ fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
         (Method::POST, "pods/none/eviction", json, json!({ "apiVersion": "policy/v1", "kind": "Eviction" })),
         (Method::POST, "pods/none/binding", json, json!({ "apiVersion": "v1", "kind": "Binding" })),
         (Method::DELETE, "configmaps/new", json, json!({})),
-        (Method::DELETE, "configmaps?labelSelector=nobody%3Dhas-it", json, json!({})),
+        (Method::DELETE, "configmaps?labelSelector=no-object%3Dhas-it", json, json!({})),
     ]
 }
 
-/// Sends it through the gate, and says what became of it: an HTTP status, or the error.
+/// Sends it through the gate. Returns the HTTP status or the error.
 async fn send(
     candidate: &Contender,
     world: &impl World,
@@ -98,12 +98,12 @@ pub async fn leader_can_make_every_kind_of_write(world: &impl World) {
     }
     let mut log = world.writes().await;
     log.retain(|write| write.user == "candidate-0" && write.resource != "leases");
-    // All have arrived, each one once.
+    // All writes have arrived, each one once.
     assert_eq!(log.iter().map(|write| write.status).collect::<Vec<_>>(), answers);
     assert!(answers.iter().filter(|status| (200..300).contains(*status)).count() >= 8, "{answers:?}");
 }
 
-/// Nobody polls the workload's write, and the loss still ends it.
+/// No task polls the workload's write, and the loss still ends it.
 pub async fn s2_loss_cuts_off_a_hanging_write(world: &impl World) {
     for stolen in [true, false] {
         let a = leading(world, "candidate-0").await;
@@ -125,7 +125,7 @@ pub async fn s2_loss_cuts_off_a_hanging_write(world: &impl World) {
     }
 }
 
-/// Its connections are all taken by requests that hang; the election has its own.
+/// Hanging requests take all connections of the workload's client. The election has its own.
 pub async fn s14_hanging_workload_requests_do_not_delay_renewals(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;

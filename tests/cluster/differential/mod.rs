@@ -20,7 +20,7 @@
 //! READ it 3         three more events of the stream; without a number, all until its end
 //! ```
 //!
-//! A bookmark that comes by the server's own clock is passed over.
+//! A bookmark that the server's own clock sends is skipped.
 
 mod answers;
 mod run;
@@ -53,7 +53,7 @@ pub async fn in_process_server_answers_like_real_server() {
     compare(cluster, &ApiServer::new(), &SCENES).await;
 }
 
-/// A server that has just started still knows its first version; so both begin anew here.
+/// A server that has just started still knows its first version, so both servers start here.
 pub async fn both_servers_report_expired_version_alike() {
     let cluster = Cluster::start(assets()).await;
     cluster.restart().await;
@@ -108,11 +108,11 @@ fn variables(namespace: &str) -> Variables {
         ("pods", format!("{core}/pods")),
         // Longer than any name may be.
         ("long", "v".repeat(300)),
-        // More than all annotations of an object may take.
+        // More than all annotations of an object may hold.
         ("large", "v".repeat(300_000)),
-        // More than etcd takes.
+        // More than etcd accepts.
         ("bulk", "v".repeat(2_000_000)),
-        // More than a body may take.
+        // More than a body may hold.
         ("huge", "v".repeat(3_200_000)),
         ("deep", "[".repeat(20_000)),
     ]

@@ -1,5 +1,5 @@
-//! A leader that is killed, on a real API server: nobody leads until its lease has run out, and what changes meanwhile is
-//! waited for.
+//! A leader is killed on a real API server. No replica leads until its lease has expired, and the next leader
+//! reconciles what changes meanwhile.
 
 use super::world::{PATIENCE, World};
 use kube_leader_gate::testing::SuccessionKind;
@@ -25,7 +25,7 @@ async fn changes_without_leader_are_reconciled_at_next_gain(mode: &'static str) 
 
     world.take_leader().await.kill();
     let last = world.writes().len();
-    user.change(&changed, "somebody else").await.unwrap();
+    user.change(&changed, "another person").await.unwrap();
     user.delete(&deleted).await.unwrap();
     let created = user.create().await.unwrap();
     world.leader().await;

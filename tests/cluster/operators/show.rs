@@ -1,4 +1,4 @@
-//! The operator's own show, without a cluster.
+//! The operator's own demonstration, without a cluster.
 
 use super::process::run;
 
