@@ -1,4 +1,4 @@
-//! Callers that do it wrong. None of them may disturb the election; see `load` for many of them.
+//! Callers that make mistakes. None of them may disturb the election. `load` has many of them at once.
 
 use crate::{
     callers::{MAPS, Raw, create, get},
@@ -8,7 +8,7 @@ use crate::{
 };
 use kube_leader_gate::testing::Fault;
 
-/// Sends a head, and returns what comes back until the sidecar closes.
+/// Sends a request head, and returns the answer until the sidecar closes.
 async fn answer(sidecar: &Sidecar, head: &str) -> String {
     Raw::send(sidecar.addr, head).await.rest().await
 }
@@ -51,17 +51,17 @@ async fn too_long_request_head_is_refused() {
         (format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(40_000)), "400"),
     ] {
         let mut raw = Raw::connect(sidecar.addr).await;
-        // It may be refused before it is whole.
+        // The sidecar may refuse it before it is complete.
         let _ = tokio::io::AsyncWriteExt::write_all(&mut raw.0, head.as_bytes()).await;
         let answer = raw.rest().await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{}: {answer}", head.len());
     }
-    // As long as may be.
+    // The longest head that is allowed.
     let head = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(32_000));
     assert!(answer(&sidecar, &head).await.starts_with("HTTP/1.1 404"));
 }
 
-/// The write was begun, and whoever began it goes away: the API server must not take the half for the whole.
+/// The caller disconnects in the middle of a write: the API server must not take the first half for the whole.
 #[tokio::test]
 async fn incomplete_write_is_not_carried_out() {
     let upstream = Upstream::start().await;
@@ -85,7 +85,7 @@ async fn incomplete_write_is_not_carried_out() {
     assert_eq!(upstream.server.objects(MAPS).len(), 1);
 }
 
-/// The API server is not to blame, and the log does not say so either.
+/// The API server is not to blame, and the log does not blame it either.
 #[tokio::test]
 async fn broken_body_is_reported_as_callers_fault() {
     let upstream = Upstream::start().await;

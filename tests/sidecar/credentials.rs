@@ -1,4 +1,4 @@
-//! Who a request is from: the sidecar's own identity, never the caller's.
+//! The user of a request: always the sidecar's own identity, never the caller's.
 
 use crate::{
     callers::{Caller, ask, request},
@@ -23,7 +23,7 @@ async fn token_among_subprotocols_is_removed() {
         let mut caller = Caller::connect(sidecar.addr).await;
         assert_eq!(caller.send(websocket("/test/ws", &lines)).await.unwrap().status(), 101);
         assert_eq!(protocols(upstream.seen("/test/ws").headers()), left, "{shown:?}");
-        // And where no upgrade is asked for.
+        // The same where no upgrade is asked for.
         let mut plain = request("GET", "/test/plain", "");
         for line in &lines {
             plain.headers_mut().append(PROTOCOLS, HeaderValue::from_bytes(line).unwrap());

@@ -1,5 +1,5 @@
-//! Callers that end their side of the connection: after a plain read they still wait for the answer; otherwise they have
-//! hung up. The two look the same to the sidecar.
+//! Callers that end their side of the connection. After a plain read they still wait for the answer. Otherwise they
+//! have disconnected. To the sidecar the two look the same.
 
 use crate::{
     callers::{EXEC, MAPS, Raw},
@@ -68,7 +68,7 @@ async fn half_close_ends_a_watch() {
     let watch = get(&format!("{MAPS}?watch=1"));
     let mut open = Raw::send(sidecar.addr, &watch).await;
     open.read_until("\r\n\r\n").await;
-    // The follower's own watch of the lease is the other.
+    // The other watch is the follower's own, of the lease.
     until("it watches", || upstream.server.open_watches() == 2).await;
     open.0.shutdown().await.unwrap();
     until("the watch has ended upstream", || upstream.server.open_watches() == 1).await;
@@ -92,7 +92,7 @@ async fn half_close_cancels_a_write() {
 async fn half_close_during_body_cancels_read() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    // It answers once it has the whole body.
+    // The server answers once it has the whole body.
     let half = get("/test/half").replace("\r\n\r\n", "\r\ncontent-length: 5\r\n\r\nhalf");
     let answer = half_closed(sidecar.addr, &half).await.rest().await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");

@@ -1,4 +1,4 @@
-//! Paths and trailers, and which Host is accepted. `header_table` has the headers.
+//! Paths, trailers, and which Host is accepted. `header_table` tests the other headers.
 
 use crate::{
     callers::{Answer, Caller, Raw, ask, create, request},
@@ -19,7 +19,7 @@ async fn path_of_kubeconfig_server_is_prepended() {
     let sidecar = Sidecar::start_with(crate::process::kubeconfig(&url, "a"), "a", &[]).await;
     assert_eq!(ask(sidecar.addr, request("GET", "/api/v1/pods?limit=1", "")).await.code, 200);
     assert_eq!(upstream.seen("/pods").uri(), "/test/k8s/clusters/c-1/api/v1/pods?limit=1");
-    // The gate judges the path as the caller has it.
+    // The gate judges the path that the caller sent.
     let (code, _, message) = create(sidecar.addr, "x").await.status();
     assert_eq!(code, 503);
     assert!(message.contains("create configmaps in namespace \"default\""), "{message}");
@@ -81,7 +81,8 @@ async fn only_local_host_names_are_accepted() {
     assert!(raw.rest().await.starts_with("HTTP/1.1 403"));
 }
 
-/// A page of another site can send to this port under its right name; what it then sends says where it comes from.
+/// A page of another site can send requests to this port under its right name. Such a request carries the page's
+/// origin.
 #[tokio::test]
 async fn requests_from_other_web_sites_are_refused() {
     let upstream = Upstream::start().await;

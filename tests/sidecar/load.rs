@@ -1,4 +1,4 @@
-//! Many requests, big ones, idle ones: no leak, and the election does not notice.
+//! Many requests, big ones and idle ones: nothing leaks, and the election is not disturbed.
 #![cfg(target_os = "linux")] // the kernel's own account of the process
 
 use crate::{
@@ -72,7 +72,7 @@ async fn thousand_idle_connections_do_not_disturb_election() {
     let (leader, since, few) = (sidecar.leader().await, Instant::now(), descriptors(&sidecar));
     let mut idle = Vec::new();
     for number in 0..IDLE {
-        // Some have begun to say something, some have had an answer, some watch.
+        // Some have sent part of a request, some have had an answer, some watch.
         idle.push(match number % 4 {
             0 => Raw::connect(sidecar.addr).await,
             1 => Raw::send(sidecar.addr, "GET /version HTTP/1.1\r\nho").await,
@@ -84,7 +84,7 @@ async fn thousand_idle_connections_do_not_disturb_election() {
             }
         });
     }
-    // A few connections of before may have been closed.
+    // A few of the earlier connections may have been closed.
     until("all are accepted", || descriptors(&sidecar) + 10 >= few + IDLE).await;
     for number in 0..50 {
         assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
@@ -96,7 +96,7 @@ async fn thousand_idle_connections_do_not_disturb_election() {
     until("the watches too", || upstream.server.open_watches() == 1).await;
 }
 
-/// Kept connections and fresh ones, reads, writes, refusals and callers that go away.
+/// Kept connections and new ones, reads, writes, refusals, and callers that disconnect.
 async fn batch(sidecar: &Sidecar, upstream: &Upstream, requests: usize) {
     const CALLERS: usize = 8;
     let mut callers = JoinSet::new();

@@ -1,4 +1,4 @@
-//! What it refuses to start with: each in plain words, on standard error.
+//! Options that the sidecar refuses to start with. It says why in plain words, on standard error.
 
 use crate::process::{kubeconfig, run};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 const USAGE: i32 = 2;
 const FAILURE: i32 = 1;
 
-/// Runs it with these options, and with the usual ones where they are not given; it must say each of `words`.
+/// Runs the sidecar with these options, and the usual ones for the rest. Its message must contain each of `words`.
 async fn refuses(code: i32, options: &[&str], words: &[&str]) {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");

@@ -59,7 +59,7 @@ async fn idle_callers_do_not_starve_probes() {
         open.push(Raw::send(sidecar.status, head).await);
     }
     for path in ["/healthz", "/readyz", "/leader"] {
-        // The kubelet's default bound.
+        // The kubelet's default timeout.
         let answer = within(Duration::from_secs(1), path, sidecar.probe(path)).await;
         assert_eq!(answer.code, 200);
     }

@@ -44,7 +44,7 @@ async fn stop_finishes_writes_before_releasing_lease() {
     sidecar.process.signal(Signal::TERM);
     watch.rest().await;
     assert!(!write.is_finished(), "a watch holds up nothing");
-    assert!(TcpStream::connect(addr).await.is_err(), "nobody new is let in");
+    assert!(TcpStream::connect(addr).await.is_err(), "no new connection is accepted");
     let answer = write.await.unwrap();
     assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
     let status = sidecar.process.ended(SOON).await.expect("it ends");
@@ -61,7 +61,7 @@ async fn stop_finishes_writes_before_releasing_lease() {
     assert!(meanwhile >= 3, "renewed {meanwhile} times while the write was under way");
 }
 
-/// The write may still be carried out: the lease is not released before it can land no more.
+/// The API server may still carry the write out: the lease is not released before that is impossible.
 #[tokio::test]
 async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
@@ -82,7 +82,7 @@ async fn unfinished_write_delays_the_release() {
     assert_eq!(holder(&upstream), "");
 }
 
-/// Its body has stalled, so that there is a rest to read when the answer is due.
+/// The body has stalled, so a part of it is unread when the answer is due.
 #[tokio::test]
 async fn stop_answers_a_stalled_upload() {
     const STALLED: usize = 8;
@@ -115,7 +115,7 @@ async fn stop_answers_a_stalled_upload() {
     assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
 }
 
-/// A write that needs no leadership is not waited for as long, but it is answered.
+/// The stop waits less long for a write that does not need leadership, but answers it.
 #[tokio::test]
 async fn stop_answers_hanging_permitted_write() {
     let upstream = Upstream::start().await;

@@ -1,4 +1,4 @@
-//! Bodies go through as they come.
+//! Bodies are streamed through.
 
 use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, create, get, request},
@@ -24,7 +24,7 @@ async fn watch_events_pass_one_by_one() {
     let mut body = response.into_body();
     for name in ["x", "y", "z"] {
         upstream.server.put("b", &format!("{MAPS}/{name}"), json!({})).unwrap();
-        // Nothing comes after it that could push it out of a buffer.
+        // No later data pushes it out of a buffer.
         let frame = within(SOON, name, body.frame()).await.expect("an event").unwrap();
         let event: Value = serde_json::from_slice(&frame.into_data().unwrap()).unwrap();
         assert_eq!(event["object"]["metadata"]["name"], name);
@@ -67,7 +67,7 @@ async fn broken_upstream_answer_breaks_callers_answer() {
     assert!(!rest.contains("0\r\n\r\n"), "it must not look like a proper end: {rest:?}");
 }
 
-/// A caller that does not read holds up nobody but itself, and the sidecar does not read on for it.
+/// A caller that does not read delays only itself, and the sidecar does not read ahead for it.
 #[tokio::test]
 async fn slow_reader_slows_only_its_own_stream() {
     let upstream = Upstream::start().await;
@@ -82,12 +82,12 @@ async fn slow_reader_slows_only_its_own_stream() {
     for number in 0..20 {
         assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
     }
-    // What the sockets on the way hold.
+    // The capacity of the sockets on the way.
     assert!(upstream.streamed() < 32 << 20, "{} bytes were read ahead", upstream.streamed());
     drop(slow);
 }
 
-/// An answer of the API server is passed on as it is, whatever it is; nothing is asked twice.
+/// The sidecar passes each answer of the API server on unchanged. It repeats no request.
 #[tokio::test]
 async fn api_server_errors_pass_unchanged() {
     let upstream = Upstream::start().await;
@@ -117,7 +117,7 @@ async fn unreachable_api_server_gives_502() {
         "{message}"
     );
     assert_eq!(hung.hits(), 1, "it was not sent again");
-    // The server is gone.
+    // The server has stopped.
     let nowhere = Sidecar::start_with(crate::process::kubeconfig("http://127.0.0.1:1", "a"), "a", &[]).await;
     let (code, _, message) = get(nowhere.addr, MAPS).await.status();
     assert_eq!(code, 502);

@@ -1,4 +1,4 @@
-//! What follows an upgrade: exec and its like.
+//! The bytes after an upgrade: exec and similar requests.
 
 use crate::{
     callers::{EXEC, MAPS, Raw, ask, request},
@@ -7,7 +7,7 @@ use crate::{
 };
 use rustix::process::Signal;
 
-/// Opens one by hand, and sees a byte come back.
+/// Opens a tunnel byte by byte, and reads a byte back.
 async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
     let head = format!(
         "{method} {EXEC} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: {protocol}\r\n\
@@ -62,7 +62,7 @@ async fn tunnel_ends_with_its_term() {
     assert_eq!(raw.rest().await, "");
 }
 
-/// What has come in while the process was frozen past its deadline: nobody has told the tunnel that the term is over.
+/// Bytes arrived while the process was frozen past its deadline. The tunnel does not know yet that the term is over.
 #[tokio::test]
 async fn frozen_tunnel_sends_nothing_after_deadline() {
     const TUNNELS: usize = 8;
@@ -78,7 +78,7 @@ async fn frozen_tunnel_sends_nothing_after_deadline() {
     for raw in &mut tunnels {
         raw.write("late").await;
     }
-    // Past its deadline, whenever it has renewed last.
+    // Past its deadline, whenever it last renewed.
     tokio::time::sleep(std::time::Duration::from_millis(2600)).await;
     sidecar.process.thaw();
     for raw in &mut tunnels {
@@ -88,7 +88,7 @@ async fn frozen_tunnel_sends_nothing_after_deadline() {
     assert_eq!(upstream.tunnelled(), before as u64);
 }
 
-/// A caller that reads with the wish to go on in HTTP/2 would leave the gate behind.
+/// A read with an upgrade to HTTP/2 would open a way around the gate.
 #[tokio::test]
 async fn upgrade_to_http2_is_refused() {
     let upstream = Upstream::start().await;
