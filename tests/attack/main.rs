@@ -1,9 +1,9 @@
-//! An attack on the gate: requests made by chance, odd ones above all, and whether each that gets through is what the
-//! gate takes it for.
+//! An attack on the gate with random requests, above all odd ones. It checks that each request that passes is what
+//! the gate takes it for.
 //!
-//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each, and `exemptions` says what
-//! each preset and rule means by that reading. `property` puts the three together; `corners` counts how often the odd
-//! cases really came up. `live` sends them through followers' sidecars to a real kube-apiserver.
+//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each one, and `exemptions` says
+//! what each preset and rule permits in terms of that reading. `property` compares the three, and `corners` counts
+//! how often the odd cases came up. `live` sends the requests through followers' sidecars to a real kube-apiserver.
 //!
 //! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
 //!
@@ -24,7 +24,7 @@ mod settings;
 mod shrink;
 mod sidecar;
 
-// The sidecar's modules name each other from the root.
+// The sidecar's modules refer to each other from the root.
 use sidecar::{
     Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
     upstream,
