@@ -39,7 +39,7 @@ pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     until("and is known to be", async || a.candidate().state().lost == Some(Loss::Expired)).await;
     // A rejection needs no server.
     assert!(is_not_leader(&a.write().await) && is_not_leader(&b.write().await));
-    throughout(Duration::from_secs(1), "nobody leads", || {
+    throughout(Duration::from_secs(1), "no candidate leads", || {
         !a.candidate().is_leader() && !b.candidate().is_leader()
     })
     .await;
