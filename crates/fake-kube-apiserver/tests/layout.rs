@@ -57,7 +57,7 @@ fn read(folder: &Path, at: &[String], files: &mut Files) {
 
 fn imports(files: &Files) -> Imports {
     let imports = files.iter().map(|(file, text)| {
-        // Unit tests stand at the end of a file.
+        // Unit tests are at the end of a file.
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let code: String = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
         let starts = ["crate::", "super::", "self::"].map(|word| code.match_indices(word));
@@ -68,7 +68,7 @@ fn imports(files: &Files) -> Imports {
     imports.collect()
 }
 
-/// The paths that a path with braces stands for.
+/// The paths that a path with braces lists.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let code = code.trim_start();
     let end = code.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(code.len());
@@ -83,7 +83,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     tails.into_iter().map(|tail| [module(word), tail].concat()).collect()
 }
 
-/// What stands between commas up to the closing brace.
+/// The parts between commas, up to the closing brace.
 fn items(group: &str) -> Vec<&str> {
     let (mut items, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (at, it) in group.char_indices() {
@@ -104,7 +104,7 @@ fn items(group: &str) -> Vec<&str> {
     items
 }
 
-/// The file that a path in `file` leads to.
+/// The file that a path in `file` names.
 fn target(files: &Files, file: &[String], path: &[String]) -> Vec<String> {
     let (first, rest) = path.split_first().unwrap();
     let base = match first.as_str() {
@@ -119,7 +119,8 @@ fn target(files: &Files, file: &[String], path: &[String]) -> Vec<String> {
     target
 }
 
-/// The files that are left when those that import nothing more, and those that no file imports, are taken away.
+/// The files that remain after removing, again and again, those that import none of the rest and those that none of
+/// the rest imports.
 fn circles(mut imports: Imports) -> BTreeSet<Vec<String>> {
     loop {
         let before = imports.len();

@@ -7,7 +7,7 @@ use tower::ServiceExt as _;
 
 use crate::support::{LEASES, MAPS};
 
-/// Parts that are close to what the server understands, and some that are not.
+/// Parts that the server understands, nearly understands, or does not understand.
 fn path() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "api",

@@ -1,4 +1,4 @@
-//! The judge, on logs made by hand and on one of the server's.
+//! The judge, on handmade logs and on one of the server's.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn write_after_another_acquires_is_an_overlap() {
 fn write_arriving_before_acquisition_does_not_overlap() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    // Received before the takeover, carried out after it: the candidate could not have called it back.
+    // Received before the takeover and carried out after it: the candidate could not have called it back.
     let received = script.moment(19_999);
     script.lease("b", "b", 1, 20_000);
     script.write("a", 20_001).received = received;
@@ -63,7 +63,7 @@ fn write_arriving_before_acquisition_does_not_overlap() {
     assert_eq!(script.verdict().overlaps().count(), 0);
 }
 
-/// A follower sees a renewal by its watch before the sender has the answer, and counts from there.
+/// The watch may show a follower a renewal before the sender has the answer. The follower counts from there.
 #[test]
 fn takeover_delay_counts_from_arrival_of_renewal() {
     for (taken, kind) in [(14_999, SuccessionKind::Theft), (15_000, SuccessionKind::Takeover)] {
@@ -93,7 +93,7 @@ fn log_order_decides_at_equal_times() {
 fn order_of_effects_decides() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    // Arrives first, and so stands first in the log, but takes effect only after the write below has arrived.
+    // This one arrives first, so it is first in the log. It takes effect only after the write below has arrived.
     script.lease("b", "b", 1, 1_000);
     script.write("a", 1_000);
     let late = script.moment(1_000);
@@ -181,7 +181,7 @@ fn user_name_stands_for_unknown_holder_identity() {
     let mut script = Script::new();
     script.lease("a", "pod-7f9c", 0, 0);
     script.write("a", 1);
-    // Its own restart: the same holder in a new term.
+    // A restart: the same holder in a new term.
     script.lease("a", "pod-7f9c", 1, 2);
     script.write("a", 3);
     let verdict = script.verdict();

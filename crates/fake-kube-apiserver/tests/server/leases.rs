@@ -1,4 +1,4 @@
-//! Leases, as the real server treats them.
+//! Leases, treated as by the real server.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::{Value, json};

@@ -98,7 +98,7 @@ async fn lists_and_collections_follow_namespace_and_selectors() {
         let body = json!({ "metadata": { "name": name, "labels": { "app": app } } });
         assert_eq!(ask(&server, "POST", &path, body).await.code, 201);
     }
-    // Neighbours that a careless range would take in.
+    // Neighbours that a careless range would include.
     ask(
         &server,
         "POST",

@@ -1,4 +1,4 @@
-//! What the server refuses, with Kubernetes' messages; and reviews, which it answers without storing them.
+//! Requests that the server refuses, with Kubernetes' messages. And reviews, which it answers without storing them.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, future).await.expect("in time")
 }
 
-/// Sends raw bytes; returns what comes back until the server closes.
+/// Sends raw bytes. Returns the answer until the server closes the connection.
 async fn raw(endpoint: &Endpoint, bytes: &str) -> String {
     let mut stream = TcpStream::connect(endpoint.addr()).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -24,7 +24,7 @@ async fn raw(endpoint: &Endpoint, bytes: &str) -> String {
 
 async fn until_closed(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset is a close as well.
+    // A reset is a close too.
     let _ = within(stream.read_to_end(&mut answer)).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -81,7 +81,7 @@ async fn malformed_requests_and_large_bodies_are_refused() {
     assert!(server.objects(MAPS).is_empty());
 }
 
-/// Opens a watch by hand and reads its head.
+/// Opens a watch byte by byte and reads its head.
 async fn raw_watch(endpoint: &Endpoint) -> TcpStream {
     let mut stream = TcpStream::connect(endpoint.addr()).await.unwrap();
     stream.write_all(format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
@@ -91,7 +91,7 @@ async fn raw_watch(endpoint: &Endpoint) -> TcpStream {
     stream
 }
 
-/// Reads until `end` has come.
+/// Reads until `end` has arrived.
 async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(end) {
