@@ -3,10 +3,10 @@
 //! Each `Greeting` gets a status, and a `ConfigMap` with its text. All of them are in one namespace, that of the
 //! operator and its lease. What a replica writes must be right in two cases:
 //! - An earlier leader has written it already. A new leader reconciles every object again. So the operator uses
-//! server-side apply, and its cleanup treats "not found" as success.
+//!   server-side apply, and its cleanup treats "not found" as success.
 //! - The cache is some milliseconds behind the last leader's writes. So each `ConfigMap` has an owner reference
-//! beside the finalizer: if a replica writes the text of a deleted greeting once more, the garbage collector deletes
-//! it. The finalizer does what the garbage collector does not promise: it deletes the text before its greeting.
+//!   beside the finalizer: if a replica writes the text of a deleted greeting once more, the garbage collector deletes
+//!   it. The finalizer does what the garbage collector does not promise: it deletes the text before its greeting.
 
 use futures_util::StreamExt;
 use k8s_openapi::{
