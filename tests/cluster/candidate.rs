@@ -68,7 +68,7 @@ pub async fn leading(world: &impl World, user: &str) -> Contender {
 /// A candidate that already knows the leader.
 pub async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = contending(world, user).await;
-    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
+    until("the candidate knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 
@@ -81,7 +81,7 @@ impl Contender {
 
     /// Waits until it may write; returns its term.
     pub async fn elected(&self) -> kube_leader_gate::leadership::Term {
-        within(PATIENCE, "it leads", self.candidate().elected()).await
+        within(PATIENCE, "the candidate leads", self.candidate().elected()).await
     }
 
     /// Waits for this many renewals.
@@ -89,7 +89,7 @@ impl Contender {
         for _ in 0..times {
             let mut left = self.candidate().time_left();
             // The remaining time falls, except at a renewal.
-            until("it renews", async || {
+            until("the candidate renews", async || {
                 let before = std::mem::replace(&mut left, self.candidate().time_left());
                 left > before
             })

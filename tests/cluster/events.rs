@@ -74,8 +74,8 @@ pub async fn kubectl_events_show_each_gain_and_loss() {
     grant(&world, "restricted-2", true).await;
     let a = reporting(&world, "restricted-2").await;
     let uid = a.candidate().term().expect("a term").lease_uid().to_owned();
-    until("it is told", async || !shown(&world).is_empty()).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    until("the event is written", async || !shown(&world).is_empty()).await;
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     let lines = ["became leader", "stopped leading"]
         .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
     assert_eq!(shown(&world), lines);
@@ -104,7 +104,7 @@ pub async fn candidate_leads_without_permission_to_write_events() {
     a.renews(3).await;
     assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
     let began = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     assert!(began.elapsed() < LeaseTiming::fast().call_timeout() + DELAY, "{:?}", began.elapsed());
     assert_eq!(shown(&world), [""; 0]);
 }

@@ -94,7 +94,7 @@ impl GoCandidate {
     /// Stops it with a signal, in order.
     async fn stop(&mut self) {
         self.process.signal(Signal::TERM);
-        let status = self.process.ended(PATIENCE).await.expect("it ends");
+        let status = self.process.ended(PATIENCE).await.expect("the process ends");
         assert!(status.success(), "{status}");
     }
 
@@ -113,7 +113,7 @@ impl Drop for GoCandidate {
 
 async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = start(world, user, builder(world, user).timing(timing())).await;
-    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
+    until("the candidate knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 

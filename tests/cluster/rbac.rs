@@ -101,7 +101,7 @@ pub async fn documented_role_is_sufficient() {
     until("b knows a", async || b.candidate().holder().is_some()).await;
     until("b watches", async || world.reads(USERS[1], "watch").await > 0).await;
     a.renews(2).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     b.elected().await;
     b.renews(1).await;
     assert_eq!(refused(&world).await, [""; 0]);
@@ -120,7 +120,7 @@ pub async fn forbidden_namespace_watch_leads_to_single_watches() {
         builder.build_in(&pool).expect("a valid election").start()
     };
     let (a, b) = (start(USERS[0]), start(USERS[1]));
-    until("one leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
+    until("one candidate leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
     let (leader, follower) = if a.candidate().is_leader() { (a, b) } else { (b, a) };
     until("each watches for itself", async || {
         world.reads(USERS[0], "watch").await == 2 && world.reads(USERS[1], "watch").await == 2
@@ -181,7 +181,8 @@ pub async fn candidate_without_update_leads_one_short_term() {
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;
     until("the gate closes", async || !a.candidate().can_write()).await;
-    throughout(timing().lease_duration(), "it leads no more", || !a.candidate().is_leader()).await;
+    throughout(timing().lease_duration(), "the candidate no longer leads", || !a.candidate().is_leader())
+        .await;
     assert_eq!(a.running.stop().await, LeaseEnd::LeftToExpire);
     assert!(refused(&world).await.iter().all(|verb| verb == "update"));
     assert!(release(&world, USERS[0]).await.is_none());

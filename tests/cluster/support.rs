@@ -51,7 +51,7 @@ pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
 pub async fn taken_over(world: &impl World, user: &str) -> Duration {
     let mut log = world.writes().await;
     log.retain(|write| write.resource == "leases" && write.took_effect());
-    let first = log.iter().position(|write| write.user == user).expect("it led");
+    let first = log.iter().position(|write| write.user == user).expect("the candidate led");
     let next = log[first..].iter().position(|write| write.user != user).expect("a successor") + first;
     let lease = log[next - 1].lease.as_ref().expect("a lease");
     let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");

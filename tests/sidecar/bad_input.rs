@@ -78,7 +78,7 @@ async fn incomplete_write_is_not_carried_out() {
             || upstream.server.write_log().iter().filter(|write| write.resource == "configmaps").count();
         let before = arrived();
         let raw = Raw::send(sidecar.addr, &half).await;
-        until("it has arrived", || arrived() == before + 1).await;
+        until("the request has arrived", || arrived() == before + 1).await;
         drop(raw);
     }
     assert_eq!(create(sidecar.addr, "whole").await.code, 201);
@@ -110,12 +110,12 @@ async fn write_is_cancelled_when_caller_disconnects() {
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     write.abort();
     let _ = write.await;
     drop(hang);
     assert_eq!(get(sidecar.addr, MAPS).await.json()["items"].as_array().map(Vec::len), Some(0));
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert!(write.completed.is_none());
 }

@@ -36,7 +36,7 @@ async fn leader_writes_with_sidecar_identity() {
     request.headers_mut().insert("authorization", "Bearer mallory".parse().unwrap());
     assert_eq!(ask(sidecar.addr, request).await.code, 201);
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert_eq!((write.user.as_str(), write.user_agent.as_str()), ("a", "my-app/1.0"));
 }
 
@@ -69,7 +69,7 @@ async fn loss_cuts_off_write_with_504() {
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     upstream
         .server
         .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
@@ -78,6 +78,6 @@ async fn loss_cuts_off_write_with_504() {
     assert_eq!((code, reason.as_str()), (504, "LeadershipLost"));
     assert!(message.contains("another candidate holds the lease; its outcome is unknown"), "{message}");
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert!(write.completed.is_none(), "the server was hung up on");
 }

@@ -83,7 +83,7 @@ async fn half_close_cancels_a_write() {
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let head = format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let mut raw = Raw::send(sidecar.addr, &head).await;
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     raw.0.shutdown().await.unwrap();
     assert_eq!(raw.rest().await, "");
 }

@@ -97,7 +97,7 @@ async fn check_requests(called: &str, sidecar: &Sidecar, upstream: &Upstream) {
     for (number, row) in table(called).iter().enumerate() {
         let path = format!("/test/row-{number}");
         send(sidecar, &path, &row[0]).await;
-        until("it has arrived", || upstream.has_seen(&path)).await;
+        until("the request has arrived", || upstream.has_seen(&path)).await;
         let seen = upstream.seen(&path);
         let seen = seen.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         assert_eq!(of(row, seen), expected(row, upstream), "{row:?}");

@@ -38,7 +38,7 @@ async fn stop_finishes_writes_before_releasing_lease() {
     let idle = Raw::connect(sidecar.addr).await;
     let addr = sidecar.addr;
     let write = tokio::spawn(create(addr, "x"));
-    until("it is under way", || slow.hits() == 1).await;
+    until("the write is under way", || slow.hits() == 1).await;
 
     let told = upstream.server.write_log().len();
     sidecar.process.signal(Signal::TERM);
@@ -47,7 +47,7 @@ async fn stop_finishes_writes_before_releasing_lease() {
     assert!(TcpStream::connect(addr).await.is_err(), "no new connection is accepted");
     let answer = write.await.unwrap();
     assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
-    let status = sidecar.process.ended(SOON).await.expect("it ends");
+    let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
     assert!(status.success(), "{status}");
     drop(idle);
 
@@ -68,7 +68,7 @@ async fn unfinished_write_delays_the_release() {
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
     let (code, reason, _) = write.await.unwrap().status();
@@ -77,7 +77,7 @@ async fn unfinished_write_delays_the_release() {
     assert_eq!(holder(&upstream), "a");
     let cut_off = Instant::now();
     let skew = LeaseTiming::fast().tolerated_skew();
-    assert!(sidecar.process.ended(skew + SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(skew + SOON).await.expect("the sidecar ends").success());
     assert!(cut_off.elapsed() + Duration::from_millis(500) >= skew, "after {:?}", cut_off.elapsed());
     assert_eq!(holder(&upstream), "");
 }
@@ -97,7 +97,7 @@ async fn stop_answers_a_stalled_upload() {
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n{expects}\r\nhalf");
         uploads.push(Raw::send(sidecar.addr, &head).await);
-        until("it has arrived", || upstream.has_seen(&path)).await;
+        until("the request has arrived", || upstream.has_seen(&path)).await;
     }
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
@@ -112,7 +112,7 @@ async fn stop_answers_a_stalled_upload() {
         upload.write(&" ".repeat(LONG - "half".len())).await;
         assert_eq!(upload.rest().await, "");
     }
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
 /// The stop waits less long for a write that does not need leadership, but answers it.
@@ -124,12 +124,12 @@ async fn stop_answers_hanging_permitted_write() {
     let mut write = map("x");
     *write.uri_mut() = format!("{MAPS}?dryRun=All").parse().unwrap();
     let write = tokio::spawn(ask(sidecar.addr, write));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     sidecar.process.signal(Signal::TERM);
     let (code, reason, message) = write.await.unwrap().status();
     assert_eq!((code, reason.as_str()), (502, "BadGateway"));
     assert!(message.contains("the sidecar stops") && message.contains("is not known"), "{message}");
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
 #[tokio::test]
@@ -141,12 +141,12 @@ async fn second_signal_ends_sidecar_at_once() {
         let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
         let write =
             Raw::send(sidecar.addr, &format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
-        until("it hangs", || hang.hits() == 1).await;
+        until("the request hangs", || hang.hits() == 1).await;
         sidecar.process.signal(signal);
-        until("it is stopping", || sidecar.log().contains("stopping")).await;
+        until("the sidecar is stopping", || sidecar.log().contains("stopping")).await;
         let since = Instant::now();
         sidecar.process.signal(signal);
-        let status = sidecar.process.ended(SOON).await.expect("it ends");
+        let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
         assert_eq!(status.code(), Some(code));
         assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
         assert_eq!(holder(&upstream), "a", "nothing was released");
@@ -163,7 +163,7 @@ async fn stop_delivers_answer_already_on_its_way() {
     sidecar.process.signal(Signal::TERM);
     until("the lease is free", || holder(&upstream).is_empty()).await;
     assert_eq!(Answer::read(response).await.body.len(), BIG);
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn follower_stops_at_once() {
     watch.read_until("\r\n\r\n").await;
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
     assert_eq!(holder(&upstream), "outsider");
 }

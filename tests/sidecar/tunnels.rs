@@ -126,7 +126,7 @@ async fn stop_ends_tunnel_before_releasing_lease() {
     let mut raw = tunnel(&sidecar, "GET", "websocket").await;
     sidecar.process.signal(Signal::TERM);
     assert_eq!(raw.rest().await, "");
-    let status = sidecar.process.ended(crate::wait::SOON).await.expect("it ends");
+    let status = sidecar.process.ended(crate::wait::SOON).await.expect("the sidecar ends");
     assert!(status.success());
     assert_eq!(upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"], "");
 }

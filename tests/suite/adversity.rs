@@ -73,15 +73,17 @@ async fn refused_writes_are_retried_less_and_less() {
 async fn s9_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let term = a.candidate().term();
     let refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(Duration::from_secs(27), "a renewal is refused", || refused.hits() > 0).await;
     pass(Duration::from_secs(60)).await;
     assert!(refused.hits() >= 60, "{} attempts in 60 s", refused.hits());
     drop(refused);
-    until(Duration::from_secs(1), "it renews", || a.candidate().time_left() > Some(Duration::from_secs(100)))
-        .await;
+    until(Duration::from_secs(1), "the candidate renews", || {
+        a.candidate().time_left() > Some(Duration::from_secs(100))
+    })
+    .await;
     assert_eq!(a.candidate().term(), term);
 }
 
@@ -112,10 +114,10 @@ async fn follower_with_duplicate_identity_is_healthy() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let second = candidate(&server, "a").start();
-    within(FIRST, "it leads", second.candidate().elected()).await;
+    within(FIRST, "the candidate leads", second.candidate().elected()).await;
     pass(Duration::from_secs(40)).await;
-    second.candidate().check(Duration::ZERO).expect("it leads");
-    first.candidate().check(Duration::ZERO).expect("it follows");
+    second.candidate().check(Duration::ZERO).expect("the candidate leads");
+    first.candidate().check(Duration::ZERO).expect("the candidate follows");
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +125,7 @@ async fn s10_election_dropped_before_run_is_unhealthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
-    leader.check(Duration::ZERO).expect("it may still run");
+    leader.check(Duration::ZERO).expect("the election may still run");
     drop(election.run(async {}));
     assert!(leader.check(Duration::ZERO).is_err());
 }
@@ -139,10 +141,10 @@ async fn shortened_lease_duration_ends_the_term() {
     server.edit("webhook", LEASE, |lease| lease["spec"]["leaseDurationSeconds"] = 1.into()).unwrap();
     until(Duration::from_millis(5), "the gate closes", || !a.candidate().can_write()).await;
     drop(no_writes);
-    let second = within(Duration::from_secs(3), "it leads anew", a.candidate().elected()).await;
+    let second = within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_ne!(first, second);
     assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
-    write(&a_client).await.expect("it leads");
+    write(&a_client).await.expect("the candidate leads");
 }
 
 /// Rule S9, as the timing documents it: an outage begins just before a renewal, calls fail and the last one hangs,
@@ -154,7 +156,7 @@ async fn s9_leader_survives_the_tolerated_outage() {
         for round in 0..rounds {
             let server = ApiServer::new();
             let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-            within(FIRST, "it leads", a.candidate().elected()).await;
+            within(FIRST, "the candidate leads", a.candidate().elected()).await;
             let term = a.candidate().term();
             let mut changes = a.candidate().changes();
             assert!(changes.next().await.is_some(), "the present state");
@@ -235,7 +237,7 @@ async fn follower_stops_at_once_during_outage() {
     let _hang = server.inject(Fault::hang_before());
     server.break_watches(|_| true, WatchBreak::Cut);
     pass(Duration::from_secs(5)).await;
-    within(Duration::from_secs(2), "it stops", b.stop()).await;
+    within(Duration::from_secs(2), "the candidate stops", b.stop()).await;
 }
 
 #[tokio::test(start_paused = true)]

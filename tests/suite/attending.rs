@@ -24,7 +24,7 @@ async fn observer_sees_release_before_stop_ends() {
         notes.lock().unwrap().push(leader.state().lost);
     });
     let running = build(&server, "a", builder).unwrap().start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     assert!(!heard.lock().unwrap().contains(&Some(Loss::Released)));
     running.stop().await;
     assert_eq!(heard.lock().unwrap().last(), Some(&Some(Loss::Released)));
@@ -61,7 +61,7 @@ async fn endless_observer_delays_stop_by_one_call_timeout() {
         });
         let running = build(&server, "a", builder).unwrap().start();
         let leader = running.candidate().clone();
-        within(FIRST, "it leads", leader.elected()).await;
+        within(FIRST, "the candidate leads", leader.elected()).await;
         assert_eq!(present.load(Ordering::SeqCst), 1);
         if stop {
             let bound = kube_leader_gate::LeaseTiming::fast().call_timeout();

@@ -28,7 +28,7 @@ async fn invalid_lease_is_taken_after_own_duration() {
         let a = candidate(&server, "a").start();
         pass(Duration::from_millis(14_900)).await;
         assert!(!a.candidate().is_leader(), "{spec}");
-        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
+        within(Duration::from_millis(200), "the candidate leads", a.candidate().elected()).await;
         let transitions = server.object(LEASE).unwrap()["spec"]["leaseTransitions"].as_i64().unwrap();
         assert!(i32::try_from(transitions).is_ok(), "{transitions}");
     }
@@ -40,7 +40,7 @@ async fn lease_without_spec_is_free() {
         let server = ApiServer::new();
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
     }
 }
 
@@ -53,7 +53,7 @@ async fn huge_lease_duration_is_respected() {
     pass(Duration::from_secs(3600)).await;
     assert!(!a.candidate().is_leader());
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]

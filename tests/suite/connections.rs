@@ -41,7 +41,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(make(&election, self.endpoint.config("a")));
         let running = election.start();
-        within(PATIENCE, "it leads", running.candidate().elected()).await;
+        within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
         maps.list(&ListParams::default()).await.unwrap();
         (running, maps)
     }
@@ -64,7 +64,7 @@ impl Scene {
         for _ in 0..1_000 {
             yield_now().await;
         }
-        let error = within(PATIENCE, "it is cut off", write).await.unwrap_err();
+        let error = within(PATIENCE, "the write is cut off", write).await.unwrap_err();
         assert!(ErrLeadershipLost::find(&error).is_some(), "{error}");
         self.server.write_log().iter().any(|it| it.resource == "configmaps")
     }
@@ -100,15 +100,15 @@ async fn lost_term_closes_connections_but_release_does_not() {
     };
     let hang = scene.server.inject(Fault::hang_before().verb("list"));
     let reading = read();
-    until(PATIENCE, "it is under way", || hang.hits() == 1).await;
+    until(PATIENCE, "the read is under way", || hang.hits() == 1).await;
     scene.clock.advance(LeaseTiming::fast().renew_deadline());
-    within(PATIENCE, "it ends", reading).await.unwrap().expect_err("its connection was closed");
+    within(PATIENCE, "the read ends", reading).await.unwrap().expect_err("its connection was closed");
     drop(hang);
 
-    within(PATIENCE, "it leads again", running.candidate().elected()).await;
+    within(PATIENCE, "the candidate leads again", running.candidate().elected()).await;
     let delay = scene.server.inject(Fault::delay_before(Duration::from_millis(200)).verb("list"));
     let reading = read();
-    until(PATIENCE, "it is under way", || delay.hits() == 1).await;
+    until(PATIENCE, "the read is under way", || delay.hits() == 1).await;
     running.stop().await;
-    within(PATIENCE, "it ends", reading).await.unwrap().expect("its connection went on");
+    within(PATIENCE, "the read ends", reading).await.unwrap().expect("its connection went on");
 }

@@ -31,7 +31,7 @@ async fn s10_dead_election_closes_gate_and_is_unhealthy() {
     let (election, breaks) = fragile(&server);
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     let leader = running.candidate().clone();
     let changes = leader.changes();
     leader.check(Duration::ZERO).expect("healthy");
@@ -54,7 +54,7 @@ async fn s10_dropping_run_closes_the_gate() {
     let mut run = Box::pin(election.run(std::future::pending::<()>()));
     tokio::select! {
         _ = &mut run => unreachable!("its workload never ends"),
-        _ = within(FIRST, "it leads", leader.elected()) => {}
+        _ = within(FIRST, "the candidate leads", leader.elected()) => {}
     }
     assert!(leader.can_write());
     drop(run);

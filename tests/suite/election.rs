@@ -89,7 +89,7 @@ async fn candidate_leads_again_after_every_outage() {
     for round in 0..20 {
         server.delete("outsider", LEASE).expect("deleted");
         until(SOON, "the gate closes", || !a.candidate().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         write(&client).await.unwrap_or_else(|error| panic!("round {round}: {error}"));
     }
     a.candidate().check(Duration::ZERO).expect("healthy");

@@ -20,7 +20,7 @@ fn reporting(server: &ApiServer, identity: &str) -> Running {
 }
 
 async fn leads(running: &Running) {
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
 }
 
 /// The notes, oldest first.
@@ -31,7 +31,7 @@ fn notes(server: &ApiServer) -> Vec<String> {
 }
 
 async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
-    within(bound, "it is told", async {
+    within(bound, "the event is written", async {
         while notes(server) != expected {
             pass(Duration::from_millis(10)).await;
         }
@@ -120,7 +120,7 @@ async fn failing_events_do_not_delay_election() {
         assert!(lease_writes(&server, "a").len() >= renewed + 29, "each 2 s");
         write(&work).await.unwrap();
         let call_timeout = LeaseTiming::fast().call_timeout();
-        assert_eq!(within(call_timeout + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+        assert_eq!(within(call_timeout + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
     }
 }
 
@@ -186,12 +186,12 @@ async fn only_newest_events_are_kept_during_outage() {
     until(SOON, "the first one hangs", || hang.hits() > 0).await;
     for _ in 0..15 {
         rob(&server);
-        until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().is_leader()).await;
         leads(&a).await;
     }
     drop(hang);
     steal(&server);
-    until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
+    until(SOON, "the candidate loses the lease", || !a.candidate().is_leader()).await;
     pass(Duration::from_secs(10)).await;
     let notes = notes(&server);
     assert_eq!(notes.len(), 1 + 16, "the one that was under way, and those that waited: {notes:?}");

@@ -67,7 +67,7 @@ async fn three_candidates_in_priority_ring_stop_flapping() {
 async fn candidate_preempts_at_once_after_quiet_time() {
     let server = ApiServer::new();
     let high = ranked(&server, "b", "high").start();
-    within(FIRST, "it leads", high.candidate().elected()).await;
+    within(FIRST, "the candidate leads", high.candidate().elected()).await;
     for pause in [0, 45, 45] {
         pass(Duration::from_secs(pause)).await;
         let low = candidate(&server, "a");
@@ -87,7 +87,7 @@ async fn repeatedly_undone_acquisition_causes_no_flood() {
     for deletes in [true, false] {
         let server = ApiServer::new();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let before = lease_writes(&server, "a").len();
         for _ in 0..10_000 {
             if server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a") {

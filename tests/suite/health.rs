@@ -45,9 +45,9 @@ fn healthy() -> (u16, String) {
 async fn follower_and_renewing_leader_are_healthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    assert_eq!(probe(&election.candidate()).await, healthy(), "it has not begun");
+    assert_eq!(probe(&election.candidate()).await, healthy(), "the election has not begun");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let b = candidate(&server, "b").start();
     for _ in 0..20 {
         assert_eq!(probe(a.candidate()).await, healthy());
@@ -77,7 +77,7 @@ async fn leader_is_unhealthy_while_it_cannot_renew() {
             until(SOON, "it knows", || a.candidate().holder().as_deref() == Some("outsider")).await;
         } else {
             drop(outage);
-            within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+            within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         }
         assert_eq!(probe(a.candidate()).await, healthy());
     }
@@ -90,12 +90,12 @@ async fn process_is_unhealthy_after_freeze_until_it_renews() {
     free(&server);
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     clock.advance(Duration::from_secs(35));
     assert_eq!(probe(a.candidate()).await, healthy());
     clock.advance(Duration::from_nanos(1));
     assert_eq!(probe(a.candidate()).await.0, 503);
-    until(Duration::from_secs(3), "it leads again", || a.candidate().is_leader()).await;
+    until(Duration::from_secs(3), "the candidate leads again", || a.candidate().is_leader()).await;
     assert_eq!(probe(a.candidate()).await, healthy());
 }
 
@@ -105,7 +105,7 @@ async fn s10_ended_election_is_unhealthy() {
     let (a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
     drop(a);
-    until(SOON, "it ends", || leader.check(Duration::MAX).is_err()).await;
+    until(SOON, "the election ends", || leader.check(Duration::MAX).is_err()).await;
     let why = "the leader election has ended; restart the process to contend again\n";
     assert_eq!(probe(&leader).await, (503, why.to_owned()));
     assert_eq!(page(&leader).await["is_leader"], false, "the page answers all the same");
@@ -119,7 +119,7 @@ async fn standing_down_is_healthy_even_if_release_fails() {
     let _hang = server.inject(Fault::hang_before().verb("update"));
     let mut a = candidate(&server, "a").start();
     let leader = a.candidate().clone();
-    until(FIRST, "it acquires", || server.object(LEASE).is_some()).await;
+    until(FIRST, "the candidate acquires the lease", || server.object(LEASE).is_some()).await;
     let standing_down = a.step_down(Duration::from_secs(600));
     assert!(tokio::time::timeout(Duration::from_secs(60), standing_down).await.is_err());
     assert_eq!(probe(&leader).await, healthy());
@@ -131,11 +131,11 @@ async fn leader_page_names_holder_and_trouble() {
     let (a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b"));
     let b = candidate(&server, "b").start();
-    until(SOON, "it is in trouble", || b.candidate().trouble().is_some()).await;
+    until(SOON, "the election is in trouble", || b.candidate().trouble().is_some()).await;
     let page_of_b = page(b.candidate()).await;
     assert!(page_of_b["trouble"].as_str().unwrap().contains("forbidden"), "{page_of_b}");
     drop(refused);
-    until(Duration::from_secs(5), "it has passed", || b.candidate().trouble().is_none()).await;
+    until(Duration::from_secs(5), "the trouble is over", || b.candidate().trouble().is_none()).await;
     for (leader, leads) in [(a.candidate(), true), (b.candidate(), false)] {
         let page = page(leader).await;
         assert_eq!(page["lease"], "default/operator");

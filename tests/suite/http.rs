@@ -25,7 +25,7 @@ async fn leading(config: Config) -> (Running, Client) {
         .unwrap();
     let client = election.client(&config).unwrap();
     let running = election.start();
-    within(PATIENCE, "it leads", running.candidate().elected()).await;
+    within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -65,7 +65,7 @@ async fn s14_no_retry_runs_below_the_election() {
     until(PATIENCE, "it is tried again", || busy.hits() == 3).await;
     // The election's own two pauses take half a second at most.
     assert!(began.elapsed() < a.candidate().timing().call_timeout(), "{:?}", began.elapsed());
-    until(PATIENCE, "it renews", || lease_writes(&server, "a").len() > renewed).await;
+    until(PATIENCE, "the candidate renews", || lease_writes(&server, "a").len() > renewed).await;
     assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
 }
@@ -83,7 +83,7 @@ async fn s14_workload_cannot_starve_the_election() {
         let client = client.clone();
         stuck.spawn(async move { write(&client).await });
     }
-    until(PATIENCE, "they are under way", || a.candidate().writes_under_way() == STUCK).await;
+    until(PATIENCE, "the writes are under way", || a.candidate().writes_under_way() == STUCK).await;
     let before = lease_writes(&server, "a").len();
     until(PATIENCE, "it renews on", || lease_writes(&server, "a").len() >= before + 3).await;
     assert_eq!(a.candidate().term(), term);

@@ -60,7 +60,7 @@ async fn overdue_step_down_ends_the_term() {
     let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
     let client = gated(&server, &election, "a");
     let mut a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let leader = a.candidate().clone();
     pass(SECOND * 20).await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
@@ -79,7 +79,7 @@ async fn overdue_step_down_ends_the_term() {
     let _slow = server.inject(Fault::delay_before(SECOND).resource("leases").verb("get"));
     tokio::time::advance(SECOND * 60).await;
     let _a = within(SECOND * 10, "the step down ends", stepping).await.unwrap();
-    within(SECOND * 30, "it leads again", leader.elected()).await;
+    within(SECOND * 30, "the candidate leads again", leader.elected()).await;
 }
 
 type Act = Box<dyn FnOnce() + Send>;
@@ -134,7 +134,7 @@ async fn elector_always_notices_end_of_last_write() {
         assert!(!high.candidate().is_leader());
         *trap.act.lock().unwrap() = Some(Box::new(move || {
             answer.send(()).unwrap();
-            write.now_or_never().expect("it is answered").expect("it is not cut off");
+            write.now_or_never().expect("the write is answered").expect("it is not cut off");
         }));
         trap.left.store(nth, Ordering::SeqCst);
         // An event that makes the elector run its loop.

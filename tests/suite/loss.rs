@@ -30,7 +30,7 @@ async fn s1_first_deadline_counts_from_before_acquisition_call() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
-    within(FIRST * 2, "it leads", a.candidate().elected()).await;
+    within(FIRST * 2, "the candidate leads", a.candidate().elected()).await;
     let left = a.candidate().time_left().unwrap();
     assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }
@@ -48,9 +48,9 @@ async fn s1_outage_closes_gate_at_the_deadline() {
     // The lease still names this candidate, so it may take it back, in a new term.
     let before = spec(&server)["leaseTransitions"].clone();
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_ne!(spec(&server)["leaseTransitions"], before);
-    write(&client).await.expect("it leads");
+    write(&client).await.expect("the candidate leads");
 }
 
 /// No task polls the workload's write, and the loss still ends it.
@@ -61,13 +61,13 @@ async fn s2_loss_cuts_off_a_hanging_write() {
         let (a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
         let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
         if !expire {
             steal(&server);
         }
         let bound = if expire { Duration::from_secs(11) } else { SOON };
-        let result = within(bound, "it is cut off", hanging).await.unwrap();
+        let result = within(bound, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
         assert_eq!(a.candidate().writes_under_way(), 0);
     }
@@ -81,7 +81,7 @@ async fn s2_deadline_cuts_off_hanging_write_at_once() {
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
     until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
-    let result = within(Duration::from_millis(5), "it is cut off", hanging).await.unwrap();
+    let result = within(Duration::from_millis(5), "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }
 
@@ -132,7 +132,8 @@ async fn s8_deletion_closes_gate_until_new_term() {
         until(bound, "the gate closes", || !a.candidate().is_leader()).await;
         assert!(is_not_leader(&write(&client).await));
         drop(no_create);
-        let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        let second =
+            within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         assert_ne!(first.lease_uid(), second.lease_uid());
     }
 }

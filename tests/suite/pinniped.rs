@@ -37,7 +37,7 @@ impl Scenario {
 
     /// Waits until one candidate leads and the others know it; returns its place.
     async fn led(&self, bound: Duration) -> usize {
-        until(bound, "one leads and all know it", || {
+        until(bound, "one candidate leads and all know it", || {
             let holder = self.holder();
             let leads = |(candidate, running): (&Candidate, &Running)| {
                 running.candidate().is_leader() == (candidate.identity == holder)
@@ -118,7 +118,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     for left in (0..candidates).rev() {
         tokio::time::sleep(Duration::from_millis(chance.u64(..5000))).await;
         let running = scenario.candidates[leader].running.take().expect("it runs");
-        within(Duration::from_secs(1), "it stops", running.stop()).await;
+        within(Duration::from_secs(1), "the candidate stops", running.stop()).await;
         assert!(is_not_leader(&write(&scenario.candidates[leader].client).await));
         if left > 0 {
             leader = scenario.led(Duration::from_secs(5)).await;

@@ -24,7 +24,7 @@ async fn s4_workload_finishes_its_write_after_grace() {
     let workload = Box::pin(async {
         let other = async {
             pass(GRACE + SOON).await;
-            assert!(leader.is_leader() && !leader.can_write(), "it drains");
+            assert!(leader.is_leader() && !leader.can_write(), "the candidate drains");
             rejected = is_not_leader(&write(&client).await);
         };
         leader.elected().await;
@@ -33,7 +33,7 @@ async fn s4_workload_finishes_its_write_after_grace() {
     });
     let shutdown = leader.elected();
     let run = election.run_until(async { drop(shutdown.await) }, workload);
-    let finished = within(Duration::from_secs(14), "it ends", run).await;
+    let finished = within(Duration::from_secs(14), "the run ends", run).await;
     assert_eq!(parts(finished), Ok((Some(Ok(())), LeaseEnd::Released)));
     assert!(rejected, "the gate is closed to what it writes after its grace");
     let written = server.write_log().into_iter().find(|write| write.resource == "tokenreviews").unwrap();
@@ -58,7 +58,7 @@ async fn s4_workload_is_dropped_once_writes_are_answered() {
         pending::<()>().await;
     };
     let run = election.run_until(async { drop(leader.elected().await) }, workload);
-    let finished = within(Duration::from_secs(10), "it ends", run).await;
+    let finished = within(Duration::from_secs(10), "the run ends", run).await;
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     let (is_ok, at) = answered.expect("it has seen the answer");
     assert!(is_ok && at.elapsed() < SOON);
@@ -90,9 +90,9 @@ async fn s4_workload_with_hanging_write_is_dropped_after_drain() {
         until(GRACE, "the write is under way", || hang.hits() == 1).await;
         Instant::now()
     };
-    let (finished, began) = tokio::join!(within(GRACE * 5, "it ends", run), watched);
+    let (finished, began) = tokio::join!(within(GRACE * 5, "the run ends", run), watched);
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
-    let lived = dropped.expect("it is dropped") - began;
+    let lived = dropped.expect("the workload is dropped") - began;
     assert!(
         lived + Duration::from_millis(10) >= GRACE * 3 && lived < GRACE * 3 + SOON,
         "5 s to end, 10 s to drain: {lived:?}"

@@ -52,7 +52,7 @@ async fn s7_preemption_closes_gate_and_lets_writes_finish() {
     pass(Duration::from_millis(2800)).await;
     assert!(!high.candidate().is_leader() && high.candidate().holder().as_deref() == Some("b"));
     within(SOON * 2, "the higher one leads", high.candidate().elected()).await;
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     assert_eq!(low.candidate().state().lost, Some(Loss::Taken));
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
@@ -90,7 +90,8 @@ async fn s6_successor_waits_full_duration_for_silent_holder() {
         assert_eq!(annotations(&server), json!({ KEY: "high", HANDOVER: "from 3 to 4" }));
         // The next candidate waits for both.
         assert_eq!(spec(&server)["leaseDurationSeconds"], seconds.max(15));
-        let leads = within(Duration::from_secs(seconds + 1), "it leads", high.candidate().elected());
+        let leads =
+            within(Duration::from_secs(seconds + 1), "the candidate leads", high.candidate().elected());
         let refused = async {
             pass(Duration::from_millis(seconds * 1000 - 100)).await;
             assert!(is_not_leader(&write(&client).await));
@@ -116,11 +117,12 @@ async fn s1_lapsed_term_ends_after_preemption() {
     let server = ApiServer::new();
     held_by_foreign(&server, 5);
     let high = ranked(&server, "b", "high").start();
-    let first = within(Duration::from_secs(6), "it leads", high.candidate().elected()).await;
+    let first = within(Duration::from_secs(6), "the candidate leads", high.candidate().elected()).await;
     let outage = server.inject(Fault::drop_before());
     until(Duration::from_secs(11), "the gate closes", || !high.candidate().can_write()).await;
     drop(outage);
-    let second = within(Duration::from_secs(3), "it leads again", high.candidate().elected()).await;
+    let second =
+        within(Duration::from_secs(3), "the candidate leads again", high.candidate().elected()).await;
     assert_eq!(second.transitions(), first.transitions() + 1);
 }
 
@@ -155,7 +157,7 @@ async fn s6_next_candidate_also_waits_for_preempted_holder() {
         let mut writing = JoinSet::new();
         write_every(&mut writing, gated(&server, &low, "a"), 20);
         let low = low.start();
-        within(FIRST, "it leads", low.candidate().elected()).await;
+        within(FIRST, "the candidate leads", low.candidate().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
         server.break_watches(|_| true, WatchBreak::Cut);
         let third = ranked(&server, "c", "middle");
@@ -263,7 +265,7 @@ async fn stopping_holder_acknowledges_preemption() {
     let high = ranked(&server, "b", "high").start();
     within(Duration::from_secs(3), "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     assert_eq!(stopping.await.unwrap(), LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "b");
 }
@@ -274,12 +276,12 @@ async fn refused_acknowledgement_does_not_stop_contention() {
     let server = ApiServer::new();
     let priority = Priority::ranked("low", ["high", "low"]).unwrap();
     let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
-    within(FIRST, "it leads", low.candidate().elected()).await;
+    within(FIRST, "the candidate leads", low.candidate().elected()).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(SOON).await;
     drop(high);
-    within(Duration::from_secs(20), "it leads again", low.candidate().elected()).await;
+    within(Duration::from_secs(20), "the candidate leads again", low.candidate().elected()).await;
 }
 
 /// A preemption request by the holder itself is none.
@@ -292,7 +294,7 @@ async fn holder_ignores_preemption_by_itself() {
         |lease: &mut serde_json::Value| lease["metadata"]["annotations"][HANDOVER] = "from 0 to 0".into();
     server.edit("outsider", LEASE, forged).unwrap();
     pass(SOON).await;
-    write(&low_client).await.expect("it leads");
+    write(&low_client).await.expect("the candidate leads");
     assert_eq!(low.candidate().term(), term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }), "gone with a renewal");
@@ -320,6 +322,6 @@ async fn undone_preemption_starts_a_new_term() {
             lease["metadata"]["annotations"] = backup["metadata"]["annotations"].clone();
         })
         .unwrap();
-    until(SOON, "it leads again", || low.candidate().can_write()).await;
+    until(SOON, "the candidate leads again", || low.candidate().can_write()).await;
     assert_eq!(low.candidate().term().unwrap().transitions(), 1);
 }

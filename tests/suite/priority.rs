@@ -36,7 +36,7 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     let election = ranked(server, identity, key);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -148,7 +148,7 @@ async fn equal_or_higher_holder_is_not_preempted() {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
         let a = with(&server, "a", Priority::ranked(holder, order).unwrap()).start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let b = ranked(&server, "b", candidate).start();
         pass(Duration::from_secs(60)).await;
         assert!(a.candidate().is_leader(), "{holder}, {candidate}");
@@ -166,7 +166,7 @@ async fn s6_lower_candidate_takes_expired_lease() {
     let low = ranked(&server, "a", "low").start();
     pass(Duration::from_millis(14_900)).await;
     assert!(!low.candidate().is_leader());
-    within(Duration::from_millis(200), "it leads", low.candidate().elected()).await;
+    within(Duration::from_millis(200), "the candidate leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
 }
 
@@ -178,7 +178,7 @@ async fn holder_without_key_is_preempted_and_acknowledges() {
     let mut writing = JoinSet::new();
     hammer(&mut writing, gated(&server, &election, "a"));
     let old = election.start();
-    within(FIRST, "it leads", old.candidate().elected()).await;
+    within(FIRST, "the candidate leads", old.candidate().elected()).await;
     assert!(annotations(&server).is_null());
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
@@ -209,7 +209,7 @@ async fn each_rollout_makes_one_handover() {
             .iter()
             .any(|it| it.candidate().can_write() && it.candidate().identity().as_str().starts_with(number))
     };
-    until(FIRST, "one leads", || leaders(&running, "one")).await;
+    until(FIRST, "one candidate leads", || leaders(&running, "one")).await;
     pass(SOON).await;
     for (number, name) in [(2, "two"), (3, "three")] {
         let before = spec(&server)["leaseTransitions"].as_u64().unwrap();
@@ -254,7 +254,7 @@ async fn holder_with_invalid_key_is_not_preempted() {
         let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
         pass(Duration::from_millis(14_900)).await;
         assert_eq!(spec(&server)["holderIdentity"], "foreign");
-        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
+        within(Duration::from_millis(200), "the candidate leads", a.candidate().elected()).await;
         assert_eq!(annotations(&server), json!({ KEY: "a", "other": "stays" }));
     }
 }

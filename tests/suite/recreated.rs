@@ -45,10 +45,10 @@ async fn s8_recreated_lease_ends_the_term() {
         assert_eq!(a.candidate().state().lost, Some(Loss::Deleted), "watching: {watching}");
         assert!(is_not_leader(&write(&client).await));
         // The new lease names this candidate, but no candidate knows who wrote it.
-        let second = within(SECOND * 16, "it leads again", a.candidate().elected()).await;
+        let second = within(SECOND * 16, "the candidate leads again", a.candidate().elected()).await;
         assert_eq!(uid, second.lease_uid(), "watching: {watching}");
         assert_ne!(first.lease_uid(), second.lease_uid());
-        write(&client).await.expect("it leads");
+        write(&client).await.expect("the candidate leads");
     }
 }
 
@@ -94,7 +94,7 @@ async fn first_candidate_reads_twice_before_creating_lease() {
     let server = ApiServer::new();
     let a = candidate(&server, "a").start();
     let began = tokio::time::Instant::now();
-    within(SECOND, "it leads", a.candidate().elected()).await;
+    within(SECOND, "the candidate leads", a.candidate().elected()).await;
     let after = began.elapsed();
     assert!(after >= SECOND / 4 && after < SECOND / 2 + SOON, "{after:?}");
     assert!(server.reads("a", "get", "leases") >= 2);

@@ -38,7 +38,7 @@ async fn leader_restarts_a_silent_watch() {
     let server = ApiServer::new();
     let (a, watches) = mute(&server, "a");
     let a = a.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     pass(Duration::from_secs(60)).await;
     assert!(a.candidate().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);

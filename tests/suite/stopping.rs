@@ -24,10 +24,13 @@ async fn s3_gate_closes_before_release_is_sent() {
         until(SOON, "the release is sent", || fault.hits() > 0).await;
         assert!(!leader.is_leader());
         assert!(is_not_leader(&write(&client).await));
-        within(Duration::from_secs(10), "it stops", stop).await.unwrap();
+        within(Duration::from_secs(10), "the candidate stops", stop).await.unwrap();
         let refused = write(&client).await;
         assert!(is_not_leader(&refused));
-        assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
+        assert!(
+            refused.unwrap_err().to_string().ends_with("the candidate will not lead again"),
+            "and says so"
+        );
     }
 }
 
@@ -44,7 +47,7 @@ async fn s4_workload_that_ignores_stop_is_dropped_after_grace() {
         pending::<()>().await;
     };
     let (began, grace) = (Instant::now(), Duration::from_secs(5));
-    let shutdown = async { shutdown.await.expect("it leads") };
+    let shutdown = async { shutdown.await.expect("the candidate leads") };
     let finished = within(Duration::from_secs(6), "it ends", election.run_until(shutdown, workload)).await;
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     assert!(began.elapsed() >= grace, "it had its grace");
@@ -83,7 +86,7 @@ async fn s4_clean_stop_drains_writes_before_release() {
     };
     let meanwhile = async {
         pass(Duration::from_secs(5)).await;
-        assert!(leader.is_leader() && !leader.can_write(), "it drains");
+        assert!(leader.is_leader() && !leader.can_write(), "the candidate drains");
         assert!(is_not_leader(&write(&client).await));
     };
     let (run, ()) =
@@ -105,12 +108,12 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     let leader = a.candidate().clone();
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
     let stop = tokio::spawn(a.stop());
     let result = within(Duration::from_millis(10_100), "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
-    let stopped = within(SKEW + SOON, "it stops", stop).await.unwrap();
+    let stopped = within(SKEW + SOON, "the candidate stops", stop).await.unwrap();
     assert_eq!(stopped, LeaseEnd::Released);
     let after = releases(&server, "a")[0].received.at - cut_off;
     assert!(after >= SKEW, "released {after:?} after the write was cut off");
@@ -124,13 +127,13 @@ async fn s4_stopping_candidate_does_not_acquire_the_lease() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
     let writer = client.clone();
     let hanging = tokio::spawn(async move { write(&writer).await });
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     let leader = a.candidate().clone();
     let stop = tokio::spawn(a.stop());
-    until(SOON, "it drains", || !leader.can_write()).await;
+    until(SOON, "the candidate drains", || !leader.can_write()).await;
     server.delete("outsider", LEASE).unwrap();
     within(SOON, "the write is cut off", hanging).await.unwrap().unwrap_err();
-    within(SOON, "it stops", stop).await.unwrap();
+    within(SOON, "the candidate stops", stop).await.unwrap();
     assert!(server.object(LEASE).is_none());
     assert!(is_not_leader(&write(&client).await));
 }
@@ -181,7 +184,7 @@ async fn s5_release_of_deleted_lease_creates_nothing() {
         let (a, _) = leading(&server, "a").await;
         let _answer = status.map(|status| server.inject(Fault::status(status).verb("update")));
         server.delete("outsider", LEASE).unwrap();
-        assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+        assert_eq!(within(SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
         assert!(server.object(LEASE).is_none());
     }
 }
@@ -202,7 +205,7 @@ async fn follower_stops_without_writing_the_lease() {
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    assert_eq!(within(SOON, "it stops", b.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(SOON, "the candidate stops", b.stop()).await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "a");
 }
 

@@ -20,7 +20,7 @@ async fn s6_renewal_without_change_does_not_extend_term() {
     write_every(&mut writing, client, 10);
     let began = Instant::now();
     let a = election.start();
-    within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
+    within(Duration::from_secs(1), "the candidate leads", a.candidate().elected()).await;
     let first = a.candidate().term();
     let b = candidate(&server, "b");
     write_every(&mut writing, gated(&server, &b, "b"), 10);

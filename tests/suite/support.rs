@@ -56,7 +56,7 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
     let election = candidate(server, identity);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 

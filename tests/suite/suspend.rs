@@ -20,7 +20,7 @@ async fn s13_candidate_counts_suspended_time() {
     until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
     pass(SOON).await;
     clock.advance(Duration::from_secs(15));
-    within(RESUMED, "it leads", a.candidate().elected()).await;
+    within(RESUMED, "the candidate leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,12 +31,12 @@ async fn s13_leader_counts_suspended_time() {
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     clock.advance(Duration::from_secs(10));
     assert!(!a.candidate().can_write());
-    let result = within(RESUMED, "it is cut off", hanging).await.unwrap();
+    let result = within(RESUMED, "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }

@@ -19,7 +19,7 @@ async fn s6_wall_clock_times_are_ignored() {
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
         let began = tokio::time::Instant::now();
-        within(Duration::from_secs(31), "it leads", a.candidate().elected()).await;
+        within(Duration::from_secs(31), "the candidate leads", a.candidate().elected()).await;
         // The *recorded* duration counts, not this candidate's 15 s, from when this candidate first saw it.
         let after = began.elapsed();
         assert!(after >= Duration::from_secs(30) && after < Duration::from_millis(30_050), "{after:?}");
@@ -47,7 +47,7 @@ async fn s6_renewing_holder_keeps_the_lease() {
     };
     tokio::select! {
         () = touching => {}
-        _ = within(Duration::from_millis(15_100), "it leads", a.candidate().elected()) => {}
+        _ = within(Duration::from_millis(15_100), "the candidate leads", a.candidate().elected()) => {}
     }
 }
 
@@ -64,7 +64,7 @@ async fn s6_only_one_of_many_candidates_acquires() {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let running: Vec<_> = names.iter().map(|name| candidate(&server, name).start()).collect();
     let leaders = || running.iter().filter(|candidate| candidate.candidate().is_leader()).count();
-    until(Duration::from_secs(16), "one leads", || leaders() > 0).await;
+    until(Duration::from_secs(16), "one candidate leads", || leaders() > 0).await;
     for _ in 0..1000 {
         pass(Duration::from_millis(1)).await;
         assert_eq!(leaders(), 1);
@@ -142,7 +142,7 @@ async fn restarted_candidate_retakes_own_lease_in_new_term() {
     let (first, _) = leading(&server, "a").await;
     let before = first.candidate().term().unwrap();
     let second = candidate(&server, "a").start();
-    let after = within(FIRST, "it leads", second.candidate().elected()).await;
+    let after = within(FIRST, "the candidate leads", second.candidate().elected()).await;
     assert_eq!(after.transitions(), before.transitions() + 1);
     until(SOON, "the first life has noticed", || !first.candidate().is_leader()).await;
     // Two live processes with one identity do not take the lease from each other for ever.
@@ -156,7 +156,7 @@ async fn lease_contains_the_default_timing() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let spec = spec(&server);
     assert_eq!(spec["leaseDurationSeconds"], 137);
     assert_eq!(spec["leaseTransitions"], 0);

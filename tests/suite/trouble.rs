@@ -27,7 +27,7 @@ async fn rejection(client: &Client) -> String {
 }
 
 async fn in_trouble(leader: &Candidate, bound: Duration) -> Arc<str> {
-    until(bound, "it is in trouble", || leader.trouble().is_some()).await;
+    until(bound, "the election is in trouble", || leader.trouble().is_some()).await;
     leader.trouble().expect("trouble")
 }
 
@@ -37,7 +37,7 @@ async fn missing_permission_is_named_until_granted() {
     let refused = server.inject(Fault::forbidden().resource("leases"));
     let election = candidate(&server, "a");
     let client = gated(&server, &election, "a");
-    assert!(!rejection(&client).await.contains("trouble"), "it has not begun");
+    assert!(!rejection(&client).await.contains("trouble"), "the election has not begun");
     let running = election.start();
     let trouble = in_trouble(running.candidate(), SOON).await;
     assert!(trouble.starts_with("lease calls fail: read: forbidden: 403: "), "{trouble}");
@@ -50,7 +50,7 @@ async fn missing_permission_is_named_until_granted() {
         format!("no holder of the lease is known; the election is in trouble: {trouble}; nothing was sent");
     assert!(message.contains(&said), "{message}");
     drop(refused);
-    within(Duration::from_secs(3), "it leads", running.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads", running.candidate().elected()).await;
     assert_eq!(running.candidate().trouble(), None);
     write(&client).await.unwrap();
 }
@@ -96,7 +96,7 @@ async fn rejected_write_names_the_failed_renewals() {
         message.contains("last seen held by \"a\"; the election is in trouble: lease calls fail: renew: ")
     );
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(a.candidate().trouble(), None);
 }
 
@@ -109,7 +109,7 @@ async fn trouble_ends_with_next_successful_renewal() {
     let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
     until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
     in_trouble(a.candidate(), SOON).await;
-    until(Duration::from_secs(1), "it has passed", || a.candidate().trouble().is_none()).await;
+    until(Duration::from_secs(1), "the trouble is over", || a.candidate().trouble().is_none()).await;
     assert!(a.candidate().can_write());
 }
 
@@ -140,7 +140,7 @@ async fn s10_ended_election_is_reported_as_trouble() {
     let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", running.died()).await;
     let trouble = running.candidate().trouble().expect("trouble");

@@ -35,7 +35,7 @@ async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     };
     let client = election.wrap(client);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -76,7 +76,7 @@ async fn s4_unanswered_write_delays_the_release() {
         let server = ApiServer::new();
         let (a, client) = leading_with(&server, way).await;
         let end = end_unanswered(&server, way, &a, &client).await;
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{way}");
+        assert_eq!(within(SKEW + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released, "{way}");
         let after = released_after(&server, end);
         assert!(is_skew(after), "{way}: released {after:?} later");
     }
@@ -111,14 +111,14 @@ async fn s4_write_dropped_with_workload_delays_the_release() {
         let workload = async {
             leader.elected().await;
             let mut writing = Box::pin(write(&client));
-            assert!(timeout(SECOND, &mut writing).await.is_err(), "it hangs");
+            assert!(timeout(SECOND, &mut writing).await.is_err(), "the write hangs");
             end = Some(Instant::now());
             assert!(!panics, "the workload breaks");
         };
         let run =
-            within(SECOND * 8, "it ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
+            within(SECOND * 8, "the run ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
         assert_eq!(run.is_err(), panics);
-        let after = released_after(&server, end.expect("it led"));
+        let after = released_after(&server, end.expect("the candidate led"));
         assert!(is_skew(after), "panics: {panics}, released {after:?} later");
     }
 }
@@ -130,7 +130,7 @@ async fn s4_release_waits_for_last_unanswered_write() {
     end_unanswered(&server, "dropped", &a, &client).await;
     pass(SECOND * 3).await;
     let last = end_unanswered(&server, "answer lost", &a, &client).await;
-    write(&client).await.expect("it is answered");
+    write(&client).await.expect("the write is answered");
     assert_eq!(a.stop().await, LeaseEnd::Released);
     assert!(is_skew(released_after(&server, last)));
 }
@@ -145,7 +145,7 @@ async fn s4_stop_after_answered_writes_is_immediate() {
         pass(SKEW + SOON).await;
         let _refused = status.map(|code| server.inject(Fault::status(code).resource("tokenreviews")));
         assert_eq!(write(&client).await.is_ok(), status.is_none());
-        let stopping = within(Duration::from_millis(10), "it stops", a.stop()).await;
+        let stopping = within(Duration::from_millis(10), "the candidate stops", a.stop()).await;
         assert_eq!(stopping, LeaseEnd::Released, "{status:?}");
     }
 }
@@ -159,7 +159,7 @@ async fn s4_write_cut_off_at_deadline_prevents_release() {
         let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
         let client = gated(&server, &election, "a");
         let mut a = election.start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let b = candidate(&server, "b").start();
         until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -193,7 +193,7 @@ async fn s4_suspend_during_stop_prevents_release() {
         let client = gated(&server, &election, "a");
         let mut a = election.start();
         let leader = a.candidate().clone();
-        within(FIRST, "it leads", leader.elected()).await;
+        within(FIRST, "the candidate leads", leader.elected()).await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = begin_write(&leader, &client).await;
         let ending =
@@ -202,7 +202,7 @@ async fn s4_suspend_during_stop_prevents_release() {
         clock.step(SECOND * 12);
         let result = within(SECOND * 2, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(SECOND * 3, "it ends", ending).await.unwrap(), LeaseEnd::LeftToExpire);
+        assert_eq!(within(SECOND * 3, "the run ends", ending).await.unwrap(), LeaseEnd::LeftToExpire);
         assert!(releases(&server, "a").is_empty());
     }
 }
@@ -236,10 +236,10 @@ async fn s4_unanswered_write_delays_release_of_later_term() {
                 cut_off
             }
         };
-        let second = within(SECOND * 3, "it leads again", leader.elected()).await;
+        let second = within(SECOND * 3, "the candidate leads again", leader.elected()).await;
         assert_ne!(Some(second), first);
-        write(&client).await.expect("it leads");
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{how}");
+        write(&client).await.expect("the candidate leads");
+        assert_eq!(within(SKEW + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released, "{how}");
         let after = released_after(&server, cut_off);
         assert!(is_skew(after), "{how}: released {after:?} later");
     }
@@ -253,10 +253,10 @@ async fn s4_release_waits_for_tolerated_skew() {
     let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let end = end_unanswered(&server, "dropped", &a, &client).await;
     let skew = timing.tolerated_skew();
-    assert_eq!(within(skew + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(skew + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
     let after = released_after(&server, end);
     assert!(after >= skew, "{after:?}");
 }

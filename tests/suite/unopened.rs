@@ -41,7 +41,10 @@ async fn holder_with_unopened_gate_acknowledges_at_once() {
         let (began, high) = (Instant::now(), high.start());
         within(Duration::from_secs(16), "the higher one leads", high.candidate().elected()).await;
         assert!(began.elapsed() < bound, "{what}: b leads after {:?}", began.elapsed());
-        assert!(!low.candidate().is_leader() && low.candidate().state().lost.is_none(), "it never led");
+        assert!(
+            !low.candidate().is_leader() && low.candidate().state().lost.is_none(),
+            "the candidate never led"
+        );
         pass(SOON).await;
         assert_eq!(writers(&server), ["b"], "{what}");
     }

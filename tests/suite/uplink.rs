@@ -124,7 +124,10 @@ async fn following(endpoint: &Endpoint, holder: &str) -> (Running, Client) {
     let election = election(endpoint, "b");
     let client = election.client(&endpoint.config("b")).unwrap();
     let running = election.start();
-    until(PATIENCE, "it knows the holder", || running.candidate().holder().as_deref() == Some(holder)).await;
+    until(PATIENCE, "the candidate knows the holder", || {
+        running.candidate().holder().as_deref() == Some(holder)
+    })
+    .await;
     (running, client)
 }
 
@@ -180,7 +183,7 @@ async fn s4_slow_write_lands_before_successor_leads() {
             b
         };
         let (ended, _b) = tokio::join!(
-            within(PATIENCE, "it ends", election.run_until(shutdown, workload)),
+            within(PATIENCE, "the run ends", election.run_until(shutdown, workload)),
             within(PATIENCE, "b succeeds", succeeding),
         );
         ended.expect("it was told to end").into_output();

@@ -86,8 +86,8 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     let names: Vec<String> = (0..6).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
     let leaders = || all.iter().filter(|candidate| candidate.candidate().is_leader()).count();
-    until("one leads", async || leaders() > 0).await;
-    throughout(Duration::from_secs(1), "one leads", || leaders() == 1).await;
+    until("one candidate leads", async || leaders() > 0).await;
+    throughout(Duration::from_secs(1), "one candidate leads", || leaders() == 1).await;
     let log = world.writes().await;
     let taken = log.iter().filter(|write| {
         write.took_effect() && write.lease.as_ref().is_some_and(|lease| lease.lease_transitions == Some(4))

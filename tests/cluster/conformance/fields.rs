@@ -68,7 +68,7 @@ pub async fn s6_wall_clock_times_are_ignored(world: &impl World) {
         let duration = recorded.map_or(timing().lease_duration(), Duration::from_secs);
         let before = Instant::now();
         let a = start(world, "candidate-0", builder_for(world, "candidate-0", name)).await;
-        until("it knows x", async || a.candidate().holder().as_deref() == Some("x")).await;
+        until("the candidate knows x", async || a.candidate().holder().as_deref() == Some("x")).await;
         let seen = Instant::now();
         a.elected().await;
         assert!(before.elapsed() >= duration, "{name}: after {:?}", before.elapsed());

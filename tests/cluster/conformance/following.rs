@@ -92,8 +92,8 @@ pub async fn many_followers_send_few_requests_at_release(world: &impl World) {
     }
     let reads = world.reads("candidate-1", "get").await;
     a.running.stop().await;
-    until("one leads and all know it", async || known(&crowd)).await;
-    throughout(DELAY, "one leads", || known(&crowd)).await;
+    until("one candidate leads and all know it", async || known(&crowd)).await;
+    throughout(DELAY, "one candidate leads", || known(&crowd)).await;
     let released = release(world, "candidate-0").await.expect("a release").received;
     let mut log = world.writes().await;
     log.retain(|write| write.resource == "leases" && write.received > released);

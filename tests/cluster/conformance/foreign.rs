@@ -53,7 +53,7 @@ pub async fn s8_deletion_closes_gate_until_new_term(world: &impl World) {
     let spec = outsider.spec().await;
     assert_eq!(spec["leaseTransitions"], 0);
     assert_eq!(a.candidate().term().map(|term| term.transitions()), Some(0));
-    a.write().await.expect("it leads");
+    a.write().await.expect("the candidate leads");
     let verdict = judged(world, &["candidate-0"]).await;
     assert_eq!(verdict.successions().last().map(|last| last.kind), Some(SuccessionKind::AfterDeletion));
 }

@@ -48,7 +48,7 @@ pub async fn only_the_holder_ever_writes(world: &impl World) {
 
 /// One candidate leads, and all know it.
 async fn led(all: &[Contender], outsider: &Outsider) {
-    until("one leads and all know it", async || {
+    until("one candidate leads and all know it", async || {
         let holder = outsider.holder().await;
         let leads = |candidate: &Contender| {
             candidate.candidate().can_write() == (candidate.candidate().identity().as_str() == holder)

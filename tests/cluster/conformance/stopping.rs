@@ -22,7 +22,7 @@ pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) 
     assert!(!leader.is_leader());
     let refused = write(&client).await;
     assert!(is_not_leader(&refused));
-    assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
+    assert!(refused.unwrap_err().to_string().ends_with("the candidate will not lead again"), "and says so");
     b.elected().await;
     b.write().await.expect("the leader writes");
     let released = release(world, "candidate-0").await.expect("a release");
@@ -49,11 +49,11 @@ pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
     let leader = a.candidate().clone();
     let renewed = lease_writes(world, "candidate-0").await.len();
     let stop = tokio::spawn(a.running.stop());
-    until("it drains", async || !leader.can_write()).await;
+    until("the candidate drains", async || !leader.can_write()).await;
     assert!(leader.is_leader(), "and still renews");
     assert!(is_not_leader(&write(&a.client).await));
     // Longer than its deadline, so it does renew.
@@ -61,7 +61,7 @@ pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     assert!(leader.is_leader() && !stop.is_finished());
     a.work.mend();
     within(PATIENCE, "the write finishes", slow).await.unwrap().expect("it is carried out");
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
     let log = world.writes().await;
     let written = log.iter().find(|write| is_work_of(write, "candidate-0")).expect("the write");
     let released = release(world, "candidate-0").await.expect("a release");
@@ -79,12 +79,12 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
     let stop = tokio::spawn(a.running.stop());
     let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
     let waited = cut_off.elapsed();
     // The task that waits for the write may learn of it late.
     assert!(waited + DELAY / 4 >= timing().tolerated_skew(), "released after {waited:?}");
@@ -100,10 +100,10 @@ pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
         a.work.hold();
         let client = a.client.clone();
         let slow = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+        until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
         let leader = a.candidate().clone();
         let stop = tokio::spawn(a.running.stop());
-        until("it drains", async || !leader.can_write()).await;
+        until("the candidate drains", async || !leader.can_write()).await;
         let outsider = Outsider::of(world);
         if deleted {
             outsider.delete().await;
@@ -112,7 +112,7 @@ pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
         }
         let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+        assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
         assert!(is_not_leader(&write(&a.client).await));
         if deleted {
             assert!(outsider.get().await.is_none());
@@ -136,7 +136,7 @@ async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider
     let stop = tokio::spawn(a.running.stop());
     until("its gate is closed", async || !leader.is_leader()).await;
     a.line.mend();
-    (within(PATIENCE, "it stops", stop).await.unwrap(), outsider)
+    (within(PATIENCE, "the candidate stops", stop).await.unwrap(), outsider)
 }
 
 /// kubernetes #131867: a late release erased a successor.
@@ -165,7 +165,7 @@ pub async fn s5_release_of_deleted_lease_creates_nothing(world: &impl World) {
 pub async fn follower_stops_without_writing_the_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
-    assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", b.running.stop()).await, LeaseEnd::Released);
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
     assert!(a.candidate().is_leader());
 }

@@ -110,13 +110,13 @@ pub async fn s2_loss_cuts_off_a_hanging_write(world: &impl World) {
         a.work.hold();
         let client = a.client.clone();
         let hanging = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+        until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
         if stolen {
             Outsider::of(world).steal().await;
         } else {
             a.line.cut();
         }
-        let result = within(PATIENCE, "it is cut off", hanging).await.unwrap();
+        let result = within(PATIENCE, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
         assert!(!a.candidate().can_write());
         assert_eq!(a.candidate().writes_under_way(), 0);
@@ -136,7 +136,7 @@ pub async fn s14_hanging_workload_requests_do_not_delay_renewals(world: &impl Wo
         stuck.spawn(async move { write(&client).await });
     }
     until("they hang", async || a.candidate().writes_under_way() == 50).await;
-    throughout(timing().renew_deadline() * 2, "it leads", || a.candidate().can_write()).await;
+    throughout(timing().renew_deadline() * 2, "the candidate leads", || a.candidate().can_write()).await;
     assert_eq!(a.candidate().term(), Some(term));
     assert_eq!(a.candidate().writes_under_way(), 50);
 }

@@ -58,7 +58,9 @@ pub async fn both_servers_report_expired_version_alike() {
     let cluster = Cluster::start(assets()).await;
     cluster.restart().await;
     let server = ApiServer::new();
-    server.put("admin", "/api/v1/namespaces/first", json!({})).expect("it takes anything");
+    server
+        .put("admin", "/api/v1/namespaces/first", json!({}))
+        .expect("the in-process server accepts any object");
     server.compact();
     compare(&cluster, &server, &[("gone.http", include_str!("scenes/gone.http"))]).await;
 }
@@ -73,7 +75,7 @@ async fn compare(cluster: &Cluster, server: &ApiServer, scenes: &[(&str, &str)])
         let namespace = cluster.namespace().await;
         server
             .put("admin", &format!("/api/v1/namespaces/{namespace}"), json!({}))
-            .expect("it takes anything");
+            .expect("the in-process server accepts any object");
         let variables = variables(&namespace);
         let (real, ours) = tokio::join!(
             run::play(real.clone(), scene, variables.clone()),

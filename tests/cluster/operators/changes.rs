@@ -62,7 +62,7 @@ impl Replica {
     }
 
     async fn leads(&self) {
-        timeout(PATIENCE, self.leader.elected()).await.expect("it leads");
+        timeout(PATIENCE, self.leader.elected()).await.expect("the candidate leads");
     }
 
     async fn stop(mut self) {

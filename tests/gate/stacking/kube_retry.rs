@@ -41,7 +41,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(client(&election, endpoint.config("a")));
         let running = election.start();
-        within(SOON, "it leads", running.candidate().elected()).await;
+        within(SOON, "the candidate leads", running.candidate().elected()).await;
         Self { server, running, maps, _endpoint: endpoint }
     }
 

@@ -64,7 +64,7 @@ async fn leader_writes_and_follower_is_rejected() {
     let scene = leading().await;
     assert_eq!(scene.write("x").await, Outcome::Done);
     steal(&scene.server);
-    until("it follows", || !scene.running.candidate().can_write()).await;
+    until("the candidate follows", || !scene.running.candidate().can_write()).await;
     assert_eq!(scene.write("y").await, Outcome::NotLeader);
     assert_eq!(arrived(&scene.server).len(), 1);
     scene.maps.get("x").await.expect("reads pass");

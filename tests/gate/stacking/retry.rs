@@ -135,7 +135,8 @@ async fn only_retry_outside_can_send_in_later_term() {
         hold(&scene.server, 15);
         until("it is a follower", || !scene.running.candidate().can_write()).await;
         let term =
-            within(Duration::from_secs(20), "it leads again", scene.running.candidate().elected()).await;
+            within(Duration::from_secs(20), "the candidate leads again", scene.running.candidate().elected())
+                .await;
         assert_eq!(term.transitions(), 8);
         pass(Duration::from_secs(60)).await;
         (ended(writing).await, scene.arrived().len())
@@ -154,7 +155,7 @@ async fn retry_inside_delays_stop_without_timeout() {
         let writing = scene.write("x");
         scene.have_arrived(1).await;
         let began = Instant::now();
-        let stopped = within(Duration::from_secs(16), "it stops", scene.running.stop()).await;
+        let stopped = within(Duration::from_secs(16), "the candidate stops", scene.running.stop()).await;
         let took = (began.elapsed() + Duration::from_millis(500)).as_secs();
         let outcome = within(HOUR * 2, "the write ends", writing).await.unwrap();
         assert_eq!(super::stage::arrived(&scene.server).len(), 1);

@@ -50,7 +50,7 @@ impl Scene {
     /// In paused time, straight to the server; `stack` puts its layers around the gate.
     pub async fn leading(stack: impl FnOnce(Builder, &Election) -> Client) -> Self {
         let scene = Self::new(ApiServer::new(), stack);
-        within(SOON, "it leads", scene.running.candidate().elected()).await;
+        within(SOON, "the candidate leads", scene.running.candidate().elected()).await;
         scene
     }
 
@@ -63,7 +63,7 @@ impl Scene {
                             "metadata": { "name": "operator", "namespace": "default" }, "spec": spec });
         server.put("outsider", LEASE, lease).unwrap();
         let scene = Self::new(server, stack);
-        until("it knows the holder", || scene.running.candidate().holder().is_some()).await;
+        until("the candidate knows the holder", || scene.running.candidate().holder().is_some()).await;
         scene
     }
 

@@ -46,7 +46,7 @@ async fn s2_loss_before_timeout_reports_loss() {
         scene.have_arrived(1).await;
         pass(LIMIT / 2).await;
         scene.steal();
-        until("it is cut off", || writing.is_finished()).await;
+        until("the write is cut off", || writing.is_finished()).await;
         assert_eq!(ended(writing).await, Outcome::LeadershipLost);
         assert!(scene.arrived()[0].completed.is_none(), "the server saw the disconnect");
     }

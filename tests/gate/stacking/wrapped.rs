@@ -147,7 +147,7 @@ async fn wrapped_client_keeps_namespace_and_expiry() {
     assert_eq!((client.default_namespace(), client.valid_until()), ("team", &expiry));
 
     let running = election.start();
-    within(SOON, "it leads", running.candidate().elected()).await;
+    within(SOON, "the candidate leads", running.candidate().elected()).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     let made = maps.create(&PostParams::default(), &map("x")).await.unwrap();
     assert_eq!(made.metadata.namespace.as_deref(), Some("team"));
@@ -207,7 +207,7 @@ async fn wrapped_client_of_leader_can_exec() {
     let election = upstream.election(Policy::strict());
     let client = election.wrap(upstream.client());
     let running = election.start();
-    within(SOON, "it leads", running.candidate().elected()).await;
+    within(SOON, "the candidate leads", running.candidate().elected()).await;
     let open = exec(&client).await.unwrap();
     upstream
         .server
@@ -215,7 +215,7 @@ async fn wrapped_client_of_leader_can_exec() {
             lease["spec"]["holderIdentity"] = "outsider".into();
         })
         .unwrap();
-    until("it follows", || !running.candidate().can_write()).await;
+    until("the candidate follows", || !running.candidate().can_write()).await;
     echoes(open).await;
     assert_eq!(outcome(exec(&client).await), Outcome::NotLeader);
 }

@@ -144,10 +144,10 @@ async fn play(seed: u64, known: &Seen) -> usize {
     }
     let mut total = 0;
     for (runs, journal, _) in candidates {
-        within(Duration::from_secs(60), "it stops", runs.run)
+        within(Duration::from_secs(60), "the candidate stops", runs.run)
             .await
             .expect("no panic comes out")
-            .expect("it stops");
+            .expect("the candidate stops");
         assert_eq!((journal.most().min(1), journal.present()), (journal.most(), 0));
         assert!(!runs.leader.is_leader());
         total += journal.begun().len();

@@ -64,7 +64,7 @@ async fn work_that_ends_early_lets_another_candidate_lead() {
         assert_eq!((brief.begun().len(), sound.begun().len()), (1, 1), "{way}: b keeps it");
         a.leader.check(Duration::ZERO).expect("a is healthy");
         a.shutdown.cancel();
-        assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+        assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     }
 }
 
@@ -135,7 +135,7 @@ async fn s4_spawned_write_finishes_before_release() {
     let a = leaving_a_write_behind(&server, &journal);
     until(FIRST, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_secs(6)).await;
-    assert!(a.leader.is_leader() && !a.leader.can_write(), "it drains");
+    assert!(a.leader.is_leader() && !a.leader.can_write(), "the candidate drains");
     until(Duration::from_secs(2), "it is released", || spec(&server)["holderIdentity"] == "").await;
     let written = server.write_log().into_iter().find(|write| write.resource == "tokenreviews").unwrap();
     let released = lease_writes(&server, "a").pop().unwrap();
@@ -151,10 +151,10 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     let a = leaving_a_write_behind(&server, &journal);
     until(FIRST, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_millis(10_050)).await;
-    assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "they are cut off");
+    assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "the writes are cut off");
     let last = lease_writes(&server, "a").pop().unwrap();
     assert_eq!(last.lease.unwrap().holder_identity, "a", "not released");
-    until(SKEW + Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+    until(SKEW + Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
     let released = releases(&server, "a")[0].received.at.duration_since(journal.ended()[0]);
     assert!(
         released >= Duration::from_secs(15),
@@ -172,6 +172,6 @@ async fn shutdown_ends_the_pause() {
     until(Duration::from_secs(120), "its pauses are long", || journal.begun().len() == 7).await;
     pass(Duration::from_secs(2)).await;
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(journal.begun().len(), 7);
 }

@@ -36,14 +36,14 @@ async fn work_that_ignores_token_is_dropped_after_grace() {
                 builder = builder.grace(grace * MS);
             }
             let _a = lead_with(&server, "a", builder, |_, _| journal.deaf());
-            until(FIRST, "it works", || journal.present() == 1).await;
+            until(FIRST, "the work runs", || journal.present() == 1).await;
             let began = tokio::time::Instant::now();
             if stolen {
                 steal(&server);
             } else {
                 server.delete("outsider", LEASE).unwrap();
             }
-            until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+            until(Duration::from_secs(6), "the work is dropped", || journal.ended().len() == 1).await;
             let took = journal.ended()[0].duration_since(began);
             assert!(took >= expected * MS && took <= (expected + 5) * MS, "grace {grace:?}: {took:?}");
             if expected > 0 {
@@ -60,7 +60,7 @@ async fn s7_preemption_cancels_token_during_a_write() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let low = lead(&server, "a", journal.obedient(SOON));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews"));
     let client = low.client.clone();
     let admitted = tokio::spawn(async move { write(&client).await });
@@ -69,9 +69,9 @@ async fn s7_preemption_cancels_token_during_a_write() {
     until(SOON, "the token is cancelled", || !journal.cancelled().is_empty()).await;
     assert!(!low.leader.can_write() && low.leader.is_leader());
     within(Duration::from_secs(4), "b leads", high.candidate().elected()).await;
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     high.stop().await;
-    until(SOON, "it works again", || journal.begun().len() == 2).await;
+    until(SOON, "the work runs again", || journal.begun().len() == 2).await;
     assert_eq!(journal.most(), 1);
 }
 
@@ -115,11 +115,11 @@ async fn s1_grace_after_freeze_counts_from_deadline() {
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         pass(SOON).await;
         let (began, before) = (tokio::time::Instant::now(), polls.load(Ordering::SeqCst));
         clock.step(Duration::from_secs(frozen));
-        until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+        until(Duration::from_secs(6), "the work is dropped", || journal.ended().len() == 1).await;
         let lived = journal.ended()[0].duration_since(began);
         // Acquired some 100 ms ago: 10 s to the deadline, and 5 s from there.
         let left = Duration::from_secs(15_u64.saturating_sub(frozen));
@@ -129,7 +129,7 @@ async fn s1_grace_after_freeze_counts_from_deadline() {
         } else {
             assert!(journal.cancelled()[0].duration_since(began) <= 2 * MS, "the token comes at once");
         }
-        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     }
 }
@@ -181,12 +181,12 @@ async fn work_ended_by_loss_restarts_at_once() {
                 if first {
                     clock.step(Duration::from_secs(11));
                 }
-                assert!(leader.can_write(), "it leads");
+                assert!(leader.can_write(), "the candidate leads");
                 future::pending::<()>().await;
             }
         }
     });
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     until(3 * SOON, "it works again at once", || journal.begun().len() == 2).await;
 }
 
@@ -203,7 +203,7 @@ async fn s10_dead_election_gives_grace_and_is_reported() {
         } else {
             tokio::spawn(election.run_while_leading(future::pending(), journal.obedient(SOON)))
         };
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         breaks.store(true, Ordering::SeqCst);
         let ended: ErrElectionEnded =
             within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
@@ -221,7 +221,7 @@ async fn s10_dropping_future_drops_work_and_closes_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.deaf());
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     a.run.abort();
     let _ = a.run.await;
     assert_eq!(journal.present(), 0);

@@ -68,10 +68,10 @@ async fn s4_shutdown_lets_work_finish_before_release() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = writing(&server, &journal, Duration::from_secs(18));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     pass(Duration::from_secs(3)).await;
     a.shutdown.cancel();
-    let stopped = within(Duration::from_secs(19), "it stops", a.run).await.unwrap();
+    let stopped = within(Duration::from_secs(19), "the candidate stops", a.run).await.unwrap();
     assert_eq!(stopped, Ok(LeaseEnd::Released));
     assert_eq!(a.leader.ended().await, Ok(LeaseEnd::Released));
     let (released, written) = (release(&server), reviews(&server));
@@ -86,10 +86,10 @@ async fn work_that_ignores_shutdown_is_dropped_after_grace() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     a.shutdown.cancel();
     let began = Instant::now();
-    assert_eq!(within(GRACE + SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(GRACE + SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert!(journal.ended()[0].duration_since(began) >= GRACE, "the whole of it: the lease is still renewed");
     assert!(release(&server).received.at >= journal.ended()[0]);
 }
@@ -116,11 +116,11 @@ async fn s4_write_may_finish_after_work_grace_ends() {
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         a.shutdown.cancel();
         until(SOON, "the write is under way", || slow.hits() == 1).await;
         let began = Instant::now();
-        let stopped = within(Duration::from_secs(17), "it stops", a.run).await.unwrap();
+        let stopped = within(Duration::from_secs(17), "the candidate stops", a.run).await.unwrap();
         assert_eq!(journal.present(), 0);
         assert_eq!(slow.hits(), 1, "the gate is closed to all else");
         if finishes {
@@ -145,7 +145,7 @@ async fn follower_stops_at_shutdown() {
     let b = lead(&server, "b", second.deaf());
     until(SOON, "b knows a", || b.leader.holder().is_some()).await;
     b.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(spec(&server)["holderIdentity"], "a");
     assert!(second.begun().is_empty());
 }
@@ -173,7 +173,7 @@ async fn shutdown_starts_no_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let run = candidate(&server, "a").run_while_leading(future::ready(()), journal.deaf());
-    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(SOON, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
 }
 
@@ -186,9 +186,9 @@ async fn shutdown_wins_over_simultaneous_gain() {
     let leader = election.candidate();
     let mut run = pin!(election.run_while_leading(shutdown.cancelled(), journal.deaf()));
     assert!((&mut run).now_or_never().is_none());
-    within(FIRST, "it leads", leader.elected()).await;
+    within(FIRST, "the candidate leads", leader.elected()).await;
     shutdown.cancel();
-    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(SOON, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
@@ -207,7 +207,7 @@ async fn work_not_yet_polled_never_starts_after_shutdown() {
             runs.set(true);
         }
     });
-    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(FIRST, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(!runs.get());
     assert_eq!(spec(&server)["holderIdentity"], "");
@@ -219,7 +219,7 @@ async fn loss_during_shutdown_shortens_grace_and_skips_release() {
         let server = ApiServer::new();
         let journal = Journal::default();
         let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         a.shutdown.cancel();
         pass(Duration::from_secs(2)).await;
         let (lost, written) = (Instant::now(), lease_writes(&server, "a").len());
@@ -228,7 +228,7 @@ async fn loss_during_shutdown_shortens_grace_and_skips_release() {
         } else {
             server.delete("outsider", LEASE).unwrap();
         }
-        let stopped = within(GRACE, "it stops", a.run).await.unwrap();
+        let stopped = within(GRACE, "the candidate stops", a.run).await.unwrap();
         assert_eq!(stopped, Ok(LeaseEnd::Released), "another candidate's, or deleted");
         let lived = journal.ended()[0].duration_since(lost);
         assert!(lived >= Duration::from_secs(5) && lived < Duration::from_secs(5) + SOON, "{lived:?}");
@@ -244,13 +244,16 @@ async fn shutdown_after_loss_waits_for_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     server.delete("outsider", LEASE).unwrap();
     pass(Duration::from_secs(1)).await;
     a.shutdown.cancel();
     pass(Duration::from_secs(1)).await;
     assert_eq!(journal.present(), 1, "it has its time");
-    assert_eq!(within(Duration::from_secs(2), "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(
+        within(Duration::from_secs(2), "the candidate stops", a.run).await.unwrap(),
+        Ok(LeaseEnd::Released)
+    );
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(server.object(LEASE).is_none(), "nothing is acquired any more");
 }

@@ -30,19 +30,19 @@ async fn work_starts_each_term_with_open_gate() {
             notes.lock().unwrap().push((leader.can_write(), leader.term() == Some(term.clone())));
             let (client, wait) = (client.clone(), obedient(token, term));
             async move {
-                write(&client).await.expect("it leads");
+                write(&client).await.expect("the candidate leads");
                 wait.await;
             }
         }
     });
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     for _ in 0..3 {
         let begun = journal.begun().len();
         server.delete("outsider", LEASE).unwrap();
-        until(SOON, "it works again", || journal.begun().len() > begun).await;
+        until(SOON, "the work runs again", || journal.begun().len() > begun).await;
     }
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(*seen.lock().unwrap(), [(true, true); 4]);
     assert_eq!((journal.most(), journal.present()), (1, 0));
     let mut terms: Vec<_> = journal.begun().into_iter().map(|(term, _)| term).collect();
@@ -63,7 +63,7 @@ async fn work_may_borrow_and_be_non_send() {
             shutdown.cancel();
         }
     });
-    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(FIRST, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!(runs.get(), 1);
 }
 
@@ -74,14 +74,14 @@ async fn s11_regained_term_waits_for_old_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     server.delete("outsider", LEASE).unwrap();
     until(Duration::from_millis(5), "the token is cancelled", || !journal.cancelled().is_empty()).await;
     pass(Duration::from_millis(2900)).await;
     assert_eq!((journal.present(), journal.begun().len()), (1, 1));
     assert!(server.object(LEASE).is_none(), "it does not contend meanwhile: others are ready");
     assert!(is_not_leader(&write(&a.client).await));
-    until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+    until(2 * SOON, "the work runs again", || journal.begun().len() == 2).await;
     assert_eq!(journal.most(), 1);
     assert!(journal.begun()[1].1 >= journal.ended()[0]);
 }
@@ -98,16 +98,17 @@ async fn s11_lease_gained_while_old_work_ends_is_released() {
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").times(1));
         starved.set(true);
         server.delete("outsider", LEASE).unwrap();
-        until(FIRST, "it acquires", || slow.hits() == 1).await;
+        until(FIRST, "the candidate acquires the lease", || slow.hits() == 1).await;
         starved.set(false);
-        until(Duration::from_millis(1100), "it is given up", || spec(&server)["holderIdentity"] == "").await;
+        until(Duration::from_millis(1100), "the lease is released", || spec(&server)["holderIdentity"] == "")
+            .await;
         pass(Duration::from_secs(2)).await;
         assert!(!leader.is_leader() && spec(&server)["holderIdentity"] == "", "for others to take");
-        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     };
     tokio::select! {
@@ -127,7 +128,7 @@ async fn s11_kept_lease_is_not_released_while_work_ends() {
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(3))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let _b = lead(&server, "b", journal.obedient(Duration::ZERO));
         pass(SOON).await;
         starved.set(true);
@@ -157,7 +158,7 @@ async fn s11_old_work_does_not_continue_in_unnoticed_term() {
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let first = leader.term();
         starved.set(true);
         for _ in 0..2 {
@@ -170,7 +171,7 @@ async fn s11_old_work_does_not_continue_in_unnoticed_term() {
         assert!(is_not_leader(&write(&client).await), "the old work has no part in the new term");
         pass(Duration::from_millis(1900)).await;
         assert_eq!(journal.begun().len(), 1);
-        until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+        until(2 * SOON, "the work runs again", || journal.begun().len() == 2).await;
         assert_ne!(Some(journal.begun()[1].0.clone()), first);
         assert!(leader.can_write());
         assert_eq!((journal.most(), spec(&server)["holderIdentity"].as_str()), (1, Some("a")));

@@ -106,7 +106,7 @@ async fn s4_new_work_waits_for_unanswered_write() {
         until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
         let cut_off = Instant::now();
         drop(outage);
-        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        until(SECOND * 12, "the work runs again", || journal.begun().len() == 2).await;
         let after = journal.begun()[1].1.duration_since(cut_off);
         assert!(after + SLACK >= SKEW, "{how}: it works again {after:?} after the write's end");
         assert_eq!(journal.most(), 1);
@@ -130,7 +130,7 @@ async fn s4_new_work_waits_for_unpolled_write() {
                     let _present = present;
                     if first {
                         let mut writing = async move { write(&client).await }.boxed();
-                        assert!(timeout(SOON, &mut writing).await.is_err(), "it hangs");
+                        assert!(timeout(SOON, &mut writing).await.is_err(), "the write hangs");
                         *lying.lock().unwrap() = Some(writing);
                     }
                     token.cancelled().await;
@@ -146,7 +146,7 @@ async fn s4_new_work_waits_for_unpolled_write() {
             lying.lock().unwrap().take();
             end = Instant::now();
         }
-        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        until(SECOND * 12, "the work runs again", || journal.begun().len() == 2).await;
         let after = journal.begun()[1].1.saturating_duration_since(end);
         assert!(after + SLACK >= SKEW, "{dropped_after:?}: it works again {after:?} after the write's end");
     }
@@ -171,18 +171,18 @@ async fn s4_write_dropped_by_work_delays_next_term() {
                     if !first {
                         future::pending::<()>().await;
                     }
-                    assert!(timeout(SECOND, write(&client)).await.is_err(), "it hangs");
+                    assert!(timeout(SECOND, write(&client)).await.is_err(), "the write hangs");
                     *dropped.lock().unwrap() = Some(Instant::now());
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let b = (!alone).then(|| build(&server, "b", builder("b")).unwrap().start());
         until(SECOND * 2, "the work has ended", || journal.present() == 0).await;
         let dropped = dropped.lock().unwrap().expect("it has dropped its write");
         match b {
             Some(b) => drop(within(SKEW + SOON, "b leads", b.candidate().elected()).await),
-            None => until(SKEW + SECOND * 2, "it works again", || journal.begun().len() == 2).await,
+            None => until(SKEW + SECOND * 2, "the work runs again", || journal.begun().len() == 2).await,
         }
         assert!(dropped.elapsed() + SLACK >= SKEW, "alone: {alone}, {:?} after the drop", dropped.elapsed());
     }
@@ -201,7 +201,7 @@ async fn s4_shutdown_waits_for_write_dropped_by_work() {
             async move {
                 tokio::select! {
                     () = present.until_cancelled(&token) => {}
-                    _ = write(&client) => unreachable!("it hangs"),
+                    _ = write(&client) => unreachable!("the write hangs"),
                 }
             }
         }

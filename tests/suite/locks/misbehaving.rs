@@ -246,7 +246,7 @@ async fn gate_closes_when_leaders_lock_answers_garbage() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
         timeout(
             LeaseTiming::fast().renew_deadline() + STEP,
@@ -273,7 +273,7 @@ async fn leader_keeps_term_while_reads_and_watches_fail() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         let term = a.candidate().term();
         begun.store(true, Ordering::SeqCst);
         let looking = async {
@@ -301,7 +301,7 @@ async fn s10_lock_panic_closes_leaders_gate() {
     {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, Panics(call), &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
         if deletes {
             leases.delete(&lease());
@@ -312,7 +312,7 @@ async fn s10_lock_panic_closes_leaders_gate() {
 
 async fn ends(running: &Running, call: Call) {
     let leader = running.candidate();
-    until("it ends", || leader.check(LONG).is_err()).await;
+    until("the election ends", || leader.check(LONG).is_err()).await;
     assert_eq!(leader.check(LONG), Err(ErrUnhealthy::Ended), "{call:?}");
     assert!(!leader.can_write(), "{call:?}");
     leader.ended().await.unwrap_err();

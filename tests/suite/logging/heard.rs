@@ -48,7 +48,7 @@ impl Heard {
 
     /// What this thread listens to. A scene passes it to the threads that it starts.
     pub fn of_this_thread() -> Self {
-        LISTENING.with_borrow(Clone::clone).expect("it listens")
+        LISTENING.with_borrow(Clone::clone).expect("the server listens")
     }
 
     pub fn on_this_thread(&self) {

@@ -57,7 +57,7 @@ fn play(paused: bool, scene: impl Future<Output = ()>) {
 }
 
 async fn leads(running: &Running) {
-    within(MINUTE, "it leads", running.candidate().elected()).await;
+    within(MINUTE, "the candidate leads", running.candidate().elected()).await;
 }
 
 async fn handover_and_theft() {
@@ -170,7 +170,7 @@ async fn events() {
 /// Takes the lease away, and lets the candidate acquire it again.
 async fn rob(server: &ApiServer, running: &Running) {
     steal(server);
-    until(SOON, "it is robbed", || !running.candidate().is_leader()).await;
+    until(SOON, "the candidate loses the lease", || !running.candidate().is_leader()).await;
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
     leads(running).await;
     pass(SOON).await;
@@ -206,7 +206,7 @@ async fn work() {
     };
     let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
     let deaf = candidate(&server, "b").run_until(async {}, pending::<()>());
-    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().output.is_none());
+    assert!(within(MINUTE, "the workload is dropped", deaf).await.unwrap().output.is_none());
     until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
     steal(&server);
     pass(MINUTE).await;

@@ -137,5 +137,6 @@ async fn late_election_joins_the_shared_watch() {
     assert_eq!(server.reads("b", "get", "leases"), reads);
     drop(early);
     a.stop().await;
-    until(Duration::from_millis(100), "it leads", || late.least_time_left(&[]) > Duration::ZERO).await;
+    until(Duration::from_millis(100), "the candidate leads", || late.least_time_left(&[]) > Duration::ZERO)
+        .await;
 }

@@ -72,7 +72,8 @@ impl Replica {
 
     pub async fn knows(&self, holder: &str) {
         let knows = |it: &Running| it.candidate().holder().as_deref() == Some(holder);
-        until(Duration::from_secs(1), "it knows the holder", || self.elections.iter().all(knows)).await;
+        until(Duration::from_secs(1), "the candidate knows the holder", || self.elections.iter().all(knows))
+            .await;
         pass(Duration::from_secs(1)).await;
     }
 

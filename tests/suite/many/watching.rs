@@ -135,7 +135,7 @@ async fn unanswered_shared_watch_is_requested_again() {
     let mut all = Vec::new();
     for second in 0..30 {
         let a = builder(second, "a").build_in(&a_pool).unwrap().start();
-        within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
+        within(Duration::from_secs(1), "the candidate leads", a.candidate().elected()).await;
         all.push(a);
         pass(Duration::from_millis(900)).await;
         if second == 10 {

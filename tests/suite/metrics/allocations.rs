@@ -39,7 +39,7 @@ async fn repeated_counted_write_allocates_nothing() {
     let election = build(&server, "a", builder("a").policy(policy).metrics()).unwrap();
     let mut gate = election.layer().layer(service_fn(answer));
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
 
     let deployment = "/apis/apps/v1/namespaces/default/deployments/web";
     let event = "/apis/events.k8s.io/v1/namespaces/default/events";

@@ -40,9 +40,9 @@ async fn everything() -> Scrape {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let mut hanging = Box::pin(write(&client));
     assert!((&mut hanging).now_or_never().is_none());
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     steal(&server);
-    within(SOON, "it is cut off", hanging).await.unwrap_err();
+    within(SOON, "the write is cut off", hanging).await.unwrap_err();
     let delete = Request::builder().method(Method::DELETE).uri("/api/v1/namespaces/a/pods/b");
     client.send(delete.body(Body::empty()).unwrap()).await.unwrap_err();
     pass(PUBLISHED).await;

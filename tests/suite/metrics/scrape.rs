@@ -95,7 +95,7 @@ pub async fn measured(server: &ApiServer) -> (Running, Client) {
     let election = build(server, "a", builder("a").policy(policy).metrics()).expect("a valid election");
     let client = gated(server, &election, "a");
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 

@@ -65,8 +65,8 @@ async fn deletion_counts_as_loss_without_transition() {
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
     server.delete("outsider", LEASE).expect("deleted");
-    until(SOON, "it is lost", || losses(&exporter)[3] == 1.0).await;
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    until(SOON, "the lease is lost", || losses(&exporter)[3] == 1.0).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 1.0, 0.0]);
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0);
@@ -91,7 +91,7 @@ async fn gauge_falls_at_deadline_while_call_hangs() {
         "less than the call that hung at the deadline: {leaderless}"
     );
     drop(hang);
-    within(Duration::from_secs(10), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(10), "the candidate leads again", a.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
     let scrape = exporter.scrape();
@@ -110,7 +110,7 @@ async fn follower_counts_the_handover() {
     let server = ApiServer::new();
     let (b, _) = leading(&server, "b").await;
     let a = build(&server, "a", builder("a").metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
+    until(SOON, "the candidate knows b", || a.candidate().holder().is_some()).await;
     assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
     pass(Duration::from_secs(60)).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
@@ -144,7 +144,7 @@ async fn dead_election_lowers_the_gauge() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", a.died()).await;
@@ -189,11 +189,11 @@ async fn metrics_count_once_or_not_at_all() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let silent = candidate(&server, "b").start();
-    within(FIRST, "it leads", silent.candidate().elected()).await;
+    within(FIRST, "the candidate leads", silent.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert!(exporter.scrape().samples.is_empty());
     let a = build(&server, "a", builder("a").metrics().metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
+    until(SOON, "the candidate knows b", || a.candidate().holder().is_some()).await;
     silent.stop().await;
     within(FIRST, "a leads", a.candidate().elected()).await;
     pass(PUBLISHED).await;

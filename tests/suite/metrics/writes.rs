@@ -46,7 +46,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(exporter.value(WRITES_TOTAL, &[]), 6.0, "the read is not counted");
 
     steal(&server);
-    until(SOON, "it is lost", || !a.candidate().can_write()).await;
+    until(SOON, "the lease is lost", || !a.candidate().can_write()).await;
     for _ in 0..3 {
         assert!(is_not_leader(&write(&client).await));
     }
@@ -87,12 +87,12 @@ async fn open_and_cut_off_writes_are_counted() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let (mut hanging, mut too) = (Box::pin(write(&client)), Box::pin(write(&client)));
     assert!((&mut hanging).now_or_never().is_none() && (&mut too).now_or_never().is_none());
-    until(SOON, "they are under way", || a.candidate().writes_under_way() == 2).await;
+    until(SOON, "the writes are under way", || a.candidate().writes_under_way() == 2).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 2.0);
     assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 0.0);
     steal(&server);
-    let (first, second) = within(SOON, "they are cut off", join(hanging, too)).await;
+    let (first, second) = within(SOON, "the writes are cut off", join(hanging, too)).await;
     assert!(is_cut_off(&first) && is_cut_off(&second));
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 0.0);

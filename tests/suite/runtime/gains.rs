@@ -24,9 +24,9 @@ async fn gains_yields_once_for_each_term() {
     for _ in 0..3 {
         assert_eq!(gains.next().now_or_never(), None, "no second item for one term");
         depose(&server);
-        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
         assert_eq!(gains.next().now_or_never(), None, "a loss is no gain");
-        within(Duration::from_secs(3), "it gains again", gains.next()).await.expect("goes on");
+        within(Duration::from_secs(3), "the candidate leads again", gains.next()).await.expect("goes on");
         assert!(a.candidate().can_write(), "the gate is open when it fires");
     }
 }
@@ -55,8 +55,8 @@ async fn slow_reader_gets_one_item_for_several_gains() {
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     for _ in 0..4 {
         depose(&server);
-        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
+        within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     }
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     assert_eq!(gains.next().now_or_never(), None);
@@ -70,9 +70,9 @@ async fn s1_lost_term_is_not_reported_as_gain() {
     let mut gains = a.candidate().gains();
     let hang = server.inject(Fault::hang_before());
     until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
-    assert_eq!(gains.next().now_or_never(), None, "it leads no more");
+    assert_eq!(gains.next().now_or_never(), None, "the candidate no longer leads");
     drop(hang);
-    within(Duration::from_secs(10), "it gains again", gains.next()).await.expect("goes on");
+    within(Duration::from_secs(10), "the candidate leads again", gains.next()).await.expect("goes on");
     assert!(a.candidate().can_write());
 }
 
@@ -93,13 +93,13 @@ async fn gains_end_with_the_election() {
         } else {
             drop(election);
         }
-        let ended = within(SOON, "it ends", waiting).await.expect("no panic");
+        let ended = within(SOON, "the stream ends", waiting).await.expect("no panic");
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
     let election = candidate(&ApiServer::new(), "a");
     let mut gains = election.candidate().gains();
     drop(election);
-    assert_eq!(within(SOON, "it never began", gains.next()).await, None);
+    assert_eq!(within(SOON, "the election never began", gains.next()).await, None);
 }
 
 /// An election that never began, and one whose task has panicked before its owner looked.
@@ -110,14 +110,14 @@ async fn gains_end_when_election_ends_without_a_stop() {
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), None);
     drop(a);
-    assert_eq!(gains.next().now_or_never(), Some(None), "it never began");
+    assert_eq!(gains.next().now_or_never(), Some(None), "the election never began");
 
     let panics = Arc::new(AtomicBool::new(false));
     let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     panics.store(true, Ordering::SeqCst);
     a.died().await;
-    assert_eq!(within(SOON, "it ends", gains.next()).await, None);
+    assert_eq!(within(SOON, "the stream ends", gains.next()).await, None);
 }

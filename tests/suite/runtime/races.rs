@@ -56,9 +56,9 @@ async fn cut_off_write_is_reconciled_at_next_gain() {
     until(FIRST, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
     want(&server, "x", "1");
-    until(SOON, "it hangs", || hang.hits() == 1).await;
+    until(SOON, "the call hangs", || hang.hits() == 1).await;
     depose(&server);
-    until(SOON, "it is cut off", || a.running.candidate().writes_under_way() == 0).await;
+    until(SOON, "the write is cut off", || a.running.candidate().writes_under_way() == 0).await;
     drop(hang);
     until(Duration::from_secs(4), "x is reconciled", || is_done(&server, "x")).await;
     assert_eq!(a.errors(), [""; 0]);

@@ -65,7 +65,7 @@ async fn replay_yields_snapshot_then_changes_then_end() {
         want(&server, name, "1");
     }
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let looked = looks(&server, "a");
     let mut events = a.replay.during(a.candidate(), &term);
     let mut snapshot = told_now(&mut events);
@@ -91,12 +91,12 @@ async fn replay_yields_nothing_outside_a_term() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
-    let first = within(FIRST, "it leads", a.candidate().elected()).await;
+    let first = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut idle = a.replay.during(a.candidate(), &first);
     depose(&server);
-    until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+    until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "as a follower");
-    let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    let second = within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "another term");
     assert_eq!(told_now(&mut idle), ["end"], "one that slept over it");
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &second)), ["init", "has x", "done"]);
@@ -110,7 +110,7 @@ async fn loss_during_snapshot_ends_replay() {
             want(&server, &format!("x{number}"), "1");
         }
         let a = viewer(&server, "a").await;
-        let term = within(FIRST, "it leads", a.candidate().elected()).await;
+        let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let mut events = a.replay.during(a.candidate(), &term);
         for _ in 0..5 {
             events.next().now_or_never().expect("the snapshot").expect("the term goes on");
@@ -135,7 +135,7 @@ async fn waiting_consumer_is_woken_when_term_ends() {
         let server = ApiServer::new();
         let a = viewer(&server, "a").await;
         let leader = a.candidate().clone();
-        let term = within(FIRST, "it leads", leader.elected()).await;
+        let term = within(FIRST, "the candidate leads", leader.elected()).await;
         let mut events = a.replay.during(&leader, &term);
         assert_eq!(told_now(&mut events), ["init", "done"]);
         let waiting = tokio::spawn(async move { events.next().await.map(|it| describe(&it)) });
@@ -159,7 +159,7 @@ async fn replay_waits_for_first_list() {
     want(&server, "x", "1");
     let slow = server.inject(Fault::status(503).verb("list").resource("configmaps"));
     let a = unlisted(&server, "a");
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(
@@ -182,7 +182,7 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
         want(server, name, "1");
     }
     let a = viewer(server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     let mut seen = Seen::default();
     for _ in 0..5 {
@@ -263,7 +263,7 @@ async fn relist_yields_deletions_and_repeats_nothing() {
 async fn replay_ends_when_its_watch_ends() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut events), ["init", "done"]);
     a.watch_no_more();
@@ -276,7 +276,7 @@ async fn replay_ends_when_its_watch_ends() {
 async fn sleeping_consumer_does_not_delay_others() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut asleep = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut asleep), ["init", "done"]);
     let view = View::default();
@@ -302,7 +302,7 @@ async fn replay_works_for_dynamic_objects() {
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
     let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
     let _watching = Watching(tokio::spawn(watched.for_each(|_| future::ready(()))));
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = replay.during(a.candidate(), &term);
     let mut told = Vec::new();
     for _ in 0..3 {

@@ -39,7 +39,7 @@ async fn no_change_is_lost_between_snapshot_and_stream() {
         .expect("a valid election")
         .start();
     let leader = election.candidate().clone();
-    let term = within(Duration::from_secs(10), "it leads", leader.elected()).await;
+    let term = within(Duration::from_secs(10), "the candidate leads", leader.elected()).await;
 
     let over = Arc::new(AtomicBool::new(false));
     let goes_on = over.clone();
