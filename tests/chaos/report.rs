@@ -2,8 +2,8 @@
 //! such.
 //!
 //! - A fault's **leaderless time** is the longest time in which no write by the lease's holder took effect, of those that
-//!   ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
-//!   acquisition, the new leader's first write. All candidates write all the time; without a fault it is milliseconds.
+//!   ended between the fault's beginning and the next one's. It includes the rest of the old lease, the acquisition
+//!   and the new leader's first write. All candidates write all the time, so without a fault it is milliseconds.
 //! - An **overlap** is the [`Judge`]'s: a write that arrived after another candidate's acquisition had taken effect.
 //! - When the API server is killed, its last effects may be missing in the log. If an acquisition is missing, the
 //!   next renewal shows it. Up to there the log cannot show an overlap with it, and would show the new holder's own

@@ -177,7 +177,7 @@ async fn s4_slow_write_lands_before_successor_leads() {
             followed.notify_one();
             within(PATIENCE, "b leads", b.candidate().elected()).await;
             create(&b_client, "of-b").await.expect("b leads");
-            // What is under way lands.
+            // The bytes on the way arrive.
             let landed = async { until(PATIENCE, "it lands", || !creates(&server, "a").is_empty()).await };
             timeout(SLOWNESS * 4, landed).await.expect("the way is slow, and loses nothing");
             b

@@ -50,7 +50,7 @@ fn unset_part_of_rule_has_safe_meaning() {
 }
 
 #[test]
-fn each_part_of_a_rule_narrows_it() {
+fn each_part_narrows_the_rule() {
     check(
         Rule::new("", "pods").verbs([Verb::Create]),
         &["POST ~/pods"],

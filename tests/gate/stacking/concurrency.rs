@@ -58,7 +58,7 @@ async fn s2_write_waiting_for_permit_at_loss_is_unsent() {
 
 /// The write is not sent either, but the gate cannot know that. A wrapped client begins with a buffer.
 #[tokio::test(start_paused = true)]
-async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
+async fn s2_write_waiting_in_buffer_inside_is_cut_off() {
     for stack in [inside_behind_a_buffer, wrapped] {
         let seen = at_the_loss(stack).await;
         assert_eq!(seen, (2, [Outcome::LeadershipLost, Outcome::LeadershipLost], 1));

@@ -49,7 +49,7 @@ async fn s2_rate_limited_write_is_not_sent_after_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
+async fn s2_write_waiting_in_buffer_inside_is_cut_off() {
     assert_eq!(at_the_loss(inside_behind_a_buffer).await, (1, Outcome::LeadershipLost, true, 1));
 }
 

@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// A candidate under way.
+/// A running candidate.
 pub struct Runs {
     pub leader: Candidate,
     pub client: Client,
