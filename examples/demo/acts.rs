@@ -22,7 +22,7 @@ pub struct Act {
 pub const ACTS: [Act; 7] = [
     Act {
         title: "election",
-        story: "Three replicas start. One acquires the Lease; the gates of the others stay closed.",
+        story: "Three replicas start. One acquires the Lease; the others' gates stay closed.",
     },
     Act {
         title: "graceful handover",
@@ -40,7 +40,7 @@ pub const ACTS: [Act; 7] = [
     },
     Act {
         title: "API outage",
-        story: "The API does not answer until the deadline. Then the gate closes by itself.",
+        story: "The API does not answer past the deadline, so the gate closes by itself.",
     },
 ];
 
