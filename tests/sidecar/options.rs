@@ -87,7 +87,7 @@ async fn kubeconfig_error_names_the_problem() {
     for (place, value, words) in [
         ("", json!({ "current-context": "y" }), &["current context: y"] as &[_]),
         ("/clusters/0", json!({ "name": "d" }), &["cluster of context: c"]),
-        (cluster, json!({ "server": "10.0.0.1:6443" }), &["10.0.0.1:6443", "no URL"]),
+        (cluster, json!({ "server": "10.0.0.1:6443" }), &["10.0.0.1:6443", "not a URL"]),
         (cluster, json!({ "server": "a b" }), &["cluster url"]),
         (
             cluster,
