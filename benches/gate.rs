@@ -103,7 +103,7 @@ fn write() -> Request<Body> {
     with_headers(Request::post("/api/v1/namespaces/default/configmaps"))
 }
 
-/// The whole way: ready, called, polled, and the response or the error dropped.
+/// The whole call: readiness, call, poll, and the drop of the response or the error.
 fn send<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>) {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(service.poll_ready(&mut cx).is_ready());
@@ -259,7 +259,7 @@ fn main() {
     let measured = std::env::args().any(|argument| argument == "--bench");
     benches();
     Criterion::default().configure_from_args().final_summary();
-    // `cargo test` only sees to it that everything runs, without optimisation: its figures would say nothing.
+    // `cargo test` only checks that everything runs. Its build has no optimisation, so its figures would say nothing.
     if measured {
         summary(20_000);
     }

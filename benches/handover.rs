@@ -43,7 +43,7 @@ async fn crash(rounds: usize) -> Outcome<Vec<Duration>> {
     let mut race = Race::new(&endpoint, timing)?;
     for _ in 0..rounds {
         let leader = race.leader().await?;
-        // A dropped election neither releases nor renews, as a process that was killed.
+        // A dropped election neither releases nor renews, like a process that was killed.
         drop(race.replace(leader)?);
         sleep(Duration::from_millis(50)).await;
         race.leader().await?;
@@ -80,7 +80,7 @@ impl<'a> Race<'a> {
         Ok(election.build(&self.endpoint.config(&identity))?.start())
     }
 
-    /// Puts a new candidate in the place of this one, which is handed back.
+    /// Starts a new candidate in the place of this one, and returns this one.
     fn replace(&mut self, place: usize) -> Outcome<Running> {
         let fresh = self.join()?;
         Ok(std::mem::replace(&mut self.running[place], fresh))
@@ -105,7 +105,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The times between two writes of the lease that follow each other and are such a pair, less `wait`.
+/// The times between two consecutive writes of the lease that are such a pair, minus `wait`.
 fn between(
     server: &ApiServer,
     pair: impl Fn(&WriteRecord, &WriteRecord) -> bool,

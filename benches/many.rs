@@ -64,7 +64,7 @@ fn requests(server: &ApiServer) -> u64 {
     server.write_log().len() as u64 + reads("get") + reads("watch")
 }
 
-/// The process with the elections; ended with its owner.
+/// The process with the elections. It ends with its owner.
 struct Process {
     child: Child,
     lines: Option<BufReader<ChildStdout>>,
@@ -101,7 +101,8 @@ impl Drop for Process {
     }
 }
 
-/// What runs in the other process: leads everywhere, says so, and some time later what it costs. Ends when it is killed.
+/// What the other process runs: it leads every lease, reports that, and later reports what that costs. It ends when
+/// it is killed.
 async fn candidate(way: &str, address: &str, elections: usize, time: Duration) -> Outcome<()> {
     let mut config = kube_leader_gate::kube_client::Config::new(address.parse()?);
     config.auth_info.token = Some(HOLDER.into());
@@ -111,7 +112,7 @@ async fn candidate(way: &str, address: &str, elections: usize, time: Duration) -
             .identity(identity)
             .timing(LeaseTiming::fast()))
     };
-    // Whatever is made once has been made.
+    // Everything that is made only once exists by now.
     let warm = Election::builder("default", "warm").identity(Identity::new(HOLDER)?).build(&config)?.start();
     warm.candidate().elected().await;
     warm.stop().await;

@@ -1,4 +1,5 @@
-//! A small controller in gated mode: every replica keeps its cache warm, the leader writes. SIGTERM stops it in order.
+//! A small controller in gated mode: every replica keeps its cache warm, and only the leader writes. SIGTERM stops it
+//! in order.
 //!
 //! `cargo run --example gated`, with a kubeconfig. It keeps one `ConfigMap` in the default namespace up to date.
 
@@ -48,7 +49,7 @@ async fn reconcile(client: Client, candidate: Candidate) -> Result<(), Box<dyn s
     }
 }
 
-/// Kubernetes sends SIGTERM and waits for the pod's termination grace period; Ctrl-C is for people.
+/// Kubernetes sends SIGTERM and waits for the pod's termination grace period. Ctrl-C is for a terminal.
 async fn shutdown() -> std::io::Result<()> {
     #[cfg(unix)]
     {

@@ -11,7 +11,7 @@ use kube_leader_gate::leadership::Term;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// For those who watch: how long things stay as they are.
+/// How long things stay as they are, so that a viewer can follow.
 const SCENE: Duration = Duration::from_secs(2);
 
 pub struct Act {
@@ -22,28 +22,25 @@ pub struct Act {
 pub const ACTS: [Act; 7] = [
     Act {
         title: "election",
-        story: "Three replicas start. One gets the Lease; the others' gates stay closed.",
+        story: "Three replicas start. One acquires the Lease; the others' gates stay closed.",
     },
     Act {
         title: "graceful handover",
-        story: "The leader is told to stop: it ends its work, closes its gate, then lets go.",
+        story: "The leader stops: it ends its work, closes its gate, then releases the Lease.",
     },
-    Act { title: "crash", story: "The leader vanishes without a word. Its Lease has to run out first." },
+    Act { title: "crash", story: "The leader crashes. The others must wait until its Lease has expired." },
     Act {
         title: "frozen leader",
-        story: "The leader's thread stands still past its Lease, then wakes and tries to write.",
+        story: "The leader's thread freezes until its Lease has expired, then tries to write.",
     },
-    Act {
-        title: "theft",
-        story: "An outsider writes itself into the Lease. The leader's gate closes at once.",
-    },
+    Act { title: "theft", story: "An outsider takes the Lease. The leader's gate closes at once." },
     Act {
         title: "deleted Lease",
-        story: "The Lease is deleted. The gate closes at once; a new Lease, a new term.",
+        story: "The Lease is deleted. The gate closes at once. A new Lease starts a new term.",
     },
     Act {
         title: "API outage",
-        story: "The API is gone for longer than the deadline: the gate closes by itself.",
+        story: "The API does not answer past the deadline, so the gate closes by itself.",
     },
 ];
 
@@ -54,7 +51,7 @@ pub struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Plays all acts. The error says which one did not come to its end.
+    /// Plays all acts. The error names the act that failed.
     pub async fn play(&self) -> Result<(), Failure> {
         for (number, act) in ACTS.iter().enumerate() {
             self.journal.act_begins();
@@ -104,7 +101,7 @@ impl Play<'_> {
         self.note(format!("{} freezes", old.name()));
         let closed = || (old.state() == State::Frozen { gate_open: false }).then_some(());
         self.cast.until("the gate of the frozen leader closes", closed).await?;
-        self.note(format!("{} is frozen still; its gate has closed by the deadline", old.name()));
+        self.note(format!("{} is still frozen; its gate closed at the deadline", old.name()));
         let new = self.leads(Some(&term)).await?;
         old.thaw();
         self.note(format!("{} wakes and goes on trying to write", old.name()));
@@ -117,7 +114,7 @@ impl Play<'_> {
     async fn theft(&self) -> Result<(), Failure> {
         let (old, term) = self.leader().await?;
         self.stage.steal().await?;
-        self.note(format!("{OUTSIDER} writes itself into the Lease of {}", old.name()));
+        self.note(format!("{OUTSIDER} takes the Lease from {}", old.name()));
         self.closed(old).await?;
         self.leads(Some(&term)).await?;
         Ok(())
@@ -138,18 +135,18 @@ impl Play<'_> {
             return Ok(());
         }
         self.journal.api_is_gone();
-        self.note("the API is gone");
+        self.note("the API does not answer");
         let closed = self.closed(old).await;
         self.scene().await;
         self.stage.cut_off(false).await;
         self.journal.api_is_back();
-        self.note("the API is back");
+        self.note("the API answers again");
         closed?;
         self.leads(Some(&term)).await?;
         Ok(())
     }
 
-    /// The leader and its term; there is one whenever an act begins.
+    /// The leader and its term. A replica leads whenever an act begins.
     async fn leader(&self) -> Result<(&Replica, Term), Failure> {
         let leader = self.cast.next_leader(None).await?;
         let term = leader.term().ok_or_else(|| format!("{} has lost the Lease", leader.name()))?;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub const NAMES: [&str; 3] = ["alpha", "bravo", "carol"];
-/// How often a condition is looked at.
+/// The pause between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(2);
 
 pub struct Cast {
     pub replicas: Vec<Replica>,
-    /// No wait of an act may be longer.
+    /// The longest that an act waits for a condition.
     bound: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Cast {
                 return Ok(found);
             }
             if since.elapsed() > self.bound {
-                return Err(format!("in {:?} it has not come about that {what}", self.bound).into());
+                return Err(format!("after {:?}, still waiting for: {what}", self.bound).into());
             }
             sleep(LOOK).await;
         }
@@ -74,7 +74,7 @@ impl Cast {
         .await
     }
 
-    /// Stops them all in order. The names of those that would not.
+    /// Stops all replicas in order. Returns the names of those that did not stop.
     pub async fn stop(&self) -> Vec<&'static str> {
         let stops = self.replicas.iter().map(|it| async { (!it.stop().await).then_some(it.name()) });
         join_all(stops).await.into_iter().flatten().collect()

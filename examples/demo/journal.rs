@@ -1,4 +1,4 @@
-//! What has happened so far, for whoever shows or judges it.
+//! What has happened so far. The view shows it and the verdict judges it.
 
 use crate::{cast::Cast, replica::State, workload::Counts};
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How often the replicas are looked at.
+/// The time between two samples of the replicas.
 pub const SAMPLING: Duration = Duration::from_millis(50);
 
 pub struct Journal {
@@ -88,7 +88,7 @@ impl Journal {
 }
 
 impl Pages {
-    /// What a lane's counters have grown by per second, over the last second before `sample`.
+    /// How much a lane's counters grew per second, over the last second before `sample`.
     pub fn rates(&self, sample: usize, lane: usize) -> Counts {
         let window = usize::try_from(Duration::from_secs(1).as_millis() / SAMPLING.as_millis()).unwrap_or(1);
         let (Some(now), Some(then)) =

@@ -1,8 +1,8 @@
 //! Three replicas share one Lease, and exactly one writes: see `--help`.
 //!
-//! `acts` is the play, `cast` and `replica` those who play it, `stage` where, `journal` what is noted of it, `view` what
-//! one sees of it, `verdict` and `report` what the server says to it, `svg` its picture.
-#![expect(unreachable_pub, reason = "the modules of an example are nobody's library")]
+//! `acts` is the play; `cast` and `replica` are the players; `stage` is where they play. `journal` records the play,
+//! `view` shows it live, `verdict` and `report` say what the server saw, and `svg` draws it.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of an example")]
 
 mod acts;
 mod args;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    // A picture that cannot be written is told before the play, not after it.
+    // A picture that cannot be written must fail before the play, not after it.
     if let Some(file) = &options.svg {
         std::fs::File::create(file).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -61,7 +61,7 @@ async fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Plays, stops the replicas, judges. The stage is cleaned up whatever comes of it.
+/// Plays, stops the replicas and judges. Cleans up the stage in every case.
 async fn perform(
     stage: &Stage,
     options: &Options,
@@ -79,14 +79,14 @@ async fn perform(
     journal.ends(&cast);
     stage.cut_off(false).await;
     let stuck = cast.stop().await;
-    // A terminal that is gone takes nothing away from the verdict.
+    // The verdict counts even when the terminal is gone.
     let _ = view.draw(&journal);
     drop(view);
 
     let log = match stage.write_log().await {
         Ok(log) => log,
         Err(error) => {
-            // What ended the play is likely the reason.
+            // The error that ended the play is the likely reason.
             let first = played.and_then(Result::err).map(|it| format!("{}\n", chain(&*it)));
             let first = first.unwrap_or_default();
             return Err(format!("{first}no verdict: {}", chain(&*error)).into());
@@ -103,7 +103,7 @@ async fn perform(
         return Err(format!("did not stop in time: {}", stuck.join(", ")).into());
     }
     if !verdict.offences.is_empty() {
-        return Err("a replica has written without holding the lease".into());
+        return Err("a replica wrote without holding the lease".into());
     }
     let Some(played) = played else {
         say("interrupted\n");
@@ -112,7 +112,7 @@ async fn perform(
     played.map(|()| ExitCode::SUCCESS)
 }
 
-/// Prints, if there is still somebody to read it: a closed pipe must not keep the stage from being cleaned up.
+/// Prints if the output is still open. A closed pipe must not prevent the cleanup of the stage.
 fn say(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

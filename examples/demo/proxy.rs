@@ -1,4 +1,4 @@
-//! A line to the API server that can be cut: how an outage is played in a cluster, for the replicas alone.
+//! A proxy to the API server that the demo can cut. It plays an outage in a cluster for the replicas alone.
 
 use kube_client::Config;
 use std::{
@@ -20,7 +20,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy on a loopback port to the API server of `config`; none where another proxy stands between.
+    /// A proxy on a loopback port to the API server of `config`. `None` where another proxy is already configured.
     pub async fn before(config: &Config) -> io::Result<Option<Self>> {
         let url = &config.cluster_url;
         let (Some(host), None) = (url.host(), &config.proxy_url) else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! One replica: a program of its own as far as can be. It has an OS thread with a single-threaded runtime, so that it can
-//! be frozen by blocking the thread, and crashed by dropping the runtime.
+//! One replica, as close to a program of its own as possible. It has an OS thread with a single-threaded runtime:
+//! blocking the thread freezes the replica, and dropping the runtime crashes it.
 
 use crate::{
     Failure,
@@ -23,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 
-/// No freeze lasts longer, whatever happens to whoever should end it.
+/// The longest freeze, even if the thread that should end it fails.
 const LONGEST_FREEZE: Duration = Duration::from_secs(30);
 /// An orderly stop takes milliseconds, unless the API does not answer.
 const LONGEST_STOP: Duration = Duration::from_secs(5);
@@ -74,7 +74,7 @@ impl Replica {
         self.counters.now()
     }
 
-    /// The handle of its election; it tells the truth from any thread, frozen or not.
+    /// The handle of its election. It is right on any thread, also while the replica is frozen.
     pub fn candidate(&self) -> Option<Candidate> {
         self.life().as_ref().map(|life| life.candidate.clone())
     }
@@ -111,12 +111,12 @@ impl Replica {
         Ok(())
     }
 
-    /// Stops in order, as on SIGTERM. True when that came to its end in time.
+    /// Stops in order, as on SIGTERM. Returns true if the replica stopped in time.
     pub async fn stop(&self) -> bool {
         self.end(Order::Stop).await
     }
 
-    /// Ends it on the spot.
+    /// Crashes it at once.
     pub async fn crash(&self) -> bool {
         self.end(Order::Crash).await
     }
@@ -142,13 +142,13 @@ impl Replica {
         let Some(life) = self.life().take() else { return true };
         drop(life.thaw);
         let crash = matches!(order, Order::Crash);
-        // An error says that it has ended already.
+        // An error says that the replica has ended already.
         let _ = life.orders.send(order);
         let mut over = life.over;
         if timeout(LONGEST_STOP, &mut over).await.is_ok() {
             return true;
         }
-        // Without its orders it ends as in a crash.
+        // If the sender of its orders is gone, the replica ends as in a crash.
         drop(life.orders);
         let ended = timeout(LONGEST_STOP, over).await.is_ok();
         ended && crash
@@ -159,7 +159,7 @@ impl Replica {
     }
 }
 
-/// The program of a replica. When it returns, whatever still runs is dropped with the runtime.
+/// The program of a replica. When it returns, the runtime drops everything that still runs.
 async fn live(
     role: Role,
     counters: Arc<Counters>,
@@ -169,7 +169,7 @@ async fn live(
     let stop = Arc::new(AtomicBool::new(false));
     let mut program = match start(role, counters, stop.clone()) {
         Ok((candidate, program)) => {
-            // Nobody listens if the demo is over.
+            // Sending fails only when the demo has ended.
             let _ = born.send(Ok(candidate));
             tokio::spawn(program)
         }
@@ -201,7 +201,7 @@ fn start(
     let candidate = election.candidate();
     let program = async move {
         let work = workload::work(api, &role.object, role.name, role.pace, &counters, &stop);
-        // An election that ends by itself ends the replica; its lane then shows it.
+        // If the election ends by itself, so does the replica. Its lane then shows that.
         let _ = election.run(work).await;
     };
     Ok((candidate, program))

@@ -1,4 +1,4 @@
-//! How the demo is told to stop early.
+//! The signals that stop the demo early.
 
 use std::io;
 

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 /// Who steals the lease.
 pub const OUTSIDER: &str = "outsider";
-/// Making and deleting two objects takes no longer, or something is wrong.
+/// The longest that making and deleting two objects takes when nothing is wrong.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub struct Stage {
@@ -28,9 +28,9 @@ pub struct Stage {
     /// The name of both objects.
     pub object: String,
     pub timing: LeaseTiming,
-    /// Where it is, in words.
+    /// Where the demo plays, in words.
     pub place: String,
-    /// What the verdict rests on, in words.
+    /// What evidence the verdict uses, in words.
     pub evidence: &'static str,
     pace: Pace,
     leases: Api<Lease>,
@@ -45,7 +45,7 @@ enum World {
 
 struct Cluster {
     config: Config,
-    /// None where the replicas cannot be cut off.
+    /// `None` where the demo cannot cut the replicas off.
     line: Option<Proxy>,
     /// None until there is something to watch.
     witness: Option<Witness>,
@@ -131,7 +131,7 @@ impl Stage {
         })
     }
 
-    /// Makes the objects. The server chooses the name, so that they are nobody else's.
+    /// Makes the objects. The server chooses the name, so that no other client uses it.
     async fn set_up(mut self) -> Result<Self, Failure> {
         let made = timeout(PATIENCE, async {
             let named =
@@ -172,7 +172,7 @@ impl Stage {
         }
     }
 
-    /// Writes an outsider into the lease, whoever holds it.
+    /// Writes an outsider into the lease, even if a replica holds it.
     pub async fn steal(&self) -> Result<(), Failure> {
         let spec = self.leases.get(&self.object).await?.spec.unwrap_or_default();
         let now = MicroTime(Timestamp::now());
@@ -201,7 +201,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Cuts the replicas off from the API, or mends it again. False where that cannot be played.
+    /// Cuts the replicas off from the API, or reconnects them. Returns false where that is not possible.
     pub async fn cut_off(&self, cut: bool) -> bool {
         match &self.world {
             World::Local { endpoint, .. } if cut => endpoint.pause().await,

@@ -27,7 +27,7 @@ const HEIGHT: f64 = BOTTOM + 84.0;
 /// One point of a curve.
 const BUCKET: Duration = Duration::from_millis(250);
 
-// Okabe and Ito's colours: told apart by everybody.
+// Okabe and Ito's colours: people with any kind of colour vision can tell them apart.
 const OPEN: &str = "#0072b2";
 const CLOSED: &str = "#c8c8c8";
 const FROZEN_OPEN: &str = "url(#open)";

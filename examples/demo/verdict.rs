@@ -14,11 +14,11 @@ use tokio::time::Instant;
 pub struct Verdict {
     pub rows: Vec<Row>,
     pub handovers: Vec<Handover>,
-    /// Writes by a replica that did not hold the lease, and leases taken too early, in words, and how
-    /// often: there must be none.
+    /// Writes by a replica that did not hold the lease, and leases that were taken too early: in words, and how
+    /// often. There must be none.
     pub offences: BTreeMap<String, u64>,
-    /// Writes by the holder that met the server after a theft or a deletion, before the news of it had met the holder:
-    /// how long after.
+    /// Writes by the holder that reached the server after a theft or a deletion, before the holder learned of it.
+    /// Each entry is how long after.
     pub overtaken: Vec<Duration>,
 }
 
@@ -91,8 +91,8 @@ impl Verdict {
     }
 }
 
-/// How late a write was whose writer's term had been ended by an outsider or a deletion. None for any other: whoever
-/// releases a lease, or lets it run out, knows.
+/// How late a write was, if an outsider or a deletion had ended its writer's term. `None` in any other case: a
+/// replica that releases its lease, or lets it expire, knows that its term is over.
 fn was_overtaken(stray: &StrayWrite, terms: &[LeaseTerm]) -> Option<Duration> {
     if stray.kind != StrayKind::NotHeld {
         return None;

@@ -1,7 +1,7 @@
 //! The evidence in a cluster: an independent watch of both objects, written down as a write log.
 //!
-//! Lease and `ConfigMap` share one counter of versions (etcd's), so the version says what came first. Times are those at
-//! which the watch told of it.
+//! Lease and `ConfigMap` share one counter of versions (etcd's), so the version gives the order. A time is when the
+//! watch reported the change.
 
 use crate::Failure;
 use futures_util::{StreamExt, pin_mut};
@@ -71,7 +71,7 @@ impl Witness {
         Ok(Self { leases, objects, name: name.to_owned(), seen, _watches: watches })
     }
 
-    /// Everything up to now: marks both objects, and waits until both watches have told of it.
+    /// Everything up to now: marks both objects, and waits until both watches have shown the marks.
     pub async fn write_log(&self) -> Result<Vec<WriteRecord>, Failure> {
         let mark =
             Patch::Merge(json!({ "metadata": { "annotations": { "kube-leader-gate-demo": "judged" } } }));

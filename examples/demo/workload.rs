@@ -23,7 +23,7 @@ pub struct Pace {
     pub write: Duration,
 }
 
-/// What has become of a replica's requests, over all its lives.
+/// The outcomes of a replica's requests, over all its lives.
 #[derive(Default)]
 pub struct Counters {
     reads: AtomicU64,
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-/// Reads and writes the object until `stop` is set; what is under way is then brought to its end.
+/// Reads and writes the object until `stop` is set. Requests that are open then run to their end.
 pub async fn work(
     api: Api<ConfigMap>,
     object: &str,
@@ -137,7 +137,7 @@ impl Counters {
 
 fn ticks(period: Duration) -> tokio::time::Interval {
     let mut ticks = interval(period);
-    // A replica that was held up does not make up for it.
+    // A replica that was delayed does not catch up on missed writes.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

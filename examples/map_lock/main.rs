@@ -1,4 +1,4 @@
-//! Two candidates over a lock that is no Kubernetes Lease. `map_lock.rs` is the lock.
+//! Two candidates over a lock that is not a Kubernetes Lease. `map_lock.rs` is the lock.
 
 #[allow(dead_code, unreachable_pub, reason = "the tests use the rest of it")]
 mod map_lock;

@@ -27,7 +27,7 @@ impl Default for Leases {
 }
 
 impl Leases {
-    /// The lock on one of them.
+    /// The lock on one lease of the map.
     pub fn lock(&self, lease: LeaseName) -> MapLock {
         MapLock { leases: self.clone(), lease }
     }
@@ -41,7 +41,7 @@ impl Leases {
         }
     }
 
-    /// Puts `object` in the place of a lease, as a client that is no candidate does.
+    /// Replaces a lease with `object`, as a client that is not a candidate does.
     pub fn put(&self, lease: &LeaseName, object: Value) {
         self.0.lock().unwrap().put(lease, object);
     }
@@ -51,7 +51,7 @@ impl Store {
     fn put(&mut self, lease: &LeaseName, object: Value) -> LeaseRecord {
         let record = self.next_version(object);
         self.leases.insert(lease.clone(), record.clone());
-        // It fails when there is no watch.
+        // Sending fails when no watch is open.
         self.events.send((lease.clone(), LeaseEvent::Seen(record.clone()))).ok();
         record
     }
@@ -99,11 +99,11 @@ impl Lock for MapLock {
     }
 
     async fn watch(&self) -> Result<Self::Events, ErrLock> {
-        // Under one lock, so that no change falls between the first event and the others.
+        // One lock for both steps, so that no change falls between the first event and the later ones.
         let store = self.leases.0.lock().unwrap();
         let first = store.leases.get(&self.lease).cloned().map(LeaseEvent::Seen);
         let events = stream::unfold(store.events.subscribe(), |mut events| async move {
-            // A watch that has fallen behind ends, and the election begins another one.
+            // A watch that has fallen behind ends. The election then begins another one.
             Some((events.recv().await.ok()?, events))
         });
         let lease = self.lease.clone();

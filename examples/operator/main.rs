@@ -1,9 +1,9 @@
-//! A small operator, run by three replicas of which one writes: `cargo run --features runtime --example operator`, and see
-//! `--help`.
+//! A small operator with three replicas, of which one writes: `cargo run --features runtime --example operator`. See
+//! `--help` for its options.
 //!
-//! `operator` is the operator, the file to copy. Everything else shows it: `show` without a cluster, `user` is whom it
-//! works for, `report` what the server saw; `signals` ends it.
-#![expect(unreachable_pub, reason = "the modules of an example are nobody's library")]
+//! `operator` is the operator: the file to copy. The others show it at work: `show` runs it without a cluster, `user`
+//! is its user, `report` says what the server saw, and `signals` stops it.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of an example")]
 
 mod operator;
 mod report;
@@ -22,10 +22,10 @@ use kube_leader_gate::{CancellationToken, Election, LeaseTiming};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// A small operator that greets: each greeting gets its text, in an object that it owns, and a status.
+/// A small operator that greets. It gives each greeting a text, in an object that it owns, and a status.
 ///
-/// Without options: three replicas over an in-process API server are replaced one after the other while objects are made,
-/// changed and deleted; then the server says who wrote what.
+/// Without options, three replicas run over an in-process API server and are replaced one after the other, while a
+/// user makes, changes and deletes objects. Then the server reports who wrote what.
 #[derive(Parser)]
 #[command(name = "operator")]
 struct Args {
@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// One replica, until it is told to stop.
+/// Runs one replica until it receives a signal.
 async fn replica(args: &Args) -> Result<(), Failure> {
     let told = signals::first()?;
     let config = Config::infer().await?;

@@ -1,12 +1,12 @@
-//! A small operator as kube's users write them, of which only the leader writes: the file to copy.
+//! A small operator as users of kube write them. Only the leader writes. This is the file to copy.
 //!
-//! Each `Greeting` gets a `ConfigMap`, which holds its text, and a status. All is in one namespace, that of
-//! the operator and its lease. What a replica writes must be right when
-//! - it has been written before: a new leader looks at everything again. Hence server-side apply, and a cleanup that takes
-//!   "not found" for success;
-//! - the cache is behind what the last leader wrote, by some milliseconds. Hence the owner reference beside the finalizer:
-//!   should the text of a greeting that is gone be written once more, the garbage collector takes it away. The finalizer is
-//!   for what that one does not promise, that the text goes before its greeting does.
+//! Each `Greeting` gets a status, and a `ConfigMap` with its text. All of them are in one namespace, that of the
+//! operator and its lease. What a replica writes must be right in two cases:
+//! - An earlier leader has written it already. A new leader reconciles every object again. So the operator uses
+//!   server-side apply, and its cleanup treats "not found" as success.
+//! - The cache is some milliseconds behind the last leader's writes. So each `ConfigMap` has an owner reference
+//!   beside the finalizer: if a replica writes the text of a deleted greeting once more, the garbage collector deletes
+//!   it. The finalizer does what the garbage collector does not promise: it deletes the text before its greeting.
 
 use futures_util::StreamExt;
 use k8s_openapi::{
@@ -30,18 +30,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// The owner of what it applies, also the name of its lease.
+/// The field manager of what it applies, and the name of its lease.
 pub const NAME: &str = "greeting-operator";
 const FINALIZER: &str = "example.com/greeting-operator";
 
-/// Who is to be greeted.
+/// The name to greet.
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Greeting", namespaced, status = "GreetingStatus")]
 pub struct GreetingSpec {
     pub name: String,
 }
 
-/// What the text is.
+/// The text of the greeting.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct GreetingStatus {
     pub text: String,
@@ -56,8 +56,8 @@ pub enum Mode {
     LeadingOnly,
 }
 
-/// One replica, until `shutdown`. When this returns, its reconciliations have ended and it holds no lease any more.
-/// `client` is behind the election's gate, in both modes: what a leader has sent is cut off when it leads no more.
+/// Runs one replica until `shutdown`. When this returns, its reconciliations have ended and it holds no lease. In
+/// both modes `client` is behind the election's gate, which cuts off a leader's open writes when its term ends.
 pub async fn run(
     election: Election,
     client: Client,
@@ -77,12 +77,12 @@ pub async fn run(
     }
 }
 
-/// Runs on every replica. On each gain of leadership everything is looked at again: what was rejected while this replica
-/// followed, and what changed while nobody led.
+/// Runs on every replica. Each gain of leadership reconciles every object again: those whose writes the gate rejected
+/// while this replica followed, and those that changed while no replica led.
 async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken) {
     let installer = client.clone();
     let mut gains = Box::pin(candidate.gains().then(move |()| install(installer.clone())));
-    // The watch needs the kind: this replica brings it when it leads, or else another one has.
+    // The watch needs the kind. This replica applies it once it leads, unless another replica has.
     tokio::select! {
         _ = gains.next() => {}
         () = installed(&client) => {}
@@ -95,14 +95,14 @@ async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken
         .await;
 }
 
-/// Runs on the leader, anew in each term. It begins with a list of everything, so it misses nothing.
+/// Runs on the leader, anew in each term. It begins with a list of all objects, so it misses none.
 async fn leading_only(client: Client, over: CancellationToken) {
     if over.run_until_cancelled(Box::pin(install(client.clone()))).await.is_some() {
         controller(&client, over).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
     }
 }
 
-/// The same controller in both modes. It lets the reconciliations that are under way finish before it ends.
+/// The same controller in both modes. Before it ends, it finishes the reconciliations that have begun.
 fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeting> {
     let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
     let texts: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -111,7 +111,8 @@ fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeti
         .graceful_shutdown_on(shutdown.cancelled_owned())
 }
 
-/// Applies the kind, so that a new version of this program brings its own. Where it may not, somebody else has to.
+/// Applies the kind, so that a new version of this program brings its own. Without the permission, an administrator
+/// has to apply it.
 async fn install(client: Client) {
     let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let kind = Patch::Apply(Greeting::crd());
@@ -121,12 +122,13 @@ async fn install(client: Client) {
     }
 }
 
-/// Waits until the kind is served. When that cannot be seen, the controller's own watch will tell.
+/// Waits until the API server serves the kind. If that check fails, the controller's own watch will report the
+/// problem.
 async fn installed(client: &Client) {
     let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let established = conditions::is_crd_established();
     if let Err(error) = await_condition(kinds, Greeting::crd_name(), established).await {
-        tracing::warn!(%error, "could not see whether there is the kind Greeting");
+        tracing::warn!(%error, "could not check whether the kind Greeting is served");
     }
 }
 
@@ -179,7 +181,8 @@ async fn clean_up(greeting: &Greeting, texts: &Api<ConfigMap>) -> Result<Action,
     Ok(Action::await_change())
 }
 
-/// The name of its `ConfigMap`: no other's, so that nobody's own is overwritten or deleted.
+/// The name of its `ConfigMap`. The suffix makes it unique to this operator, so that it overwrites and deletes no
+/// foreign object.
 fn text_of(greeting: &Greeting) -> String {
     format!("{}-greeting", greeting.name_any())
 }
@@ -193,8 +196,8 @@ type Outcome =
 
 async fn complain(outcome: Outcome) {
     match outcome {
-        // A greeting that is gone: its text went before it, and wanted it to be looked at again.
+        // The greeting is gone: deleting its text queued it once more.
         Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
-        Err(error) => tracing::warn!(%error, "not reconciled, will be tried again"),
+        Err(error) => tracing::warn!(%error, "reconciliation failed, will be retried"),
     }
 }

@@ -1,4 +1,5 @@
-//! What the server's log says: who led and reconciled what, who wrote without leading, how long nobody did.
+//! What the server's log says: which replica led and reconciled what, which one wrote without leading, and how long
+//! each handover took.
 
 use crate::operator::NAME;
 use kube_leader_gate::testing::{Judge, LeaseTerm, StrayWrite, SuccessionKind, WriteRecord};
@@ -24,9 +25,9 @@ pub struct Change {
     pub from: String,
     pub to: String,
     pub kind: SuccessionKind,
-    /// From the release, or from the lease's end, to the acquisition.
+    /// From the release, or from the lease's expiry, to the acquisition.
     pub leaderless: Duration,
-    /// From the last write of the one to the first of the other; none when either wrote nothing.
+    /// From the last write of the old leader to the first of the new one. `None` when either wrote nothing.
     pub writeless: Option<Duration>,
 }
 

@@ -15,14 +15,14 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::{task::JoinSet, time::sleep};
 
-/// What takes longer has gone wrong.
+/// The longest wait: what takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The user does something each time.
+/// The pause between two actions of the user.
 const BUSY: Duration = Duration::from_millis(3);
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const KINDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A Deployment, of sorts.
+/// Replaces replicas as a Deployment does.
 struct Replicas {
     server: ApiServer,
     endpoint: Endpoint,
@@ -38,10 +38,10 @@ struct Replica {
     task: JoinSet<Result<(), ErrElectionEnded>>,
 }
 
-/// Plays, tells, and judges: an error when an object was missed, or when two replicas wrote at once.
+/// Plays, prints and judges. It is an error if the operator missed an object, or if two replicas wrote at once.
 pub async fn play(mode: Mode) -> Result<(), Failure> {
     let server = ApiServer::new();
-    // It serves every kind, but leaves it to others to say so.
+    // The server accepts every kind, but does not define any by itself.
     let mut kind = serde_json::to_value(Greeting::crd())?;
     kind["status"] = json!({ "conditions": [{ "type": "Established", "status": "True" }] });
     server.put("setup", &format!("{KINDS}/{}", Greeting::crd_name()), kind)?;
@@ -108,7 +108,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// Replaces the replicas one after the other, each only when the lease has been taken again.
+    /// Replaces the replicas one after the other. Each waits until a replica has acquired the lease again.
     async fn roll(&mut self) -> Result<(), Failure> {
         for _ in 0..self.running.len() {
             self.start()?;
@@ -118,21 +118,21 @@ impl Replicas {
                 self.names[self.names.len() - 1],
                 self.leader().await?
             );
-            // A moment of work.
+            // Gives the replicas some time to work.
             sleep(Duration::from_millis(200)).await;
         }
         Ok(())
     }
 
     async fn stop_all(&mut self) -> Result<(), Failure> {
-        // The leader is likely an old one: there is nobody left to hand over to.
+        // The leader is likely an old one, and no older replica is left that could take over.
         for replica in self.running.drain(..).rev() {
             replica.stop().await?;
         }
         Ok(())
     }
 
-    /// Whoever holds the lease, once somebody does.
+    /// The holder of the lease, once there is one.
     async fn leader(&self) -> Result<String, Failure> {
         let holder = async {
             loop {
@@ -144,14 +144,14 @@ impl Replicas {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, holder).await.map_err(|_| "nobody leads".into())
+        tokio::time::timeout(PATIENCE, holder).await.map_err(|_| "no replica leads".into())
     }
 }
 
 // === impl Replica ===
 
 impl Replica {
-    /// As on SIGTERM: what is under way is finished, and the lease released.
+    /// Stops as on SIGTERM: finishes open reconciliations and releases the lease.
     async fn stop(mut self) -> Result<String, Failure> {
         self.shutdown.cancel();
         let ended = tokio::time::timeout(PATIENCE, self.task.join_next()).await;

@@ -1,4 +1,4 @@
-//! Whoever uses the operator: makes, changes and deletes greetings, and knows what must come of each.
+//! The operator's user: makes, changes and deletes greetings, and knows what must come of each.
 
 use crate::operator::{Greeting, GreetingSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,15 +11,15 @@ use serde_json::json;
 use std::{collections::BTreeMap, error::Error, time::Duration};
 use tokio::time::Instant;
 
-/// Whatever went wrong, for a person.
+/// Any error, for a person to read.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub struct User {
     greetings: Api<Greeting>,
     texts: Api<ConfigMap>,
-    /// By the greeting's name, the text that must be there in the end; none where nothing may be left.
+    /// By the greeting's name, the text that must exist in the end. `None` where no text may be left.
     wanted: BTreeMap<String, Option<String>>,
-    /// How many objects have been made, and how many things done.
+    /// How many objects it has made, and how many actions it has done.
     made: usize,
     done: usize,
 }
@@ -56,7 +56,7 @@ impl User {
         Ok(())
     }
 
-    /// Deletes every other one.
+    /// Deletes every second one.
     pub async fn delete_half(&mut self) -> Result<(), Failure> {
         for name in self.live().into_iter().step_by(2) {
             self.delete(&name).await?;
@@ -64,8 +64,8 @@ impl User {
         Ok(())
     }
 
-    /// Does something every so often, until it is told to stop: of four things one makes an object, two change one, one
-    /// deletes one. It has to be told: dropped, it would not know what its last request has done.
+    /// Acts at this interval until it is told to stop: of four actions one makes an object, two change one, one
+    /// deletes one. Stop it by the signal: when dropped, it would not know what its last request has done.
     pub async fn keep_busy(&mut self, every: Duration, stop: &CancellationToken) -> Result<(), Failure> {
         let mut interval = tokio::time::interval(every);
         while stop.run_until_cancelled(interval.tick()).await.is_some() {
@@ -81,7 +81,8 @@ impl User {
         Ok(())
     }
 
-    /// Waits until everything is right, and says how long that took; what is wrong at the end of `patience` is the error.
+    /// Waits until everything is right, and returns how long that took. The error says what is still wrong after
+    /// `patience`.
     pub async fn satisfied(&self, patience: Duration) -> Result<Duration, Failure> {
         let began = Instant::now();
         loop {
@@ -96,7 +97,7 @@ impl User {
         }
     }
 
-    /// Nobody collects garbage here: a map whose owner is gone counts as none.
+    /// No garbage collector runs here, so a map whose owner is gone counts as none.
     async fn wrong(&self) -> Result<Vec<String>, Failure> {
         let greetings = self.greetings.list(&ListParams::default()).await?;
         let mut maps = BTreeMap::new();
@@ -112,7 +113,7 @@ impl User {
         let is_wrong = |(name, wanted): (&String, &Option<String>)| {
             let found = there.get(name);
             let right = found == wanted.clone().map(|text| (Some(text.clone()), Some(text))).as_ref();
-            (!right).then(|| format!("{name} is to be {wanted:?}, status and map: {found:?}"))
+            (!right).then(|| format!("{name} should be {wanted:?}, but status and map are {found:?}"))
         };
         Ok(self.wanted.iter().filter_map(is_wrong).collect())
     }

@@ -8,16 +8,16 @@ use clap::{
 use kube_leader_gate::{Identity, LeaseTiming, Policy, lease::LeaseName, policy::Preset};
 use std::{error::Error, net::SocketAddr, path::PathBuf};
 
-/// An HTTP proxy to the Kubernetes API beside an application, like `kubectl proxy` with a gate: reads pass, writes pass
-/// while this process leads.
+/// An HTTP proxy to the Kubernetes API beside an application, like `kubectl proxy` with a gate: reads pass, and
+/// writes pass while this process leads.
 ///
-/// A write that is rejected is answered with 503 and a Status of the reason "NotLeader": nothing was sent. A write that
-/// was under way when leadership was lost is answered with 504 and the reason "LeadershipLost": nobody knows whether it
-/// was carried out.
+/// The answer to a rejected write is 503 and a Status with the reason "NotLeader": nothing was sent. If this process
+/// loses leadership during a write, the answer is 504 and the reason "LeadershipLost": it is unknown whether the API
+/// server carried the write out.
 #[derive(Parser)]
 #[command(name = "sidecar")]
 pub struct Args {
-    /// Where to serve the API: an address and port of this machine alone
+    /// Where to serve the API: a loopback address and a port
     #[arg(long, value_name = "IP:PORT", value_parser = loopback)]
     pub listen: SocketAddr,
 
@@ -25,7 +25,8 @@ pub struct Args {
     #[arg(long, value_name = "NS/NAME")]
     pub lease: LeaseName,
 
-    /// The name in the Lease, of this process alone [default: the pod's name; elsewhere the host's and a random part]
+    /// The name in the Lease, which no other process may use [default: the pod's name; outside a pod the host's name
+    /// and a random part]
     #[arg(long, value_name = "ID")]
     pub identity: Option<Identity>,
 
@@ -33,11 +34,12 @@ pub struct Args {
     #[arg(long, value_name = "TIMING", default_value = "default")]
     pub timing: LeaseTiming,
 
-    /// Where the API server is, and who this is there [default: as kubectl finds it, else the pod's service account]
+    /// The kubeconfig with the API server and this process's identity [default: as kubectl finds it, else the pod's
+    /// service account]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// What may be written without leading; may be repeated
+    /// Which writes are allowed without leading; may be repeated
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     allow: Vec<Preset>,
 
@@ -45,8 +47,9 @@ pub struct Args {
     #[arg(long, value_name = "IP:PORT", value_parser = loopback)]
     pub status: Option<SocketAddr>,
 
-    /// A name that requests may carry as their Host beside localhost and the loopback addresses; may be repeated. Others
-    /// are refused, so that no web page can reach the API through a name that resolves to this machine
+    /// A name that requests may carry as their Host beside localhost and the loopback addresses; may be repeated. The
+    /// sidecar refuses other names, so that no web page can reach the API through a name that resolves to this
+    /// machine
     #[arg(long, value_name = "HOST", value_parser = hosts::parse)]
     pub accept_host: Vec<String>,
 }
@@ -67,14 +70,15 @@ fn preset() -> impl TypedValueParser<Value = Preset> {
 
 type Invalid = Box<dyn Error + Send + Sync>;
 
-/// A client of this port has the rights of this process, so only clients on this machine (or in the pod) may reach it.
+/// A client of this port has the permissions of this process, so only clients on this machine (or in the pod) may
+/// reach it.
 fn loopback(given: &str) -> Result<SocketAddr, Invalid> {
-    let allowed = "allowed: an address of this machine alone and a port, as 127.0.0.1:8001 or [::1]:8001";
+    let allowed = "allowed: a loopback address and a port, such as 127.0.0.1:8001 or [::1]:8001";
     match given.parse::<SocketAddr>() {
         Ok(addr) if addr.ip().is_loopback() => Ok(addr),
         Ok(addr) => {
             let ip = addr.ip();
-            Err(format!("others than this machine can reach {ip}, with this process' rights; {allowed}")
+            Err(format!("other machines could reach {ip} and use this process's permissions; {allowed}")
                 .into())
         }
         Err(error) => Err(format!("{error}; {allowed}").into()),

@@ -1,4 +1,4 @@
-//! One connection of a caller, from the first request to the end of what an upgrade made of it.
+//! One connection of a caller, from the first request to its end, including an upgrade.
 
 use crate::{exchange::Exchange, proxy::Proxy, serve::Stop, socket::Socket};
 use hyper::{
@@ -10,10 +10,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 
-/// Line and headers of a request; what is longer gets 431.
+/// The longest request line and headers. A longer request gets 431.
 const LONGEST_HEAD: usize = 64 * 1024;
-/// How long the head of the next request may take to come, idle time included. Longer than clients keep idle connections
-/// (90 s in Go and Rust), so that it is the client that closes first and no request is lost.
+/// How long the head of the next request may take to come, idle time included. It is longer than clients keep idle
+/// connections (90 s in Go and Rust), so that the client closes first and no request is lost.
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Serves until the caller or a stop ends it.
@@ -54,7 +54,7 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
         () = stop.told() => {
             if exchange.ends_by_itself() {
                 exchange.end_with_this();
-                // From here on it holds up nobody's lease.
+                // From here on the connection no longer delays the release of the lease.
                 drop(stop);
                 let _ = served.await;
             }

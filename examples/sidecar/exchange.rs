@@ -1,16 +1,16 @@
-//! What is going on in a connection: one request at a time.
+//! What a connection is doing: one request at a time.
 
 use crate::tunnel::Tunnel;
 use kube_leader_gate::request::{RequestInfo, Verb};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Shared by all that serves one connection.
+/// The state that all parts that serve one connection share.
 #[derive(Clone, Default)]
 pub struct Exchange(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// Its present request comes to an end by itself: a stop waits for the answer.
+    /// The present request ends by itself, so a stop waits for its answer.
     ends_by_itself: bool,
     /// Its present request may be answered although the caller has ended its side.
     is_plain_read: bool,
@@ -30,14 +30,14 @@ enum Ending {
 // === impl Exchange ===
 
 impl Exchange {
-    /// A request has come in. What it asks is not known yet.
+    /// A request has come in. Its content is not known yet.
     pub fn arrive(&self, is_whole: bool) {
         let mut state = self.state();
         state.ends_by_itself = true;
         state.is_plain_read = is_whole;
     }
 
-    /// This is what it asks.
+    /// Records what the request asks for.
     pub fn begin(&self, asked: &RequestInfo<'_>) {
         let mut state = self.state();
         state.ends_by_itself = !is_endless(asked);
@@ -61,7 +61,7 @@ impl Exchange {
         self.state().is_plain_read
     }
 
-    /// The connection is to end with the present request. Returns whether that is news.
+    /// Ends the connection with the present request. Returns whether this is the first call.
     pub fn end_with_this(&self) -> bool {
         let mut state = self.state();
         let is_news = state.ending == Ending::No;
@@ -71,7 +71,7 @@ impl Exchange {
         is_news
     }
 
-    /// Says once that the connection is to end.
+    /// Returns true once when the connection is to end.
     pub fn take_end(&self) -> bool {
         let mut state = self.state();
         let is_due = state.ending == Ending::Due;
@@ -86,7 +86,7 @@ impl Exchange {
     }
 }
 
-/// What the API server calls long-running: it ends when somebody ends it.
+/// What the API server calls long-running: it ends only when one side ends it.
 fn is_endless(asked: &RequestInfo<'_>) -> bool {
     matches!(asked.verb(), Verb::Watch | Verb::Connect | Verb::Proxy) || asked.subresource() == "log"
 }

@@ -1,5 +1,5 @@
-//! Which headers go through: the tables in `docs/SIDECAR_HTTP.md`. What concerns one connection only (RFC 9110, 7.6.1)
-//! does not, nor does a credential of the caller.
+//! Which headers pass: the tables in `docs/SIDECAR_HTTP.md`. Headers of one connection (RFC 9110, 7.6.1) do not pass,
+//! and neither do the caller's credentials.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
@@ -24,14 +24,15 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// What the API server believes of a client with a front-proxy certificate, which the sidecar's own could be.
+/// The API server believes these headers from a client with a front-proxy certificate, and the sidecar's own
+/// certificate could be one.
 const FRONT_PROXY: &str = "x-remote-";
 const IMPERSONATION: &str = "impersonate-";
 /// How a subprotocol with a bearer token begins: browsers cannot set `Authorization` on a WebSocket.
 const TOKEN: &[u8] = b"base64url.bearer.authorization.k8s.io";
 
-/// The protocol that a request asks for, or that an answer grants; a proxy must not pass on `h2c`,
-/// not among others either: the requests in such a tunnel would pass no gate.
+/// The protocol that a request asks for, or that an answer grants. A proxy must not pass on `h2c`, not even in a
+/// list: the requests in such a tunnel would bypass the gate.
 pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = words(headers, &CONNECTION).any(|word| word.eq_ignore_ascii_case("upgrade"));
     let h2c = words(headers, &UPGRADE).any(|word| word.eq_ignore_ascii_case("h2c"));
@@ -45,8 +46,8 @@ pub fn holds_body_back(headers: &HeaderMap) -> bool {
 
 /// Makes the headers of a request fit for the API server.
 ///
-/// The caller's credentials stay here, and so do the names in which it wants to act if the sidecar `impersonates` by
-/// itself. The sidecar's own are added behind the gate.
+/// Removes the caller's credentials. Removes the caller's impersonation headers too if the sidecar itself
+/// `impersonates`. The sidecar's own credentials are added behind the gate.
 pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
     let upgrade = upgrade(headers);
     let trailers = words(headers, &TE).any(|word| word.eq_ignore_ascii_case("trailers"));
@@ -54,7 +55,7 @@ pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
     remove_credentials(headers, impersonates);
     // The upstream's name takes its place.
     headers.remove(HOST);
-    // Answered here. The length follows from the body.
+    // The sidecar answers these itself. The length follows from the body.
     headers.remove(EXPECT);
     headers.remove(CONTENT_LENGTH);
     if trailers {
@@ -67,7 +68,7 @@ pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
 pub fn to_caller(headers: &mut HeaderMap, switches: bool) {
     let upgrade = upgrade(headers).filter(|_| switches);
     strip(headers);
-    // A session would be the sidecar's, not the caller's.
+    // A session would belong to the sidecar, not to the caller.
     headers.remove(SET_COOKIE);
     keep_upgrade(headers, upgrade);
 }
@@ -113,7 +114,7 @@ fn keep_upgrade(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
     }
 }
 
-/// Takes away what concerns the connection, and what `Connection` names as such.
+/// Removes the headers of one connection, and those that `Connection` names.
 fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = words(headers, &CONNECTION).filter_map(|word| word.parse().ok()).collect();
     for name in named.iter().chain(&HOP_BY_HOP) {

@@ -10,21 +10,21 @@ use http::{
 
 const USUAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The names that are accepted, without ports.
+/// The accepted names, without ports.
 #[derive(Clone, Debug)]
 pub struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// The usual ones and these.
+    /// The default names and these.
     pub fn new(also: Vec<String>) -> Self {
         Self(USUAL.map(String::from).into_iter().chain(also).collect())
     }
 
-    /// The error is for the caller.
+    /// Checks a request. The error is for the caller.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
         let mut given = headers.get_all(HOST).iter();
         let (Some(host), None) = (given.next(), given.next()) else {
-            return Err("the request must have one Host header".to_owned());
+            return Err("the request must have exactly one Host header".to_owned());
         };
         let host =
             Authority::try_from(host.as_bytes()).map_err(|error| format!("the Host header: {error}"))?;
@@ -33,7 +33,7 @@ impl Hosts {
             self.check_name("Host", host)?;
         }
         for origin in headers.get_all(ORIGIN) {
-            let host = authority(origin).ok_or("the Origin is that of no site")?;
+            let host = authority(origin).ok_or("the Origin header names no site")?;
             self.check_name("Origin", &host)?;
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Hosts {
     }
 }
 
-/// Of `http://name:port`; none for `null`, which is a page that hides where it comes from.
+/// The host of `http://name:port`. `None` for `null`: that page hides its origin.
 fn authority(origin: &HeaderValue) -> Option<Authority> {
     origin.to_str().ok()?.split_once("://")?.1.parse().ok()
 }
@@ -63,6 +63,6 @@ fn authority(origin: &HeaderValue) -> Option<Authority> {
 pub fn parse(given: &str) -> Result<String, String> {
     match given.parse::<Authority>() {
         Ok(authority) if authority.host() == given => Ok(given.to_owned()),
-        _ => Err("allowed: a host without a port, as my-pod, 10.0.0.7 or [fe80::1]".to_owned()),
+        _ => Err("allowed: a host without a port, such as my-pod, 10.0.0.7 or [fe80::1]".to_owned()),
     }
 }

@@ -18,13 +18,15 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
     };
     if config.cluster_url.scheme().is_none() || config.cluster_url.authority().is_none() {
         let url = &config.cluster_url;
-        return Err(format!("the server {url} in the kubeconfig is no URL, as https://10.0.0.1:6443").into());
+        return Err(
+            format!("the server {url} in the kubeconfig is not a URL such as https://10.0.0.1:6443").into()
+        );
     }
-    // kube panics on it. Its secrets can be read in no other way without their own library.
+    // kube would panic on such a token. Only the library of its secret type can read it.
     let token = serde_json::to_value(&config.auth_info)?["token"].take();
     if token.as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
         return Err(
-            "the token in the kubeconfig has a line break or other characters that no header can hold".into(),
+            "the token in the kubeconfig has a line break or other characters that an HTTP header cannot contain".into(),
         );
     }
     if impersonates(&config) && config.auth_info.impersonate.as_deref().unwrap_or_default().is_empty() {
@@ -37,7 +39,7 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Whether it acts for another, in any part. Then the caller must not add to that.
+/// Whether the kubeconfig impersonates in any way. Then the caller must not add to that.
 pub fn impersonates(config: &Config) -> bool {
     let info = &config.auth_info;
     info.impersonate.as_ref().is_some_and(|user| !user.is_empty())
@@ -52,8 +54,8 @@ async fn from(file: &Path) -> Result<Config, String> {
     Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| crate::chain(&error))
 }
 
-/// The application's kubeconfig names this proxy as its server. Given to the proxy by mistake, each request would go
-/// round until the descriptors run out.
+/// The application's kubeconfig names this proxy as its server. If the proxy itself gets that file by mistake, each
+/// request goes round in a circle until the descriptors run out.
 pub fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
     let url = &config.cluster_url;
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);

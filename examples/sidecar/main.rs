@@ -1,11 +1,11 @@
 //! The gate for programs that are not written in Rust: an HTTP proxy beside the application, like `kubectl proxy`, that
 //! lets reads through and writes only while this process leads. See `--help`.
 //!
-//! `args` is what is asked for, `kubeconfig` where the API server is. A request comes in at `serve`, `connection` and
-//! `socket`, which share what they know of it in `exchange`; `hosts` and `headers` judge and clean it, `proxy` sends it through the gate to `upstream`, `upload` is its body,
-//! `tunnel` what follows an upgrade, `reply` what is said when something fails. `status` answers probes, `signals` and
-//! `run` stop it in order.
-#![expect(unreachable_pub, reason = "the modules of an example are nobody's library")]
+//! `args` has the options; `kubeconfig` finds the API server. A request comes in at `serve`, `connection` and
+//! `socket`, which share its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through
+//! the gate to `upstream`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer to a
+//! failure. `status` answers probes. `signals` and `run` stop the sidecar in order.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of an example")]
 
 mod args;
 mod connection;
@@ -31,13 +31,13 @@ use std::{error::Error, process::ExitCode};
 use tokio::{runtime::Builder, sync::oneshot};
 use tracing_subscriber::EnvFilter;
 
-/// Whatever went wrong, for the user.
+/// Any error, for the user.
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    // A usage error ends it here, with 2.
+    // A usage error ends the process here, with status 2.
     let args = Args::parse();
-    // The election tells its own troubles, once per change; kube's client tells them with each attempt.
+    // The election reports each of its troubles once. kube's client would report them with each attempt.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match start(args) {
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 fn start(args: Args) -> Result<(), Failure> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(until_told(args));
-    // A name that is still being looked up, or a credential plugin, holds nothing up.
+    // An open name look-up or credential plugin must not delay the exit.
     runtime.shutdown_background();
     outcome
 }
@@ -62,21 +62,23 @@ async fn until_told(args: Args) -> Result<(), Failure> {
     let (stop, stopped) = oneshot::channel();
     let second = async {
         let first = signals.next().await;
-        tracing::info!("{first}: stopping; a second signal ends it at once, without releasing the lease");
-        // Nobody listens if it is ending already.
+        tracing::info!(
+            "{first}: stopping; a second signal ends this process at once, without releasing the lease"
+        );
+        // Sending fails only when the sidecar is ending already.
         let _ = stop.send(());
         signals.next().await
     };
     tokio::select! {
         outcome = run::run(args, stopped) => outcome,
         second = second => {
-            tracing::warn!("{second}: ending at once; the lease is left to run out");
+            tracing::warn!("{second}: ending at once; the lease is not released and will expire");
             std::process::exit(second.exit_code())
         }
     }
 }
 
-/// An error with all that it was caused by, as one line. Many libraries repeat their cause: that is said once.
+/// An error and its causes as one line. Many libraries repeat their cause: a repetition is left out.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

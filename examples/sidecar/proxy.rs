@@ -17,7 +17,7 @@ use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader, Policy, reque
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// A URI holds 64 KiB, and the kubeconfig's server may put a path in front.
+/// A URI holds 64 KiB, and the path of the kubeconfig's server may come in front.
 const LONGEST_TARGET: usize = 32 * 1024;
 
 const CUT_OFF: &str = "the sidecar stops and cannot wait for the API server's answer; whether the API server has carried \
@@ -28,17 +28,17 @@ pub struct Proxy {
     pub hosts: Hosts,
     pub candidate: Candidate,
     pub policy: Policy,
-    /// The kubeconfig names another to act for.
+    /// Whether the kubeconfig impersonates another user.
     pub impersonates: bool,
-    /// Requests that are still not answered get the sidecar's own answer.
+    /// Requests without an answer get the sidecar's own answer when this is set.
     pub cut_off: CancellationToken,
 }
 
 impl Proxy {
-    /// Each failure is an answer too.
+    /// Answers a request. Each failure is an answer too.
     pub async fn handle(&self, exchange: &Exchange, request: Request<Incoming>) -> Response<Answer> {
         let request = request.map(Upload::new);
-        // Refused, a caller that waits for `100 Continue` may send the body or not.
+        // A caller that waits for `100 Continue` may send the body after a refusal, or not.
         let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
         let ends_connection = is_held_back || request.body().is_too_long();
         let mut answer = self.answer(exchange, request).await;
@@ -60,7 +60,7 @@ impl Proxy {
         }
         headers::to_upstream(request.headers_mut(), self.impersonates);
         *request.version_mut() = Version::HTTP_11;
-        // Judged as it will be sent.
+        // Judges the request as it will be sent.
         let is_write = self.is_write(&request);
         exchange.begin(&RequestInfo::of(&request));
         let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
@@ -92,7 +92,9 @@ impl Proxy {
         headers::to_caller(response.headers_mut(), switches);
         if switches {
             let Some(caller) = caller else {
-                return reply::bad_gateway("the API server switched to a protocol that nobody has asked for");
+                return reply::bad_gateway(
+                    "the API server switched to a protocol that the caller has not asked for",
+                );
             };
             let server = upgrade::on(&mut response);
             exchange.switch(Tunnel::new(caller, server, is_write.then(|| self.candidate.clone())));
@@ -113,7 +115,7 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
     if let Some(message) = upstream::broken_body(error) {
         tracing::debug!("{message}");
         let mut answer = reply::bad_request(&message);
-        // Where the next request begins cannot be told.
+        // The sidecar cannot tell where the next request begins.
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return answer;
     }

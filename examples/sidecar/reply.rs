@@ -1,4 +1,4 @@
-//! What the sidecar itself answers: `v1.Status`, as the API server does, so that kubectl and client libraries show the
+//! The sidecar's own answers: `v1.Status`, as the API server sends it, so that kubectl and client libraries show the
 //! message. None has a `Retry-After`: clients would send a write again by themselves.
 
 use bytes::Bytes;
@@ -8,15 +8,15 @@ use hyper::body::Incoming;
 use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, request::RequestInfo};
 use serde_json::{Value, json};
 
-/// The API server's body, as it comes, or the sidecar's own.
+/// The body of the API server's answer, streamed, or the sidecar's own.
 pub type Answer = Either<Incoming, Full<Bytes>>;
 
-/// Rejected by the gate.
+/// The gate rejected the write.
 pub fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
     status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &error.to_string(), &details(asked))
 }
 
-/// Cut off by the gate.
+/// The gate cut the write off.
 pub fn leadership_lost(error: &ErrLeadershipLost, asked: &RequestInfo<'_>) -> Response<Answer> {
     status(StatusCode::GATEWAY_TIMEOUT, "LeadershipLost", &error.to_string(), &details(asked))
 }
@@ -29,17 +29,17 @@ fn details(asked: &RequestInfo<'_>) -> Value {
     })
 }
 
-/// Not accepted by the sidecar.
+/// The sidecar does not accept the request.
 pub fn forbidden(message: &str) -> Response<Answer> {
     status(StatusCode::FORBIDDEN, "Forbidden", message, &json!({}))
 }
 
-/// Nothing that an API server could be asked.
+/// The request is invalid.
 pub fn bad_request(message: &str) -> Response<Answer> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, &json!({}))
 }
 
-/// No answer from the API server.
+/// The API server did not answer.
 pub fn bad_gateway(message: &str) -> Response<Answer> {
     status(StatusCode::BAD_GATEWAY, "BadGateway", message, &json!({}))
 }

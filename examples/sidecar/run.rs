@@ -19,9 +19,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// How long the last answers may take to come and to be delivered, once the lease has been released.
+/// How long the last answers may take to arrive and to be delivered, after the release of the lease.
 const DELIVERY: Duration = Duration::from_secs(5);
-/// How long it may then take to deliver that there is none.
+/// How long the sidecar then takes to tell the remaining callers that there is no answer.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves until `stopped`, and stops in order. The error is for the user.
@@ -67,20 +67,20 @@ async fn serve(
     tokio::select! {
         never = connections.accept(&listener, serve) => match never {},
         Err(ended) = running.candidate().ended() => return Err(ended.into()),
-        // An error says that whoever waits for signals has gone.
+        // An error says that the sender of the signals has gone.
         _ = stopped => {}
     }
     drop(listener);
-    // The order of rule S4: no stream that only a leader may have outlives this line; the gate closes, admitted writes
-    // finish while the lease is renewed, the lease is released.
+    // The order of rule S4: first every stream that needs leadership ends; then the gate closes, admitted writes
+    // finish while the lease is renewed, and the lease is released.
     connections.end().await;
     if running.stop().await == LeaseEnd::Released {
         tracing::info!("stopped; this process holds no lease");
     } else {
-        tracing::warn!("stopped; the lease is left to run out");
+        tracing::warn!("stopped; the lease is not released and will expire");
     }
     connections.finish(DELIVERY).await;
-    // What leadership did not concern: reads, and writes that the policy permits.
+    // The remaining requests did not need leadership: reads, and writes that the policy permits.
     proxy.cut_off.cancel();
     connections.finish(LAST_WORDS).await;
     Ok(())

@@ -9,20 +9,20 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// How long to wait after a failed accept, such as for want of descriptors.
+/// The pause after a failed accept, for example when descriptors are used up.
 const BACKOFF: Duration = Duration::from_millis(10);
 
-/// The connections of one port. Dropping it ends them.
+/// The connections of one port. Dropping this ends them.
 pub struct Connections {
     most: usize,
     when_full: WhenFull,
     tasks: JoinSet<()>,
-    /// In the order in which they came, if the oldest makes room.
+    /// Oldest first, if the oldest makes room for a new one.
     oldest_first: VecDeque<AbortHandle>,
     stop: watch::Sender<bool>,
 }
 
-/// What happens when there are as many connections as may be.
+/// What happens when the limit of connections is reached.
 #[derive(Clone, Copy, PartialEq)]
 pub enum WhenFull {
     /// New ones wait in the listener's queue until one ends.
@@ -31,7 +31,7 @@ pub enum WhenFull {
     CloseOldest,
 }
 
-/// How a connection hears that it is to stop. Whoever holds one keeps [`Connections::end`] waiting.
+/// Tells a connection to stop. [`Connections::end`] waits until every owner of one has dropped it.
 pub struct Stop(watch::Receiver<bool>);
 
 pub async fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
@@ -46,7 +46,7 @@ impl Connections {
         Self { most, when_full, tasks: JoinSet::new(), oldest_first: VecDeque::new(), stop }
     }
 
-    /// Accepts for ever. Cancel-safe.
+    /// Accepts connections for ever. Cancel-safe.
     pub async fn accept<F>(
         &mut self,
         listener: &TcpListener,
@@ -64,7 +64,7 @@ impl Connections {
                         self.make_room(task);
                     }
                     Err(error) => {
-                        tracing::warn!("no connection can be accepted: {error}");
+                        tracing::warn!("cannot accept a connection: {error}");
                         sleep(BACKOFF).await;
                     }
                 },
@@ -72,12 +72,15 @@ impl Connections {
         }
     }
 
-    /// The newest connection may have been the last that there was room for.
+    /// The newest connection may have taken the last free place.
     fn make_room(&mut self, newest: AbortHandle) {
         let is_full = self.tasks.len() == self.most;
         match self.when_full {
             WhenFull::Wait if is_full => {
-                tracing::warn!(connections = self.most, "no more connections: new ones wait until one ends");
+                tracing::warn!(
+                    connections = self.most,
+                    "connection limit reached: new connections wait until one ends"
+                );
             }
             WhenFull::Wait => {}
             WhenFull::CloseOldest => {
@@ -90,8 +93,8 @@ impl Connections {
         }
     }
 
-    /// Ends what would never end by itself, and lets the rest finish the request that it is at. When it returns, the
-    /// former has ended.
+    /// Ends the connections that would never end by themselves, and lets the others finish their current request.
+    /// When it returns, the former have ended.
     pub async fn end(&self) {
         self.stop.send_replace(true);
         self.stop.closed().await;

@@ -1,8 +1,8 @@
-//! How it is told to stop: SIGTERM by Kubernetes, Ctrl-C by people.
+//! How the sidecar learns that it must stop: SIGTERM from Kubernetes, Ctrl-C from a terminal.
 
 use std::{fmt, io};
 
-/// From its making on, the signals no longer kill.
+/// From its creation on, the signals no longer kill the process.
 #[cfg(unix)]
 pub struct Signals {
     terminate: tokio::signal::unix::Signal,
@@ -47,7 +47,7 @@ impl Signals {
 }
 
 impl Told {
-    /// As a shell reports the death by this signal.
+    /// The exit status that a shell reports for a death by this signal.
     pub fn exit_code(self) -> i32 {
         match self {
             #[cfg(unix)]

@@ -24,7 +24,7 @@ pub struct Socket {
 
 impl Socket {
     pub fn new(stream: TcpStream, exchange: Exchange) -> Self {
-        // Without it, small answers wait for acknowledgements; a socket that refuses it works all the same.
+        // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
         let _ = stream.set_nodelay(true);
         Self { stream, exchange }
     }
@@ -40,7 +40,7 @@ impl AsyncRead for Socket {
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
         let has_ended = buffer.filled().len() == before && buffer.remaining() > 0;
         if has_ended && self.exchange.answers_a_read() {
-            // The connection learns from the exchange that this request is the last.
+            // The exchange tells the connection that this request is the last one.
             if self.exchange.end_with_this() {
                 cx.waker().wake_by_ref();
             }

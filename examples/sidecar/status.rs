@@ -1,7 +1,7 @@
-//! Probes, and who leads.
+//! Probes, and the name of the leader.
 //!
-//! `/healthz` and `/leader` are [`Health`]'s. `/readyz`: the lease has been seen, so the API server can be reached; *not*
-//! that this process leads, since a rollout would wait for that for ever.
+//! [`Health`] answers `/healthz` and `/leader`. `/readyz` says that this process has seen the lease, so it can reach
+//! the API server. It does *not* say that this process leads: a rollout would wait for that for ever.
 
 use crate::{
     hosts::Hosts,
@@ -25,11 +25,12 @@ use std::{
 };
 use tokio::net::{TcpListener, TcpStream};
 
-/// As the core Kubernetes controllers have it.
+/// The periods of the core Kubernetes controllers.
 const MAX_TOLERABLE_EXPIRED: Duration = Duration::from_secs(20);
-/// Probes come one by one. Beyond it, the oldest connection is closed, so that idle callers starve no probe.
+/// The limit of open connections. Probes come one by one. Beyond the limit the oldest connection is closed, so that
+/// idle callers do not starve probes.
 const CONNECTIONS: usize = 64;
-/// For the head of the one request that a connection is for.
+/// How long the head of a connection's one request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_HEAD: usize = 8 * 1024;
 
@@ -37,7 +38,7 @@ pub struct Status {
     hosts: Hosts,
     candidate: Candidate,
     health: Health,
-    /// The lease has been seen once.
+    /// Whether this process has seen the lease once.
     ready: AtomicBool,
 }
 
@@ -54,12 +55,12 @@ impl Status {
             let status = status.clone();
             async move {
                 let answer = service_fn(|request| status.answer(request));
-                // The error is the caller's doing.
+                // The caller caused the error.
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(PATIENCE)
                     .keep_alive(false)
-                    // The answer is ready at once, whether the caller has ended its side or not.
+                    // The answer is ready at once, even if the caller has ended its side.
                     .half_close(true)
                     .max_header_size(LONGEST_HEAD)
                     .max_buf_size(LONGEST_HEAD)
@@ -86,7 +87,7 @@ impl Status {
 
     fn is_ready(&self) -> Result<(), String> {
         self.candidate.check(MAX_TOLERABLE_EXPIRED).map_err(|error| error.to_string())?;
-        // A released lease has no holder for a moment; that takes nothing away.
+        // A released lease has no holder for a moment. This process stays ready.
         if self.candidate.holder().is_some() {
             self.ready.store(true, Ordering::Relaxed);
         }

@@ -1,6 +1,8 @@
-//! What follows an upgrade (exec, attach, port forwarding): bytes, both ways, until one side ends it.
+//! What follows an upgrade (exec, attach, port forwarding): bytes in both directions, until one side ends the
+//! connection.
 //!
-//! Nobody looks at these bytes. If it took leadership to open the tunnel, it ends with the term in which it was opened.
+//! The sidecar does not interpret these bytes. If opening the tunnel needed leadership, the tunnel ends with the term
+//! in which it was opened.
 
 use futures_util::StreamExt;
 use hyper::upgrade::OnUpgrade;
@@ -16,14 +18,14 @@ use tokio::io::copy_bidirectional;
 pub struct Tunnel {
     caller: OnUpgrade,
     server: OnUpgrade,
-    /// Whose term it must not outlive; none where it does not take leadership.
+    /// The term that the tunnel must not outlive. `None` if it does not need leadership.
     bound: Option<Bound>,
 }
 
 type Bound = (Candidate, Option<Term>);
 
 impl Tunnel {
-    /// Opened at this moment, under `leader` if it took leadership.
+    /// Opens a tunnel now, under `leader` if it needs leadership.
     pub fn new(caller: OnUpgrade, server: OnUpgrade, candidate: Option<Candidate>) -> Self {
         let bound = candidate.map(|candidate| {
             let term = candidate.term();
@@ -32,7 +34,7 @@ impl Tunnel {
         Self { caller, server, bound }
     }
 
-    /// Carries until one side ends it, or the term ends. Dropping it closes both sides.
+    /// Carries bytes until one side ends the tunnel, or the term ends. Dropping it closes both sides.
     pub async fn run(self) {
         let Self { caller, server, bound } = self;
         let mut carry = pin!(async {
@@ -41,7 +43,8 @@ impl Tunnel {
             let _ = copy_bidirectional(&mut TokioIo::new(caller), &mut TokioIo::new(server)).await;
             Ok::<_, hyper::Error>(())
         });
-        // Before each step, as with any write: on waking after the deadline nobody has told of it yet (rule S2).
+        // Check before each step, as for any write: a process that wakes after the deadline may not know yet that its
+        // term is over (rule S2).
         let carry = poll_fn(|cx| {
             if is_over(bound.as_ref()) { Poll::Ready(None) } else { carry.as_mut().poll(cx).map(Some) }
         });
@@ -52,17 +55,17 @@ impl Tunnel {
         match carried {
             Some(Ok(())) => {}
             Some(Err(error)) => tracing::debug!("an upgrade failed: {}", crate::chain(&error)),
-            None => tracing::warn!("a connection that only a leader may have is closed: the term is over"),
+            None => tracing::warn!("closed a connection that needs leadership: the term is over"),
         }
     }
 }
 
-/// Whether the term is over, noticed by anybody or not.
+/// Whether the term is over, even if no task has noticed.
 fn is_over(bound: Option<&Bound>) -> bool {
     bound.is_some_and(|(candidate, term)| term.is_none() || candidate.term() != *term)
 }
 
-/// Waits until somebody has noticed that the term is over; for ever where none is asked for.
+/// Waits until the election has noticed that the term is over. Waits for ever if the tunnel does not need leadership.
 async fn told(bound: Option<&Bound>) {
     let Some((candidate, term)) = bound else { return pending().await };
     let mut changes = candidate.changes();

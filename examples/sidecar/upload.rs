@@ -1,4 +1,4 @@
-//! The body of a request on its way up.
+//! The body of a request on its way to the API server.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -16,10 +16,11 @@ const MOST: u64 = 3 * 1024 * 1024;
 /// How long the rest of a body may take to come in.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Passes everything on as it comes.
+/// Passes all bytes on as they arrive.
 ///
-/// When it is dropped before its end, a task reads the rest and throws it away. The answer does not wait for that task.
-/// Without the task, the connection would be reset while the caller still sends, and the caller could lose the answer.
+/// If it is dropped before the end of the body, a task reads the rest and discards it. The answer does not wait for
+/// that task. Without the task, the connection would be reset while the caller still sends, and the caller could lose
+/// the answer.
 pub struct Upload(Option<Incoming>);
 
 // === impl Upload ===
@@ -29,7 +30,7 @@ impl Upload {
         Self(Some(body))
     }
 
-    /// Whether it is longer than what is read of a rest.
+    /// Whether the body is longer than the rest that the task reads.
     pub fn is_too_long(&self) -> bool {
         self.size_hint().lower() > MOST
     }
@@ -58,14 +59,14 @@ impl Body for Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         let rest = self.0.take().filter(|body| !body.is_end_stream());
-        // There is no runtime any more when the process ends.
+        // The runtime is gone when the process ends.
         if let (Some(rest), Ok(runtime)) = (rest, Handle::try_current()) {
             runtime.spawn(discard(rest));
         }
     }
 }
 
-/// Reads the rest, within bounds. The connection of a caller that sends on and on is closed.
+/// Reads the rest, within limits. Closes the connection of a caller that does not stop sending.
 async fn discard(mut body: Incoming) {
     let read = async {
         let mut length = 0;

@@ -1,7 +1,7 @@
 //! The way to the API server: kube's own layers for its address, credentials and TLS, over hyper's client.
 //!
-//! Not kube's `Client`: its request bodies are whole in memory, and its stack retries. Here the body streams, and nothing is
-//! sent twice.
+//! This is not kube's `Client`: that one keeps whole request bodies in memory, and its stack retries. Here the body
+//! streams, and nothing is sent twice.
 
 use crate::{Failure, upload::Upload};
 use http::{Request, Response};
@@ -18,13 +18,14 @@ use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 /// Asks the API server, through the gate.
 pub type Upstream = BoxCloneSyncService<Request<Upload>, Response<Incoming>, BoxError>;
 
-/// For the connection and its handshake, as client-go has it. An answer may take as long as it likes: watches and logs do.
+/// The limit for the connection and its handshake, as in client-go. An answer may take as long as it likes: watches
+/// and logs do.
 const CONNECTING: Duration = Duration::from_secs(30);
-/// Shorter than the API server's own, which is 90 s: a request on a connection that is just being closed is lost.
+/// Shorter than the API server's own limit of 90 s: a request on a connection that is just being closed is lost.
 const IDLE: Duration = Duration::from_secs(60);
 /// Idle connections that are kept.
 const KEPT: usize = 64;
-/// When a silent connection is asked whether it is still there, so that a watch does not hang on a dead one.
+/// When to probe a silent connection, so that a watch does not hang on a dead one.
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub fn connect(
@@ -33,7 +34,10 @@ pub fn connect(
     connections: Connections,
 ) -> Result<Upstream, Failure> {
     if let Some(proxy) = &config.proxy_url {
-        return Err(format!("the kubeconfig asks for the proxy {proxy}, which the sidecar cannot do").into());
+        return Err(format!(
+            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
+        )
+        .into());
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -58,29 +62,27 @@ pub fn connect(
     Ok(BoxCloneSyncService::new(stack))
 }
 
-/// Why the caller's body has no end, if that is what went wrong: it broke off, or is not framed as HTTP wants it.
+/// Why the caller's body has no end, if that is the problem: it broke off, or is not valid HTTP.
 pub fn broken_body(error: &BoxError) -> Option<String> {
     let sent = error.downcast_ref::<hyper_util::client::legacy::Error>()?.source()?;
     let reading = sent.downcast_ref::<hyper::Error>().filter(|sent| sent.is_user())?.source()?;
     reading.is::<hyper::Error>().then(|| {
         let text = crate::chain(reading);
         format!(
-            "the body of the request broke off or is no HTTP, and whether the API server has carried the request out \
-             is not known: {text}"
+            "the body of the request broke off or is not valid HTTP; it is unknown whether the API server carried the \
+             request out: {text}"
         )
     })
 }
 
-/// What went wrong, and what is known of the request.
+/// Describes the failure, and what is known of the request.
 pub fn explain(error: &BoxError) -> String {
     let text = crate::chain(&**error);
     match error.downcast_ref::<hyper_util::client::legacy::Error>() {
         Some(sent) if !sent.is_connect() => {
-            format!(
-                "the API server did not answer, and whether it has carried the request out is not known: {text}"
-            )
+            format!("the API server did not answer; it is unknown whether it carried the request out: {text}")
         }
         Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
-        None => format!("the credentials for the API server cannot be had, nothing was sent: {text}"),
+        None => format!("could not get credentials for the API server, nothing was sent: {text}"),
     }
 }

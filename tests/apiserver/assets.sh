@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# assets.sh COMMAND...: runs COMMAND with a real API server at hand, as two folders in its environment:
+# assets.sh COMMAND...: runs COMMAND with a real API server. Two environment variables name folders with programs:
 #   KUBEBUILDER_ASSETS    etcd, kube-apiserver and kubectl: the caller's own, or built here with Go
 #   LEADER_GATE_PROGRAMS  candidate, kubelet and oracle, our own Go programs
-# What is built stays in a cache outside this clone. Where it cannot be had, COMMAND runs without the variable, and one
-# loud line says so; with CI=true that is a failure. What is there but does not compile is one always.
+# The script keeps its builds in a cache outside this clone. If it cannot build the programs, it runs COMMAND without the
+# variable and prints a warning. With CI=true it fails instead. A compile error always fails.
 set -euo pipefail
 
 (($#)) || { echo "usage: $0 COMMAND..." >&2; exit 2; }
@@ -23,10 +23,10 @@ fail() {
 	exit 1
 }
 
-# Runs COMMAND all the same, and says loudly what is left out.
+# Runs COMMAND without the programs, and prints a warning that says which tests cannot run.
 run_without() { # WHAT WHY HOW
-	[[ ${CI:-} != true ]] || fail "there is no $1, and CI=true asks for it: $2. $3."
-	say "==== TESTS ARE LEFT OUT, there is no $1: $2. $3. ===="
+	[[ ${CI:-} != true ]] || fail "$1: missing, but CI=true needs it: $2. $3."
+	say "==== SOME TESTS DO NOT RUN. Missing: $1. Reason: $2. $3. ===="
 	exec "${run[@]}"
 }
 
@@ -35,7 +35,7 @@ go_here() { (cd "$module" && GOWORK=off exec go "$@"); }
 build() { go_here build -mod=readonly -trimpath -buildvcs=false -ldflags "$ldflags" "$@"; }
 
 build_server() { # FOLDER
-	say "building etcd, kube-apiserver and kubectl $kubernetes from source: some minutes, but only this once"
+	say "building etcd, kube-apiserver and kubectl $kubernetes from source: this takes some minutes, but only once"
 	build -o "$1/etcd" go.etcd.io/etcd/server/v3
 	build -o "$1/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
 }
@@ -45,24 +45,25 @@ build_programs() { # FOLDER
 	build -o "$1/" ./candidate ./kubelet ./oracle
 }
 
-# Prints why nothing can be built, if so: there is no Go that will do, or no way to the modules.
+# Prints why the programs cannot be built, if so: Go is missing or too old, or the modules cannot be downloaded.
 obstacle() {
 	local go output
 	if ! command -v go >/dev/null; then
 		echo "Go is not installed"
 	elif ! go=$(go_here env GOVERSION 2>&1); then
-		echo "Go $go_needed cannot be had: ${go##*$'\n'}"
+		echo "cannot get Go $go_needed: ${go##*$'\n'}"
 	elif [[ $(printf '%s\n' "go$go_needed" "$go" | sort -V | head -n 1) != "go$go_needed" ]]; then
 		echo "$go is too old"
 	elif ! output=$(go_here list -mod=readonly -m 2>&1); then
 		fail "$module/go.mod is not valid: $output"
 	elif ! output=$(go_here mod download 2>&1); then
-		[[ $output != *"checksum mismatch"* ]] || fail "a module is not what go.sum says: $output"
-		echo "the Go modules cannot be had: ${output##*$'\n'}"
+		[[ $output != *"checksum mismatch"* ]] || fail "a module does not match go.sum: $output"
+		echo "cannot download the Go modules: ${output##*$'\n'}"
 	fi
 }
 
-# Makes FOLDER by a BUILD, whole or not at all, unless it is there. Several may try at once. Sets why it cannot be made.
+# Builds FOLDER with BUILD, completely or not at all, unless it exists. Several processes may try at once. If the build is
+# not possible, sets `why` to the reason.
 ensure() { # FOLDER BUILD
 	why=
 	[[ ! -d $1 ]] || return 0
@@ -82,7 +83,7 @@ ensure() { # FOLDER BUILD
 	) 9>"$cache/lock"
 }
 
-# The name in the cache of what is built from FILES.
+# The name in the cache for a build from FILES.
 key() { # FILES
 	{ uname -sm; echo "$ldflags"; cat "$module/go.mod" "$module/go.sum" "$@"; } | cksum | cut -d ' ' -f 1
 }
@@ -92,7 +93,7 @@ install_go="Install Go $go_needed or newer and let it reach its module proxy"
 if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
 	for name in etcd kube-apiserver kubectl; do
 		[[ -x $KUBEBUILDER_ASSETS/$name ]] ||
-			fail "KUBEBUILDER_ASSETS is set, but there is no program $KUBEBUILDER_ASSETS/$name: put it there, or unset the variable to have all built with Go"
+			fail "KUBEBUILDER_ASSETS is set, but the program $KUBEBUILDER_ASSETS/$name is missing: put it there, or unset the variable so that this script builds all programs with Go"
 	done
 	KUBEBUILDER_ASSETS=$(cd "$KUBEBUILDER_ASSETS" && pwd)
 else
@@ -109,7 +110,7 @@ LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module"/{candidate,kubelet,oracle}/
 ensure "$LEADER_GATE_PROGRAMS" build_programs
 if [[ -n $why ]]; then
 	unset LEADER_GATE_PROGRAMS
-	run_without "client-go beside it, nor Kubernetes' own reading of requests" "$why" "$install_go"
+	run_without "programs with client-go and Kubernetes' request parser" "$why" "$install_go"
 fi
 export LEADER_GATE_PROGRAMS
 exec "${run[@]}"

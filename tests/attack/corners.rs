@@ -1,4 +1,4 @@
-//! How often the odd cases came up: a property that never meets them says nothing.
+//! How often each odd case came up. A property that never meets them proves nothing about them.
 
 use crate::{oracle::Reading, requests::Request};
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -6,15 +6,15 @@ use std::{collections::BTreeMap, fmt::Write as _};
 /// Each corner must come up this often in 100,000 requests; the rarest comes up several times as often on the average.
 const LEAST: usize = 20;
 
-/// What makes a request one of a corner.
+/// Whether a request belongs to a corner.
 type Is = fn(&Case<'_>) -> bool;
 
 /// A request that was sent.
 struct Case<'a> {
     request: &'a Request,
-    /// Without its flood.
+    /// The request without its flood.
     query: String,
-    /// The pairs of the query with its flood, empty ones too.
+    /// The pairs of the query with its flood, empty ones included.
     pairs: usize,
     path: &'a str,
     /// The path in lower case.
@@ -82,7 +82,7 @@ const CORNERS: [(&str, Is); 43] = [
 #[derive(Debug, Default)]
 pub struct Corners {
     seen: BTreeMap<&'static str, usize>,
-    /// By the policy's number.
+    /// Indexed by the number of the policy.
     permitted: BTreeMap<usize, usize>,
     reads: usize,
     refused: usize,
@@ -127,7 +127,7 @@ impl Corners {
         self.refused += usize::from(!reads && permitted.is_empty());
     }
 
-    /// Complains of corners that were hardly met, of exemptions that were hardly used, and if nearly all went one way.
+    /// Fails if corners were hardly met, if exemptions were hardly used, or if nearly all requests went one way.
     pub fn complaints(&self, exemptions: &[String]) -> String {
         let used = |policy| self.permitted.get(&policy).copied().unwrap_or_default();
         let used = exemptions.iter().enumerate().map(|(policy, name)| (used(policy), name.as_str()));

@@ -1,6 +1,6 @@
-//! What each preset and each rule means, in terms of the server's own reading.
+//! The meaning of each preset and each rule, in terms of the server's own reading.
 //!
-//! Nothing here looks at how the crate reads a request.
+//! This file does not use the crate's reading of a request.
 
 use crate::oracle::Reading;
 use kube_leader_gate::{
@@ -44,8 +44,8 @@ const fn shape(group: &'static str, resource: &'static str) -> Shape {
     Shape { group, resource, subresource: "", verbs: MUTATIONS, namespace: None, name: None }
 }
 
-/// One of each shape: verbs, subresource, namespace, name, status, connection, proxy, with and without a group of the
-/// server's own.
+/// One rule of each shape: verbs, subresource, namespace, name, status, connection and proxy, with and without a
+/// built-in group.
 const SHAPES: [Shape; 21] = [
     shape("", "configmaps"),
     shape("apps", "deployments"),
@@ -70,8 +70,8 @@ const SHAPES: [Shape; 21] = [
     Shape { subresource: "exec", verbs: CONNECT, ..shape("agg.example.com", "things") },
 ];
 
-/// Rules that permit nothing: with empty parts, as from a variable that is not set; for reads, which no policy is asked
-/// about; for mutations of a connection; for connections where there are none.
+/// Rules that permit nothing: with empty parts, as from an unset variable; for reads, which pass without a rule; for
+/// mutations of a connection; for connections that do not exist.
 const IDLE: [Shape; 7] = [
     Shape { name: Some(""), ..shape("", "configmaps") },
     Shape { namespace: Some(""), ..shape("", "pods") },
@@ -82,12 +82,12 @@ const IDLE: [Shape; 7] = [
     Shape { verbs: CONNECT, ..shape("", "configmaps") },
 ];
 
-/// Those that permit something.
+/// The rules that permit something.
 pub fn used() -> Vec<Exemption> {
     PRESETS.into_iter().map(Exemption::Preset).chain(SHAPES.into_iter().map(Exemption::Shape)).collect()
 }
 
-/// Those that permit nothing.
+/// The rules that permit nothing.
 pub fn idle() -> Vec<Exemption> {
     IDLE.into_iter().map(Exemption::Shape).collect()
 }
@@ -95,7 +95,7 @@ pub fn idle() -> Vec<Exemption> {
 // === impl Exemption ===
 
 impl Exemption {
-    /// The policy of this alone.
+    /// The policy with only this exemption.
     pub fn policy(&self) -> Policy {
         match self {
             Self::Preset(preset) => Policy::strict().allow(*preset),
@@ -107,13 +107,13 @@ impl Exemption {
         matches!(self, Self::Shape(shape) if shape.resource == resource)
     }
 
-    /// Whether it means a request that the server reads so.
+    /// Whether the exemption covers a request that the server reads like this.
     pub fn means(&self, reading: &Reading) -> bool {
-        // What the server refuses by itself changes nothing.
+        // A request that the server itself refuses changes nothing.
         if !reading.refused.is_empty() {
             return true;
         }
-        // Nothing follows the subresource, and whoever reads the path reads the same.
+        // Nothing follows the subresource, so every reader of the path reads the same.
         let one_reading = reading.subresource == "proxy"
             || reading.parts <= 3
                 && reading.others.iter().all(|other| {
@@ -167,8 +167,8 @@ fn preset_means(preset: Preset, reading: &Reading) -> bool {
     }
 }
 
-/// The server's verb is this one, and over no connection. `connect` is any method through a proxy, `GET` and `POST` of the
-/// other connections, and elsewhere a `GET` or `HEAD` that may become one.
+/// Whether the server's verb is this one, and not over a connection. `connect` covers any method through a proxy,
+/// `GET` and `POST` of the other connections, and elsewhere a `GET` or `HEAD` that may become a connection.
 fn is_verb(reading: &Reading, verb: Verb) -> bool {
     let is_get = matches!(&*reading.verb, "get" | "list" | "watch");
     match (verb, &*reading.subresource) {

@@ -1,9 +1,9 @@
-//! An attack on the gate: requests made by chance, odd ones above all, and whether each that gets through is what the
-//! gate takes it for.
+//! An attack on the gate with random requests, above all odd ones. It checks that each request that passes is what
+//! the gate takes it for.
 //!
-//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each, and `exemptions` says what
-//! each preset and rule means by that reading. `property` puts the three together; `corners` counts how often the odd
-//! cases really came up. `live` sends them through followers' sidecars to a real kube-apiserver.
+//! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each one, and `exemptions` says
+//! what each preset and rule permits in terms of that reading. `property` compares the three, and `corners` counts
+//! how often the odd cases came up. `live` sends the requests through followers' sidecars to a real kube-apiserver.
 //!
 //! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
 //!
@@ -12,7 +12,7 @@
 //! | `ATTACK_SEED` | where the requests begin; by chance if it is not set |
 //! | `ATTACK_REQUESTS` | how many `property` makes; 100,000 if it is not set |
 //! | `ATTACK_LIVE` | how many of each sort `live` sends to each follower; 40 if it is not set |
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod corners;
 mod exemptions;
@@ -24,7 +24,7 @@ mod settings;
 mod shrink;
 mod sidecar;
 
-// The sidecar's modules name each other from the root.
+// The sidecar's modules refer to each other from the root.
 use sidecar::{
     Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
     upstream,
@@ -38,10 +38,10 @@ use test_support::{
 fn main() -> ExitCode {
     harness::run(test_support::tests! {
         needs [programs] {
-            plain property::what_passes_is_what_the_server_reads;
+            plain property::passing_requests_are_reads_to_the_server;
         }
         needs [server, programs] {
-            plain live::followers_change_nothing_but_what_their_policies_mean;
+            plain live::followers_change_only_what_policies_permit;
         }
     })
 }

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// The process. It ends with its standard input, so with this one.
+/// The oracle's process. It ends with its standard input, and so with this process.
 pub struct Oracle {
     child: Child,
     stdin: Option<BufWriter<ChildStdin>>,
@@ -20,7 +20,7 @@ pub struct Oracle {
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub struct Reading {
-    /// Why the server answers with an error before it looks at what is asked; empty if it does not.
+    /// Why the server answers with an error before it looks at the request. Empty if it does not.
     pub refused: String,
     pub is_resource: bool,
     pub verb: String,
@@ -48,7 +48,7 @@ pub struct Reading {
     pub built_in: bool,
 }
 
-/// What a server behind it may take the path for.
+/// Other paths that a server behind it may read in this one.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Other {
     pub verb: String,
@@ -82,7 +82,7 @@ impl Oracle {
         let (stdin, stdout) = (self.stdin.as_mut().expect("it is open"), &mut self.stdout);
         let count = requests.len();
         thread::scope(|scope| {
-            // It answers while it is asked: who asks must not wait for the answers.
+            // The oracle answers while it is asked, so the asking thread must not wait for the answers.
             scope.spawn(move || {
                 for request in requests {
                     let head = head(request);
@@ -127,18 +127,18 @@ fn text<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::Error> {
 // === impl Reading ===
 
 impl Reading {
-    /// A subresource over which other bytes than a request and its answer may go.
+    /// A subresource whose connection may carry more than a request and its answer.
     pub fn is_connection(&self) -> bool {
         is_command(&self.subresource) || self.subresource == "proxy"
     }
 
-    /// Whether a part of the server, or what is behind it, could leave HTTP for another protocol. For plain resources of
-    /// its own groups it does so for a watch or a log at most.
+    /// Whether the server, or a server behind it, could leave HTTP for another protocol. For plain resources of
+    /// built-in groups the server does so at most for a watch or a log.
     pub fn grants_upgrade(&self) -> bool {
         self.upgrade && (!self.is_resource || !self.built_in || self.is_connection() || self.verb == "proxy")
     }
 
-    /// Whether it changes nothing, whatever is behind it.
+    /// Whether the request changes nothing, whatever server is behind it.
     pub fn is_read(&self, method: &http::Method) -> bool {
         let method = method.as_str();
         if !self.is_resource {
@@ -148,7 +148,7 @@ impl Reading {
             && matches!(&*self.verb, "get" | "list" | "watch")
             && !is_command(&self.subresource)
             && !self.grants_upgrade()
-            // What is behind a proxy subresource makes of the path what it will.
+            // A server behind a proxy subresource may read the path as it likes.
             && (self.subresource == "proxy" || self.others.iter().all(Other::is_read))
     }
 }
@@ -159,7 +159,7 @@ impl Other {
     }
 }
 
-/// `GET` runs something there.
+/// `GET` runs a command there.
 fn is_command(subresource: &str) -> bool {
     matches!(subresource, "exec" | "attach" | "portforward")
 }

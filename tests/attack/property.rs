@@ -1,4 +1,4 @@
-//! What the gate lets through is what the server takes it for.
+//! A request that the gate lets through is what the server takes it for.
 //!
 //! For each request that a client could send:
 //!
@@ -9,12 +9,12 @@
 //!    `portforward`, and no upgrade that the server or what is behind it could grant; on a path that is no resource,
 //!    `OPTIONS` too. Servers that clean a path, decode it twice or cut parameters off read nothing else in it, unless it is
 //!    a proxy's.
-//! 3. **What a preset or a rule permits, it means**: the server's reading has the verb, the group, the resource, the
-//!    subresource, the namespace and the name that the exemption names, and for a dry run its query parser and its options
-//!    decoder say that nothing is stored. No empty part of a rule is a wildcard.
+//! 3. **A preset or a rule permits only what it names**: the server's reading has the verb, the group, the resource, the
+//!    subresource, the namespace and the name that the exemption names. For a dry run, the server's query parser and its
+//!    options decoder say that nothing is stored. No empty part of a rule is a wildcard.
 //! 4. **The gate sees each upgrade that the server sees.**
 //!
-//! A request that the server refuses before it looks at what is asked changes nothing, and is none of these.
+//! A request that the server refuses before it looks at the content changes nothing, and none of these apply.
 
 use crate::{
     corners::Corners,
@@ -29,16 +29,16 @@ use kube_leader_gate::{policy::Policy, request::RequestInfo};
 use std::{collections::BTreeMap, fmt::Write as _};
 
 const REQUESTS: usize = 100_000;
-/// How many are made before the oracle is asked.
+/// How many requests are made before the oracle is asked.
 const BATCH: usize = 5_000;
 
-pub fn what_passes_is_what_the_server_reads() {
+pub fn passing_requests_are_reads_to_the_server() {
     let mut oracle = Oracle::start();
     let (seed, requests) = (settings::seed(), settings::number("ATTACK_REQUESTS").unwrap_or(REQUESTS));
     let mut rng = Rng::with_seed(seed);
     let judge = Judge::new();
     let mut corners = Corners::default();
-    // The first of each kind of failure.
+    // The first failure of each kind.
     let mut failures: BTreeMap<String, Request> = BTreeMap::new();
     let mut made = 0;
     while made < requests {
@@ -81,7 +81,7 @@ struct Judge {
 
 struct Verdict {
     reads: bool,
-    /// By which policies.
+    /// The policies that permit it.
     permitted: Vec<usize>,
     complaints: Vec<String>,
 }
@@ -107,7 +107,7 @@ impl Judge {
                 info.is_upgrade() || !reading.upgrade,
                 "the server sees an upgrade that the gate does not see",
             );
-            // What follows `CONNECT` is no path.
+            // The target of `CONNECT` is no path.
             if info.is_parsed() && *sent.method() != http::Method::CONNECT {
                 complain(same_parts(&info, reading), "the server reads other parts");
             }

@@ -1,8 +1,8 @@
-//! What the environment says about a run.
+//! The settings of a run, from the environment.
 
 use std::{env, str::FromStr};
 
-/// Where the requests begin.
+/// The seed of the requests.
 pub fn seed() -> u64 {
     number("ATTACK_SEED").unwrap_or_else(|| fastrand::u64(..))
 }

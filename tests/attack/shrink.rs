@@ -2,7 +2,7 @@
 
 use crate::requests::{Flood, Request};
 
-/// Takes away what can be taken away while `fails` holds.
+/// Removes parts while `fails` still holds.
 pub fn smallest(mut request: Request, mut fails: impl FnMut(&Request) -> bool) -> Request {
     while let Some(smaller) = smaller(&request).into_iter().find(&mut fails) {
         request = smaller;
@@ -10,7 +10,7 @@ pub fn smallest(mut request: Request, mut fails: impl FnMut(&Request) -> bool) -
     request
 }
 
-/// The same with one thing less.
+/// The same request with one part less.
 fn smaller(request: &Request) -> Vec<Request> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Request)| {
@@ -41,7 +41,7 @@ fn smaller(request: &Request) -> Vec<Request> {
     for index in 0..request.query.as_ref().map_or(0, Vec::len) {
         with(&|it| it.query.iter_mut().for_each(|pairs| drop(pairs.remove(index))));
         if pairs > 0 {
-            // As many in all, and one of them says nothing.
+            // The same number of pairs, but one has no meaning.
             with(&|it| {
                 it.query.iter_mut().for_each(|pairs| drop(pairs.remove(index)));
                 it.flood.pairs += 1;
@@ -53,7 +53,7 @@ fn smaller(request: &Request) -> Vec<Request> {
             with(&|it| drop(it.path.remove(index)));
         }
         let segment = &request.path[index];
-        // Names stay whole: what is cut is what a misspelling may have put in.
+        // Names stay whole. Only the parts that a misspelling may have added are cut.
         let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it);
         for (at, _) in segment.match_indices(|it| !is_plain(it)) {
             for length in [1, 3] {

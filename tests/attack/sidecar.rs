@@ -1,4 +1,4 @@
-//! The sidecar's own modules, so that it can serve under any policy: its command line knows presets alone.
+//! The sidecar's own modules, so that a test can serve under any policy: the command line knows only presets.
 #![allow(dead_code, reason = "its main and its options are not used")]
 
 #[path = "../../examples/sidecar/connection.rs"]
@@ -29,7 +29,7 @@ use std::error::Error;
 /// As in its `main.rs`.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// For its log, which goes nowhere here.
+/// For its log, which is discarded here.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     error.to_string()
 }

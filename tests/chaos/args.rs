@@ -17,11 +17,11 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Plays a seeded script of faults, and lets the audit log judge.
+    /// Plays a seeded script of faults. The audit log decides.
     Faults(Faults),
-    /// Stops the holder gracefully, round by round: from the release to the next acquisition.
+    /// Stops the holder in order, round by round, and measures from the release to the next acquisition
     Handovers(Rounds),
-    /// Kills the holder, round by round: from the lease's end to the next acquisition.
+    /// Kills the holder, round by round, and measures from the lease's expiry to the next acquisition
     Crashes(Rounds),
     /// Counts the requests of a leader and of its followers while nothing happens.
     Steady(Steady),
@@ -34,7 +34,7 @@ pub struct Faults {
     /// How many.
     #[arg(id = "faults", long, value_name = "N", default_value_t = 100)]
     pub count: usize,
-    /// Says which fault comes when, to whom and for how long; random if not given.
+    /// The seed that decides which fault comes when, to which candidate and for how long; random if not given
     #[arg(long)]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -42,10 +42,10 @@ pub struct Faults {
     /// Only these, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub kinds: Vec<Kind>,
-    /// Followers are left alone, and no two faults come at once.
+    /// Leave followers alone, and play no two faults at once
     #[arg(long)]
     pub holder_only: bool,
-    /// The file of everything that happened, as JSON lines; target/chaos/... if not given.
+    /// The file for everything that happened, as JSON lines; target/chaos/... if not given
     #[arg(long)]
     pub timeline: Option<PathBuf>,
 }
@@ -57,21 +57,21 @@ pub struct Rounds {
     pub count: usize,
     #[command(flatten)]
     pub candidates: Candidates,
-    /// The file of everything that happened, as JSON lines; target/chaos/... if not given.
+    /// The file for everything that happened, as JSON lines; target/chaos/... if not given
     #[arg(long)]
     pub timeline: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct Steady {
-    /// For how long, in seconds.
+    /// How long, in seconds
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
     #[command(flatten)]
     pub candidates: Candidates,
 }
 
-/// Who contends.
+/// The candidates.
 #[derive(Clone, Debug, Args)]
 pub struct Candidates {
     /// How many.
@@ -81,7 +81,7 @@ pub struct Candidates {
     /// Lease duration, renew deadline and retry period in seconds.
     #[arg(long, default_value = "6/4/1")]
     pub timing: LeaseTiming,
-    /// Whose election it is.
+    /// Which election the candidates use
     #[arg(long, value_enum, default_value_t = Elector::Gate)]
     pub elector: Elector,
 }
@@ -107,8 +107,8 @@ pub struct Candidate {
     pub leading_only: bool,
 }
 
-/// Whether the first argument is one of the commands or asks for help. Anything else is what `cargo test` hands to every
-/// test target.
+/// Whether the first argument is one of the commands or asks for help. Any other argument comes from `cargo test`,
+/// which passes the same ones to every test target.
 pub fn is_command(argument: &str) -> bool {
     let names = <Options as clap::CommandFactory>::command();
     matches!(argument, "help" | "--help" | "-h")

@@ -1,7 +1,7 @@
-//! A candidate: a process that contends for the lease and writes all the time, through the gate.
+//! A candidate: a process that contends for the lease, and all the time writes through the gate.
 //!
-//! It prints what happens as JSON lines, and ends in order on SIGTERM, at once when its standard input ends. SIGINT has its
-//! workload dropped with its writes under way; the process contends again after that.
+//! It prints what happens as JSON lines. It ends in order on SIGTERM, and at once when its standard input ends.
+//! SIGINT drops its workload with open writes. The process contends again after that.
 
 use crate::{
     Failure, args,
@@ -29,18 +29,19 @@ use tokio::{
     time::interval,
 };
 
-/// So that a candidate that is killed has told most of them.
+/// How often it reports, so that a killed candidate has reported most of its writes.
 const TELL_COUNTS: Duration = Duration::from_secs(1);
 
-/// How long the workload may go on after SIGINT, and its writes after that. Together no longer than the shortest delay of a
-/// slow uplink, so that writes are dropped before they are answered. A workload that ends on SIGTERM needs neither.
+/// How long the workload may go on after SIGINT, and its writes after that. The sum is no longer than the shortest
+/// delay of a slow uplink, so that writes are dropped before they are answered. A workload that ends on SIGTERM needs
+/// neither.
 const GRACE: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(100);
 
 pub fn run(options: &args::Candidate) -> Result<(), Failure> {
     thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
-        // Nobody is left who would want a word.
+        // Its parent is gone, so no process would read a report.
         process::exit(1);
     });
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -52,7 +53,7 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let (namespace, name) = (options.lease.namespace(), options.lease.name());
     let mut terminate = signal(SignalKind::terminate())?;
-    // From here on it does not end the process.
+    // From here on SIGINT does not end the process.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let counters = Arc::<Counters>::default();
     let mut counts = JoinSet::new();
@@ -85,7 +86,8 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every replica writes, the gate decides. On SIGINT the workload does not end by itself, and is dropped; true then.
+/// Every replica writes, and the gate decides. On SIGINT the workload does not end by itself, and is dropped. Then
+/// this returns true.
 async fn write(
     election: Election,
     writers: Writers,
@@ -104,11 +106,11 @@ async fn write(
         tell("interrupted", json!({}));
     };
     let dropped = election.run_until(interrupted, workload).await?.output.is_none();
-    // The workload goes on while its writes end, and may be told to stop meanwhile.
+    // The workload goes on while its writes end, and may meanwhile be told to stop.
     Ok(dropped && !stop.is_cancelled())
 }
 
-/// The leader alone works. On SIGINT its work ends with writes under way, and it stands down and contends again.
+/// Only the leader works. On SIGINT its work ends with open writes, and it steps down and contends again.
 async fn lead(election: Election, writers: Writers, terminate: &mut Signal) -> Result<bool, Failure> {
     let shutdown = async {
         terminate.recv().await;
@@ -118,7 +120,7 @@ async fn lead(election: Election, writers: Writers, terminate: &mut Signal) -> R
         let writers = writers.clone();
         let interrupt = signal(SignalKind::interrupt());
         async move {
-            // What failed here would have failed before.
+            // The same call succeeded at the start of the process.
             let Ok(mut interrupt) = interrupt else { return };
             select! {
                 () = writers.write(ends) => {}
@@ -150,6 +152,6 @@ async fn tell_counts(counters: Arc<Counters>) {
 fn tell(event: &str, mut more: Value) {
     more["at"] = micros().into();
     more["event"] = event.into();
-    // If nobody listens, its standard input has ended as well.
+    // If no process reads the output, the standard input has ended as well.
     let _ = writeln!(io::stdout(), "{more}");
 }

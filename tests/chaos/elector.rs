@@ -1,4 +1,4 @@
-//! Whose election it is, and how a candidate of it is started.
+//! The election implementations, and how a candidate of each is started.
 
 use crate::{Failure, apiserver};
 use clap::ValueEnum;
@@ -15,11 +15,11 @@ pub enum Elector {
     ClientGo,
 }
 
-/// What is the same for all candidates of a run.
+/// The values that are the same for all candidates of a run.
 #[derive(Debug)]
 pub struct Recipe {
     program: std::path::PathBuf,
-    /// What makes this program a candidate.
+    /// The arguments that make this program a candidate.
     arguments: &'static [&'static str],
     lease: String,
     timing: LeaseTiming,

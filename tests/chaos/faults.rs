@@ -19,7 +19,7 @@ pub struct Played {
     pub begun: Instant,
 }
 
-/// Plays all steps, or up to the first after which nobody leads.
+/// Plays all steps, or stops after the first one after which no candidate leads.
 pub async fn play(stage: &Stage, plan: &[Step]) -> (Vec<Played>, Result<(), Failure>) {
     let mut played = Vec::new();
     let outcome = async {
@@ -47,7 +47,7 @@ pub async fn play(stage: &Stage, plan: &[Step]) -> (Vec<Played>, Result<(), Fail
 }
 
 async fn act_all(stage: &Stage, step: &Step) -> Result<(), Failure> {
-    // Both faults of a step mean the holder that it begins with; the script waits until there is one.
+    // Both faults of a step are for the holder at its beginning. The script waits until there is one.
     let holder = stage.holder().unwrap_or_default();
     try_join_all(step.faults.iter().map(|fault| act(stage, fault, fault.target.seat(holder)))).await.map(drop)
 }
@@ -101,9 +101,9 @@ async fn disturb(stage: &Stage, seat: usize, mode: Mode, length: Duration) -> Re
     Ok(())
 }
 
-/// Writes are under way for a while, then the order comes. The line is slow until the process has ended, and what is under
-/// way then arrives when it would have. Only after that a new process starts: it takes its own lease back at once, and
-/// cannot know what the one before it has sent.
+/// Writes are open for a while, then the order comes. The line is slow until the process has ended, and the bytes
+/// that are then under way arrive at their time. Only after that a new process starts: it takes its own lease back at
+/// once, and cannot know what the previous process has sent.
 async fn slow_uplink(stage: &Stage, seat: usize, fault: &Fault) -> Result<(), Failure> {
     let roster = &stage.roster;
     roster.line(seat).set(Mode::SlowUp(fault.delay));
@@ -118,7 +118,7 @@ async fn slow_uplink(stage: &Stage, seat: usize, fault: &Fault) -> Result<(), Fa
     start(stage, seat).await
 }
 
-/// Starts a candidate, and waits until it contends: the next fault is to meet it, not its beginning.
+/// Starts a candidate, and waits until it contends: the next fault must not hit its start.
 pub async fn start(stage: &Stage, seat: usize) -> Result<(), Failure> {
     let from = jiff::Timestamp::now();
     stage.roster.start(seat)?;
@@ -126,7 +126,7 @@ pub async fn start(stage: &Stage, seat: usize) -> Result<(), Failure> {
 }
 
 impl Target {
-    /// The seat that is meant while this one holds the lease.
+    /// The seat that the fault is for, while this one holds the lease.
     fn seat(self, holder: usize) -> usize {
         match self {
             Self::Holder | Self::All => holder,
@@ -137,7 +137,7 @@ impl Target {
 }
 
 impl Step {
-    /// The row of the table to which it belongs.
+    /// The row of the table for this fault.
     fn label(&self) -> String {
         match &*self.faults {
             [fault] if matches!(fault.target, Target::Follower(_)) => format!("{} (follower)", fault.kind),

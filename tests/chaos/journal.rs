@@ -21,7 +21,7 @@ impl Journal {
         let path = if let Some(path) = path {
             path.to_owned()
         } else {
-            // Beside the one folder below the target folder that cargo tells of.
+            // Beside the only folder below the target folder that cargo names to tests.
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("chaos");
             fs::create_dir_all(&folder)?;
             folder.join(format!("{name}-{}.jsonl", std::process::id()))
@@ -31,28 +31,28 @@ impl Journal {
         Ok(Self { path, file })
     }
 
-    /// Notes what happens now.
+    /// Notes an event at the present time.
     pub fn note(&self, what: &str, mut more: Value) {
         more["at"] = micros().into();
         more["what"] = what.into();
         self.write(&more);
     }
 
-    /// Notes what has its own time.
+    /// Notes an event with a time of its own.
     pub fn write(&self, entry: &Value) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The verdict matters more than a disk that is full.
+        // The verdict matters more than a full disk.
         let _ = writeln!(file, "{entry}");
     }
 }
 
-/// Now, as the audit log counts: microseconds since 1970.
+/// The present time in the unit of the audit log: microseconds since 1970.
 pub fn micros() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The same of another moment of this process.
+/// The same for another moment of this process.
 pub fn micros_at(at: Instant) -> u64 {
     let now = Instant::now();
     let past = now.saturating_duration_since(at).as_micros();

@@ -1,11 +1,11 @@
 //! Candidates under faults on a real kube-apiserver, judged by its audit log: `make chaos`, or
 //! `cargo test --test chaos -- --help`. As a part of `cargo test` it plays a short script.
 //!
-//! `args` are the options; `candidate` is the process that contends, `writers` what it does all the time, `elector` says which one it is, `roster` starts them,
-//! `proxy` stands between them and the server; `stage` is the server and its audit log; `plan` writes the script from a
-//! seed, `faults` plays it; `report` judges, `table` prints, `journal` keeps everything. `rounds` and `steady` measure
-//! without faults.
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+//! `args` has the options. `candidate` is the process that contends, `writers` are its writes, `elector` is its
+//! implementation, `roster` starts the processes, and `proxy` stands between them and the server. `stage` is the
+//! server and its audit log. `plan` writes the script from a seed, and `faults` plays it. `report` judges, `table`
+//! prints, and `journal` records everything. `rounds` and `steady` measure without faults.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod args;
 mod candidate;
@@ -32,13 +32,13 @@ use test_support::{
     harness::{self, Test},
 };
 
-/// Whatever went wrong, for a person.
+/// Any error, for a person to read.
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1) {
         Some(first) if args::is_command(&first) => run(Options::parse().command),
-        // What cargo says to all tests.
+        // Arguments that cargo passes to all tests.
         _ => {
             let short = || run(Command::Faults(script::short())).map_err(|error| error.to_string());
             return harness::run(vec![Test::new("chaos", &[apiserver::is_there], short)]);

@@ -1,5 +1,5 @@
-//! The script: which fault comes when, to whom, and for how long. All of it follows from the seed; what does not is when
-//! exactly the processes and the server get to run.
+//! The script: which fault comes when, to which candidate, and for how long. All of it follows from the seed. Only
+//! the scheduling of the processes and the server does not.
 
 use clap::ValueEnum;
 use fastrand::Rng;
@@ -24,13 +24,14 @@ pub enum Kind {
     Cut,
     /// The line is silent, and what was sent is lost.
     Blackhole,
-    /// The line holds back what the candidate sends, and delivers it before anybody else can have taken the lease.
+    /// The line holds back what the candidate sends, and delivers it before another candidate can have taken the
+    /// lease.
     HoldUp,
-    /// The line holds back what the server answers, and delivers it later.
+    /// The line holds back the server's answers, and delivers them later.
     HoldDown,
     /// The line is slow.
     Delay,
-    /// An outsider writes itself into the lease, for a short time.
+    /// An outsider takes the lease for a short time.
     Steal,
     /// The lease is deleted.
     Delete,
@@ -38,18 +39,20 @@ pub enum Kind {
     Restart,
     /// The API server is frozen.
     FreezeServer,
-    /// Each connection of the holder delays what the holder sends by 0.2 to 3 s, always by less than lease duration less renew
-    /// deadline. Meanwhile the holder is stopped (SIGTERM), or its workload is dropped before its writes are answered (SIGINT).
+    /// Each connection of the holder delays what the holder sends by 0.2 to 3 s, always by less than the lease
+    /// duration minus the renew deadline. Meanwhile the holder is stopped (SIGTERM), or its workload is dropped
+    /// before its writes are answered (SIGINT).
     SlowUplink,
-    /// As hold-up, but what was on its way arrives after the lease has run out. No gate can call it back; only if asked for.
+    /// Like hold-up, but the held bytes arrive after the lease has expired. No gate can call them back, so this fault
+    /// is played only on request.
     Late,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// What goes before it.
+    /// The pause before it.
     pub pause: Duration,
-    /// One fault, now and then two at once.
+    /// One fault, sometimes two at once.
     pub faults: Vec<Fault>,
 }
 
@@ -57,13 +60,13 @@ pub struct Step {
 pub struct Fault {
     pub kind: Kind,
     pub target: Target,
-    /// How long after the step's beginning.
+    /// The time since the beginning of the step.
     pub after: Duration,
-    /// How long it lasts; of a theft: how long its lease is. Thefts, deletions and restarts end by themselves.
+    /// How long it lasts. For a theft: how long its lease is. Thefts, deletions and restarts end by themselves.
     pub length: Duration,
-    /// Of a slow line, for each chunk. Of a slow uplink, the longest.
+    /// For a slow line, the delay of each chunk. For a slow uplink, the longest delay.
     pub delay: Duration,
-    /// Of a slow uplink: the workload is dropped, and the process contends again before it is stopped.
+    /// For a slow uplink: whether the workload is dropped, and the process contends again before it is stopped.
     pub drops: bool,
 }
 
@@ -73,11 +76,11 @@ pub enum Target {
     Holder,
     /// The follower of this rank, in the order of the identities.
     Follower(usize),
-    /// Not one candidate: the lease, or the server.
+    /// Not one candidate, but the lease or the server.
     All,
 }
 
-/// What a script is made from.
+/// The input of a script.
 #[derive(Debug)]
 pub struct Frame<'a> {
     pub seed: u64,
@@ -94,7 +97,7 @@ pub fn plan(frame: &Frame<'_>) -> Vec<Step> {
     let mut steps = Vec::with_capacity(frame.steps);
     while steps.len() < frame.steps {
         if bag.is_empty() {
-            // Each kind once, in any order, before any comes again.
+            // Each kind once, in any order, before any kind comes again.
             bag = frame.kinds.to_vec();
             author.rng.shuffle(&mut bag);
         }
@@ -129,7 +132,7 @@ impl Author<'_> {
         let rank = self.rng.usize(..self.frame.candidates - 1);
         let target = match kind {
             Kind::Steal | Kind::Delete | Kind::Restart | Kind::FreezeServer => Target::All,
-            // Followers have nothing under way.
+            // Followers have no open writes.
             Kind::SlowUplink => Target::Holder,
             _ if spared => Target::Holder,
             _ => Target::Follower(rank),
@@ -143,7 +146,7 @@ impl Author<'_> {
             Kind::Stop => self.share(0..=50),
             Kind::Steal => Duration::from_secs(self.rng.u64(1..=(lease.as_secs() / 2).max(1))),
             Kind::Delete | Kind::Restart => Duration::ZERO,
-            // The last renewal was a retry period ago at the most.
+            // The last renewal was at most one retry period ago.
             Kind::HoldUp => self.share(25..=90).mul_f64(1.0 - timing.retry_period().div_duration_f64(lease)),
             Kind::Late => self.share(105..=150),
             Kind::SlowUplink => self.share(2..=40),
@@ -157,15 +160,15 @@ impl Author<'_> {
         Fault { kind, target, after: Duration::ZERO, length, delay, drops }
     }
 
-    /// The longest delay of a slow uplink. It is shorter than lease duration less renew deadline: a write that is delayed for
-    /// longer may land late, as the guarantees say.
+    /// The longest delay of a slow uplink. It is shorter than the lease duration minus the renew deadline: a write
+    /// with a longer delay may take effect late, as the guarantees say.
     fn latency(&mut self) -> Duration {
         let margin = self.frame.timing.tolerated_skew();
         let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
         most.mul_f64(0.2 + 0.8 * self.rng.f64())
     }
 
-    /// A time between these hundredths of the lease.
+    /// A time between these hundredths of the lease duration.
     fn share(&mut self, percent: RangeInclusive<u32>) -> Duration {
         let millis = self.rng.u32(percent.start() * 10..=percent.end() * 10);
         self.frame.timing.lease_duration() * millis / 1000
@@ -173,14 +176,15 @@ impl Author<'_> {
 }
 
 impl Kind {
-    /// All under which nobody but the holder may write.
+    /// All faults under which only the holder may write.
     pub fn all() -> Vec<Self> {
         Self::value_variants().iter().copied().filter(|it| *it != Self::Late).collect()
     }
 
-    /// Whether both can happen at once without one making the other pointless: a disturbed line, and anything else. But for
-    /// a theft, which is not waited for: a holder that cannot hear of it does not know. And but for a slow uplink, which
-    /// disturbs the line and ends the process; a frozen server would add to its delay, beyond what is promised.
+    /// Whether both faults can happen at once without one making the other pointless: a disturbed line, and any
+    /// other. A theft is excluded: it is not waited for, and a holder that is disconnected does not learn of it. A
+    /// slow uplink is excluded too: it disturbs the line and ends the process, and a frozen server would add to its
+    /// delay beyond the guarantee.
     fn goes_with(self, other: Self) -> bool {
         let on_line = |it| {
             use Kind::{Blackhole, Cut, Delay, HoldDown, HoldUp, Late};

@@ -1,4 +1,4 @@
-//! The line between one candidate and the API server, which can be disturbed.
+//! A connection between one candidate and the API server that can be disturbed.
 
 use fastrand::Rng;
 use std::{
@@ -29,21 +29,21 @@ pub enum Mode {
     Open,
     /// Connections are reset, new ones too.
     Cut,
-    /// Nothing is heard of either side. What was sent is lost, and connections are reset when it is over.
+    /// The line carries nothing. All bytes are lost, and connections are reset when the fault ends.
     Blackhole,
-    /// What the candidate sends waits until this is over and is then delivered, as TCP does after a partition: also what a
-    /// client that has hung up meanwhile had sent.
+    /// The candidate's bytes wait until the fault ends and are then delivered, as TCP does after a partition. This
+    /// includes the bytes of a client that has disconnected meanwhile.
     HoldUp,
-    /// The same with what the server answers.
+    /// The same for the server's answers.
     HoldDown,
     /// Each chunk waits this long.
     Delay(Duration),
-    /// Delays what the candidate sends by up to this long. Each connection has a delay of its own, and delivers in order: when
-    /// the client has hung up meanwhile, first what it had sent, then the end.
+    /// Delays what the candidate sends by up to this time. Each connection has its own delay and delivers in order:
+    /// if the client has disconnected meanwhile, first its bytes, then the end.
     SlowUp(Duration),
 }
 
-/// A chunk under way, and when it arrives. An empty one is the end.
+/// A chunk under way, and the time of its arrival. An empty chunk is the end.
 type UnderWay = (Instant, Vec<u8>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Proxy {
 async fn accept(listener: TcpListener, target: SocketAddr, modes: watch::Receiver<Mode>) {
     let mut connections = JoinSet::new();
     for number in 0.. {
-        // An error is the client's, which has gone already, or a passing lack of descriptors.
+        // The client caused the error and has gone already, or descriptors are short for a moment.
         match listener.accept().await {
             Ok((near, _)) => drop(connections.spawn(connection(near, target, number, modes.clone()))),
             Err(_) => sleep(Duration::from_millis(10)).await,
@@ -91,10 +91,10 @@ async fn accept(listener: TcpListener, target: SocketAddr, modes: watch::Receive
 }
 
 async fn connection(near: TcpStream, target: SocketAddr, number: u64, modes: watch::Receiver<Mode>) {
-    // It is dropped before its end by a reset alone.
+    // Only a reset drops it before its end.
     let _ = near.set_zero_linger();
     tokio::select! {
-        // First, so that nothing that is lost is carried after all.
+        // First, so that no byte that must be lost is carried.
         biased;
         () = broken(modes.clone()) => {}
         _ = joined(near, target, number, modes) => {}
@@ -121,7 +121,7 @@ async fn joined(
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
     let up = carry(near_read, far_write, Way::Up, number, modes.clone());
     let down = carry(far_read, near_write, Way::Down, number, modes);
-    // What is on its way up arrives also when the client is not there any more for the answer.
+    // The bytes on their way up arrive even if the client no longer waits for the answer.
     let (up, down) = tokio::join!(up, down);
     up.and(down)
 }
@@ -138,7 +138,7 @@ async fn carry(
     tokio::try_join!(take(from, sent, way, number, modes), deliver(under_way, to)).map(drop)
 }
 
-/// Takes what is sent. What the line holds back is one chunk; the rest stays with the sender.
+/// Reads the sender's bytes. The line holds one chunk back, and the rest stays with the sender.
 async fn take(
     mut from: OwnedReadHalf,
     sent: mpsc::Sender<UnderWay>,
@@ -148,10 +148,10 @@ async fn take(
 ) -> io::Result<()> {
     loop {
         let mut chunk = vec![0; 16 * 1024];
-        // A reset is an end too: what was sent before it is under way.
+        // A reset is an end too: the bytes that were sent before it are under way.
         let length = from.read(&mut chunk).await.unwrap_or(0);
         chunk.truncate(length);
-        // An error: the proxy has been dropped.
+        // An error says that the proxy has been dropped.
         let mode = *modes.wait_for(|mode| !mode.holds(way)).await.map_err(io::Error::other)?;
         if let Mode::Delay(delay) = mode {
             sleep(delay).await;
@@ -163,7 +163,7 @@ async fn take(
     }
 }
 
-/// Delivers each chunk when it is due, and none before those that were sent before it.
+/// Delivers each chunk when it is due, and in order.
 async fn deliver(mut under_way: mpsc::Receiver<UnderWay>, mut to: OwnedWriteHalf) -> io::Result<()> {
     while let Some((arrives, chunk)) = under_way.recv().await {
         // A timer that is over already still waits for its next tick, up to 1 ms.
@@ -190,7 +190,7 @@ impl Mode {
         match self {
             Self::SlowUp(most) if way == Way::Up => {
                 let least = LEAST_LATENCY.min(most);
-                // The same script draws the same delays again, and short ones more often: so that now and then a release
+                // The same script draws the same delays again, and short ones more often, so that sometimes a release
                 // overtakes the writes before it.
                 let seed = u64::from(most.subsec_nanos()).wrapping_add(number);
                 least + most.saturating_sub(least).mul_f64(Rng::with_seed(seed).f64().powi(2))

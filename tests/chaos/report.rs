@@ -1,14 +1,15 @@
-//! What the audit log says to it. Nothing here comes from a candidate, but the counts that are named as such.
+//! What the audit log says about a run. Nothing here comes from a candidate, except for the counts that are named as
+//! such.
 //!
 //! - A fault's **leaderless time** is the longest time in which no write by the lease's holder took effect, of those that
-//!   ended between the fault's beginning and the next one's. So it has everything in it: the lease that runs out, the
-//!   acquisition, the new leader's first write. All candidates write all the time; without a fault it is milliseconds.
+//!   ended between the fault's beginning and the next one's. It includes the rest of the old lease, the acquisition
+//!   and the new leader's first write. All candidates write all the time, so without a fault it is milliseconds.
 //! - An **overlap** is the [`Judge`]'s: a write that arrived after another candidate's acquisition had taken effect.
-//! - When the API server is killed, effects of its last moment may miss their line. An acquisition among them is then
-//!   known by the next renewal: up to there the log cannot show an overlap with it, and would show the new holder's own
-//!   writes as one. A write among them is missed.
-//! - A write that was answered with 5xx, because its client had hung up for one, counts as not done. How many of these
-//!   would be overlaps is told apart.
+//! - When the API server is killed, its last effects may be missing in the log. If an acquisition is missing, the
+//!   next renewal shows it. Up to there the log cannot show an overlap with it, and would show the new holder's own
+//!   writes as one. A missing write is not counted.
+//! - A write with the answer 5xx counts as not done, for example because its client had disconnected. The report says
+//!   separately how many of these would be overlaps.
 
 use crate::{
     Failure,
@@ -21,7 +22,7 @@ use serde_json::json;
 use std::{collections::HashSet, time::Duration};
 use tokio::time::Instant;
 
-/// From this status on a write may have taken effect all the same.
+/// From this status on, a write may still have taken effect.
 const UNSURE: u16 = 499;
 
 /// What is judged.
@@ -36,25 +37,25 @@ pub struct Case<'a> {
 pub struct Report {
     /// Fault by fault.
     pub faults: Vec<Measured>,
-    /// Writes by candidates that took effect.
+    /// Candidates' writes that took effect.
     pub writes: u64,
-    /// Terms of another candidate than the one before.
+    /// Terms of another candidate than the previous one.
     pub takeovers: usize,
-    /// Overlaps, if writes with an unknown outcome had taken effect.
+    /// Overlaps, if writes with an unknown outcome took effect.
     pub unknown: usize,
-    /// By the last holder, after its lease had run out and before anybody took it.
+    /// Writes of the last holder, after its lease had expired and before another candidate took it.
     pub run_out: usize,
-    /// By the last holder, after a theft, a deletion or its own release.
+    /// Writes of the last holder, after a theft, a deletion or its own release.
     pub not_held: usize,
     pub verdict: Verdict,
 }
 
-/// What came of one fault, up to the next one.
+/// The result of one fault, up to the next one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     pub label: String,
     pub takeovers: usize,
-    /// None when nothing was written.
+    /// `None` when no candidate wrote.
     pub leaderless: Option<Duration>,
     pub writes: usize,
     pub overlaps: usize,
@@ -81,7 +82,7 @@ impl Report {
         self.verdict.overlaps().count()
     }
 
-    /// Notes what came of each fault, the terms, and the writes that should not be.
+    /// Notes the result of each fault, the terms, and the writes that should not exist.
     pub fn note(&self, journal: &Journal) {
         for (number, measured) in self.faults.iter().enumerate() {
             journal.note("measured", json!({ "number": number, "fault": measured }));
@@ -111,7 +112,7 @@ impl Case<'_> {
             let within = |at: Instant| at >= fault.begun && end.is_none_or(|end| at < end);
             let first = effects.partition_point(|at| *at < fault.begun);
             let last = end.map_or(effects.len(), |end| effects.partition_point(|at| *at < end));
-            // The time that ends with the first of them began before the fault.
+            // The time that ends with the first of these writes began before the fault.
             let pairs = effects[first.saturating_sub(1)..last].windows(2);
             Measured {
                 label: fault.label.clone(),
@@ -124,7 +125,7 @@ impl Case<'_> {
         played.iter().zip(ends).map(measure).collect()
     }
 
-    /// When the writes of those took effect who held the lease when they wrote.
+    /// The times of effect of writes by the holder of that moment.
     fn effects(&self, verdict: &Verdict) -> Vec<Instant> {
         let strays: HashSet<_> = verdict.strays.iter().map(|it| (it.received.order, &it.user)).collect();
         let own =
@@ -136,14 +137,14 @@ impl Case<'_> {
         effects
     }
 
-    /// The acquisitions by another candidate than the one before.
+    /// The acquisitions by another candidate than the previous holder.
     fn takeovers(&self, verdict: &Verdict) -> Vec<Instant> {
         let terms: Vec<_> = verdict.terms.iter().filter(|it| self.is_candidate(&it.holder)).collect();
         let pairs = terms.windows(2).filter(|pair| pair[0].holder != pair[1].holder);
         pairs.map(|pair| pair[1].acquired.at).collect()
     }
 
-    /// The overlaps among the writes of which the log cannot say whether they took effect.
+    /// The overlaps among the writes whose effect the log does not show.
     fn unknown(&self) -> usize {
         let unsure = |it: &&WriteRecord| it.status == 0 || it.status >= UNSURE;
         let unsure = self.log.iter().filter(|it| it.resource != "leases").filter(unsure);
@@ -152,14 +153,14 @@ impl Case<'_> {
         self.judge.verdict(&log).overlaps().count()
     }
 
-    /// Shows that the judge sees an overlap where there is one: the last holder's last write, come once more after another
-    /// candidate's acquisition.
+    /// Shows that the judge sees an overlap: the last holder's last write is repeated after another candidate's
+    /// acquisition.
     fn prove(&self) -> Result<(), Failure> {
         let mut log: Vec<_> = self.lease_writes().cloned().collect();
         let write = self.log.iter().rfind(|it| it.resource != "leases" && it.took_effect());
         let write = write.ok_or("no candidate has written anything")?;
         let other = self.candidates.iter().find(|it| **it != write.user).ok_or("one candidate alone")?;
-        let renewal = log.iter().rfind(|it| it.lease.is_some()).ok_or("nobody has held the lease")?;
+        let renewal = log.iter().rfind(|it| it.lease.is_some()).ok_or("no candidate has held the lease")?;
         let later = |moment: LogTime, by: u64| LogTime { order: moment.order + by, ..moment };
         let now = log.iter().chain([write]).filter_map(|it| it.completed).max().unwrap_or(write.received);
         let mut acquisition = WriteRecord { completed: Some(later(now, 1)), ..renewal.clone() };

@@ -37,18 +37,18 @@ struct Seat {
 #[derive(Debug)]
 struct Life {
     process: Guarded,
-    /// Reads what it prints, to the end.
+    /// Reads its output to the end.
     reader: JoinHandle<Counts>,
 }
 
-/// What candidates say of their writes; of a life that was killed, up to its last second.
+/// The candidates' own counts of their writes. For a killed process, up to its last second.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub written: u64,
     pub rejected: u64,
     pub cut_off: u64,
     pub failed: u64,
-    /// Dropped with their workload, or under way when the process ended.
+    /// Dropped with their workload, or open when the process ended.
     pub unanswered: u64,
 }
 
@@ -117,7 +117,7 @@ impl Roster {
         self.seats[seat].ended(life);
     }
 
-    /// SIGTERM, and the end of the process.
+    /// Sends SIGTERM, and waits for the end of the process.
     pub async fn stop(&self, seat: usize, bound: Duration) -> Result<(), Failure> {
         let Some(mut life) = self.seats[seat].life().take() else { return Ok(()) };
         life.process.signal(Signal::TERM);
@@ -137,7 +137,7 @@ impl Roster {
         futures_util::future::join_all(stops).await.into_iter().filter_map(Result::err).collect()
     }
 
-    /// The error names a candidate that has ended by itself.
+    /// The error names a candidate that ended by itself.
     pub fn check(&self) -> Result<(), Failure> {
         for seat in &self.seats {
             if let Some(life) = &mut *seat.life()

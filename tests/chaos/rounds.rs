@@ -1,4 +1,4 @@
-//! How long the lease is without a holder when the holder ends, round by round and by the audit log.
+//! How long the lease is without a holder after the holder ends, round by round and by the audit log.
 
 use crate::{
     Failure,
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Enough to see that somebody leads.
+/// Enough to see that a candidate leads.
 const PACE: Pace = Pace { writers: 1, every: Duration::from_millis(50) };
 
 /// How the holder ends.
@@ -32,7 +32,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
     for round in 0..options.count {
         play(&stage, end, timing.retry_period()).await.map_err(|error| format!("round {round}: {error}"))?;
     }
-    // Stopping the candidates hands the lease over as well.
+    // Stopping the candidates hands the lease over too.
     let rounds = stage.verdict();
     let failures = stage.roster.stop_all(stage.stop_bound()).await;
     let report = stage.report(&[])?;
@@ -54,7 +54,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
         return Err(failure);
     }
     if gaps.len() != options.count {
-        return Err("a round came to another end than was meant: see the timeline".into());
+        return Err("a round did not end as planned: see the timeline".into());
     }
     if report.overlaps() > 0 {
         return Err("a candidate has written after another had taken the lease".into());
@@ -64,7 +64,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
 
 async fn play(stage: &Stage, end: End, retry: Duration) -> Result<(), Failure> {
     stage.settled(Instant::now()).await?;
-    // Whoever polls is met at any point of its period.
+    // A random delay, so that a follower that polls is met at any point of its period.
     sleep(retry.mul_f64(1.2 * fastrand::f64())).await;
     let seat = stage.settled(Instant::now()).await?;
     stage.journal.note("ends", json!({ "how": end.name(), "holder": stage.roster.identity(seat) }));

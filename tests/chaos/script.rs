@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const PACE: Pace = Pace { writers: 4, every: Duration::from_millis(20) };
 
-/// What `cargo test` plays: about half a minute.
+/// The script for `cargo test`: about half a minute.
 pub fn short() -> Faults {
     Faults {
         count: 7,
@@ -40,7 +40,8 @@ pub fn short() -> Faults {
     }
 }
 
-/// The error says what must not be: an overlap, an election that is stuck, a candidate that ended by itself.
+/// The error names what must not happen: an overlap, an election that does not progress, or a candidate that ended by
+/// itself.
 pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let Candidates { count, timing, elector } = &options.candidates;

@@ -1,4 +1,4 @@
-//! Where it happens: a server of its own, one lease, one `ConfigMap`, and the server's audit log as it grows.
+//! The stage: a server of its own, one lease, one `ConfigMap`, and the server's audit log as it grows.
 
 use crate::{
     Failure,
@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep, timeout};
 const NAME: &str = "chaos";
 /// Who steals the lease.
 const OUTSIDER: &str = "outsider";
-/// How often a condition is looked at.
+/// The pause between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub struct Stage {
@@ -52,9 +52,9 @@ pub struct Seen {
     audit: Audit,
     /// The candidates' and the administrator's writes.
     pub log: Vec<WriteRecord>,
-    /// Who holds the lease, since when.
+    /// The holder of the lease, and since when.
     holder: Option<(String, LogTime)>,
-    /// When each candidate's last write that took effect arrived.
+    /// When each candidate's last effective write arrived.
     written: BTreeMap<String, LogTime>,
     /// When each candidate last read the lease, or began to watch it.
     read: BTreeMap<String, jiff::Timestamp>,
@@ -88,7 +88,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// What the judge says so far.
+    /// The judge's findings so far.
     pub fn verdict(&self) -> Verdict {
         self.judge().verdict(&self.seen().log)
     }
@@ -115,8 +115,8 @@ impl Stage {
         seen.holder.as_ref().and_then(|(holder, _)| self.roster.seat(holder))
     }
 
-    /// Waits until a candidate holds the lease and has written since then and since `from`. The error says that this took
-    /// too long, or that a candidate has ended by itself.
+    /// Waits until a candidate holds the lease and has written since then and since `from`. The error says that this
+    /// took too long, or that a candidate ended by itself.
     pub async fn settled(&self, from: Instant) -> Result<usize, Failure> {
         self.until("no candidate leads and writes", || {
             let seen = self.seen();
@@ -127,17 +127,17 @@ impl Stage {
         .await
     }
 
-    /// Waits until this candidate has looked at the lease since `from`.
+    /// Waits until this candidate has read or watched the lease since `from`.
     pub async fn contends(&self, seat: usize, from: jiff::Timestamp) -> Result<(), Failure> {
         let identity = self.roster.identity(seat);
-        self.until(&format!("{identity} does not look at the lease"), || {
+        self.until(&format!("{identity} does not read the lease"), || {
             self.seen().read.get(identity).filter(|at| **at > from).map(drop)
         })
         .await
     }
 
     async fn until<T>(&self, otherwise: &str, mut found: impl FnMut() -> Option<T>) -> Result<T, Failure> {
-        // A lease that has to run out, twice, and a busy machine.
+        // A lease that has to expire, twice, on a busy machine.
         let bound = self.lease * 2 + Duration::from_secs(30);
         let began = Instant::now();
         loop {
@@ -152,12 +152,12 @@ impl Stage {
         }
     }
 
-    /// How long a candidate may take to end after SIGTERM: its writes are cut off at its deadline at the latest.
+    /// How long a candidate may take to end after SIGTERM. Its deadline cuts its writes off at the latest.
     pub fn stop_bound(&self) -> Duration {
         self.lease + Duration::from_secs(20)
     }
 
-    /// Writes an outsider into the lease, whoever holds it.
+    /// Writes an outsider into the lease, even if a candidate holds it.
     pub async fn steal(&self, duration: Duration) -> Result<(), Failure> {
         let now = MicroTime(Timestamp::now());
         let theft = json!({ "spec": {
@@ -176,7 +176,7 @@ impl Stage {
             .await
     }
 
-    /// Ends whatever a fault that failed has left behind.
+    /// Ends the effects of a fault that failed.
     pub fn mend(&self) {
         self.cluster.thaw();
         for seat in 0..self.roster.len() {
@@ -185,7 +185,7 @@ impl Stage {
         }
     }
 
-    /// Tries until it is done: the server may be frozen, or have just come back.
+    /// Retries until it succeeds: the server may be frozen, or may have just restarted.
     async fn insist<F>(&self, act: impl Fn(Api<Lease>) -> F) -> Result<(), Failure>
     where
         F: Future<Output = Result<(), kube_client::Error>>,

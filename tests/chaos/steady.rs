@@ -18,7 +18,7 @@ pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failur
     let journal = Journal::create(None, &format!("steady-{elector}"))?;
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
     let leader = stage.settled(Instant::now()).await?;
-    // Past the beginning: what it costs to find out who leads is not steady.
+    // Past the start: the requests that find the leader are not steady.
     sleep(timing.lease_duration()).await;
     let from = jiff::Timestamp::now();
     sleep(Duration::from_secs(options.seconds)).await;
@@ -46,7 +46,7 @@ pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failur
     stage.roster.stop_all(stage.stop_bound()).await.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Each request once; a watch when it begins.
+/// Each request counts once, a watch when it begins.
 fn is_counted(event: &AuditEvent) -> bool {
     if event.verb == "watch" { event.stage == "ResponseStarted" } else { event.stage != "ResponseStarted" }
 }

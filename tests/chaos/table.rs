@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed report.
 
 use crate::{
     args::Faults,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
-/// A table by fault kind, and what the run was in all.
+/// A table by kind of fault, and the totals of the run.
 pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journal: &Journal) -> String {
     let mut text = format!(
         "{:<24} {:>6} {:>9} {:>12} {:>8} {:>8} {:>8}\n",
@@ -65,7 +65,7 @@ pub fn again(options: &Faults, seed: u64) -> String {
     text
 }
 
-/// Least, median and most; zero when there is nothing.
+/// Least, median and most. Zero when there are no values.
 pub fn spread(times: &[Duration]) -> [Duration; 3] {
     let mut times = times.to_vec();
     times.sort_unstable();

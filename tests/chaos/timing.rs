@@ -1,4 +1,4 @@
-//! Times as they are written in options.
+//! The text form of times in options.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a candidate does all the time, and what has become of it.
+//! The writes of a candidate, and their outcomes.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
@@ -19,7 +19,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// They write one `ConfigMap` through the gate.
+/// The writers write one `ConfigMap` through the gate.
 #[derive(Clone, Debug)]
 pub struct Writers {
     pub api: Api<ConfigMap>,
@@ -30,7 +30,7 @@ pub struct Writers {
     pub counters: Arc<Counters>,
 }
 
-/// What has become of their writes.
+/// The outcomes of their writes.
 #[derive(Debug, Default)]
 pub struct Counters {
     attempts: AtomicU64,
@@ -41,8 +41,7 @@ pub struct Counters {
 }
 
 impl Writers {
-    /// Writes until told to stop; what is under way then is brought to its end, or cut off by the gate. Dropping it drops the
-    /// writes.
+    /// Writes until told to stop. Open writes then finish, or the gate cuts them off. Dropping it drops the writes.
     pub async fn write(self, stop: CancellationToken) {
         let mut writers = JoinSet::new();
         for _ in 0..self.count {
@@ -54,7 +53,7 @@ impl Writers {
     async fn write_alone(self, stop: CancellationToken) {
         let Self { api, name, identity, every, counters, .. } = self;
         let mut ticks = interval(every);
-        // A candidate that was held up does not make up for it.
+        // A candidate that was delayed does not catch up on missed writes.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !stop.is_cancelled() {
             ticks.tick().await;
@@ -81,7 +80,7 @@ impl Counters {
     pub fn json(&self) -> Value {
         let outcomes = [&self.written, &self.rejected, &self.cut_off, &self.failed];
         let [written, rejected, cut_off, failed] = outcomes.map(|it| it.load(Relaxed));
-        // With those that are under way.
+        // Includes open writes.
         let unanswered = self.attempts.load(Relaxed).saturating_sub(written + rejected + cut_off + failed);
         json!({
             "written": written,

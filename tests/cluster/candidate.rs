@@ -1,4 +1,4 @@
-//! Candidates over lines of their own, and the writes of their workloads.
+//! Candidates with connections of their own, and the writes of their workloads.
 
 use crate::{
     line::Line,
@@ -28,12 +28,12 @@ pub struct Contender {
     pub running: Running,
 }
 
-/// Writes that go on until this is dropped.
+/// Writes that continue until this is dropped.
 pub struct Writer {
     _task: JoinSet<()>,
 }
 
-/// Short enough for many scenarios, long enough for a busy machine.
+/// Short enough for many scenarios, and long enough for a busy machine.
 pub fn timing() -> LeaseTiming {
     let (lease, renew) = (Duration::from_secs(4), Duration::from_secs(3));
     LeaseTiming::new(lease, renew, Duration::from_millis(400)).expect("a valid timing")
@@ -65,10 +65,10 @@ pub async fn leading(world: &impl World, user: &str) -> Contender {
     candidate
 }
 
-/// A candidate that knows already who leads.
+/// A candidate that already knows the leader.
 pub async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = contending(world, user).await;
-    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
+    until("the candidate knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 
@@ -81,15 +81,15 @@ impl Contender {
 
     /// Waits until it may write; returns its term.
     pub async fn elected(&self) -> kube_leader_gate::leadership::Term {
-        within(PATIENCE, "it leads", self.candidate().elected()).await
+        within(PATIENCE, "the candidate leads", self.candidate().elected()).await
     }
 
-    /// Waits for so many renewals.
+    /// Waits for this many renewals.
     pub async fn renews(&self, times: usize) {
         for _ in 0..times {
             let mut left = self.candidate().time_left();
-            // It runs down, but for a renewal.
-            until("it renews", async || {
+            // The remaining time falls, except at a renewal.
+            until("the candidate renews", async || {
                 let before = std::mem::replace(&mut left, self.candidate().time_left());
                 left > before
             })
@@ -102,13 +102,13 @@ impl Contender {
         write(&self.client).await
     }
 
-    /// Writes every 10 ms, whatever comes of it.
+    /// Writes every 10 ms, whatever the result.
     pub fn writing(&self) -> Writer {
         let client = self.client.clone();
         let mut task = JoinSet::new();
         task.spawn(async move {
             loop {
-                // Most are rejected: it does not always lead.
+                // The gate rejects most writes, because it does not always lead.
                 let _ = write(&client).await;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -124,7 +124,7 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
     maps.patch("work", &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
-/// What each scenario finds: something to write to.
+/// Prepares each scenario: creates an object to write to.
 pub async fn prepare(world: &impl World) {
     let map = ConfigMap {
         metadata: ObjectMeta { name: Some("work".into()), ..ObjectMeta::default() },

@@ -1,4 +1,4 @@
-//! Who a request through the sidecar is from, by a real kube-apiserver's own account.
+//! Which user a real kube-apiserver sees in a request through the sidecar.
 
 use std::fs;
 use test_support::{
@@ -10,8 +10,8 @@ use test_support::{
     },
 };
 
-/// The sidecar has a token that the server does not know, so that any other credential would be looked at.
-pub async fn a_real_server_takes_no_callers_token() {
+/// The server does not know the sidecar's token, so it would look at any other credential.
+pub async fn real_server_never_sees_the_callers_token() {
     const PATH: &str = "/api/v1/namespaces/default/configmaps";
     let cluster = Cluster::start(assets()).await;
     let token = Cluster::token("candidate-1");

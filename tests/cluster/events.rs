@@ -1,4 +1,4 @@
-//! Kubernetes Events, as a real API server takes them and kubectl shows them.
+//! Kubernetes Events, as a real API server accepts them and kubectl shows them.
 
 use crate::{
     apiserver::Cluster,
@@ -29,7 +29,7 @@ async fn post(world: &Server, path: &str, body: Value) {
     world.cluster.client("admin").request::<Value>(request).await.expect("an answer");
 }
 
-/// Lets this user lead, and write events or not.
+/// Grants this user what a leader needs, with or without permission to write events.
 async fn grant(world: &Server, user: &str, events: bool) {
     let mut rules =
         vec![json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"] })];
@@ -57,7 +57,7 @@ fn shown(world: &Server) -> Vec<String> {
     String::from_utf8_lossy(&said.stdout).lines().map(words).collect()
 }
 
-/// How often this user's events were answered with this code.
+/// How often the server answered this user's events with this code.
 async fn answered(world: &Server, user: &str, code: u16) -> usize {
     let events = world.requests().await;
     let counts = |event: &&crate::apiserver::AuditEvent| {
@@ -69,17 +69,17 @@ async fn answered(world: &Server, user: &str, code: u16) -> usize {
     events.iter().filter(counts).count()
 }
 
-pub async fn kubectl_shows_who_led_when() {
+pub async fn kubectl_events_show_each_gain_and_loss() {
     let world = Real::shared().await;
     grant(&world, "restricted-2", true).await;
     let a = reporting(&world, "restricted-2").await;
     let uid = a.candidate().term().expect("a term").lease_uid().to_owned();
-    until("it is told", async || !shown(&world).is_empty()).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    until("the event is written", async || !shown(&world).is_empty()).await;
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     let lines = ["became leader", "stopped leading"]
         .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
     assert_eq!(shown(&world), lines);
-    // kubectl's own way to ask for the events of an object.
+    // kubectl's own way to list the events of an object.
     let mut kubectl = world.cluster.kubectl("admin");
     kubectl.args(["events", "--namespace", world.namespace(), "--for", "lease/operator", "--no-headers"]);
     let said = String::from_utf8(kubectl.output().expect("kubectl").stdout).expect("text");
@@ -97,14 +97,14 @@ pub async fn kubectl_shows_who_led_when() {
     }
 }
 
-pub async fn without_permission_it_leads_and_stops_all_the_same() {
+pub async fn candidate_leads_without_permission_to_write_events() {
     let world = Real::shared().await;
     grant(&world, "restricted-3", false).await;
     let a = reporting(&world, "restricted-3").await;
     a.renews(3).await;
     assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
     let began = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     assert!(began.elapsed() < LeaseTiming::fast().call_timeout() + DELAY, "{:?}", began.elapsed());
     assert_eq!(shown(&world), [""; 0]);
 }

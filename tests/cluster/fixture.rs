@@ -1,4 +1,4 @@
-//! The fixture itself.
+//! Tests of the fixture itself.
 
 use crate::apiserver::{Audit, Cluster, Guarded, assets, shared};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
@@ -23,7 +23,7 @@ fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object")
 }
 
-pub async fn the_audit_log_is_what_a_judge_reads() {
+pub async fn judge_reads_requests_from_audit_log() {
     let cluster = shared().await;
     let namespace = cluster.namespace().await;
     let params = PostParams::default();
@@ -40,7 +40,7 @@ pub async fn the_audit_log_is_what_a_judge_reads() {
     maps.create(&params, &object(json!({ "metadata": { "name": "late" } }))).await.unwrap();
 
     let mut log = cluster.write_log();
-    // Other tests have candidates of these names.
+    // Other tests have candidates with these names.
     log.retain(|write| write.namespace.as_deref() == Some(&namespace));
     let verdict = Judge::new(&namespace, "it", ["candidate-0", "candidate-1"]).verdict(&log);
     let holders: Vec<_> = verdict.terms.iter().map(|it| &*it.holder).collect();
@@ -52,8 +52,8 @@ pub async fn the_audit_log_is_what_a_judge_reads() {
     );
 }
 
-/// A server that was killed in the middle of an event, within a character too, and the one after it.
-pub fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
+/// The log of a server that was killed in the middle of an event, even within a character, and the event after it.
+pub fn torn_audit_line_loses_no_other_line() {
     let event = |uri: &str| {
         format!(
             r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"{uri}","verb":"get","user":{{"username":"a"}},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}}"#
@@ -74,7 +74,7 @@ pub fn a_torn_line_of_the_audit_log_takes_no_other_with_it() {
     }
 }
 
-pub async fn a_user_has_the_rights_of_its_kind() {
+pub async fn user_has_the_permissions_of_its_kind() {
     let cluster = shared().await;
     let list = async |user| {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client(user));
@@ -86,13 +86,13 @@ pub async fn a_user_has_the_rights_of_its_kind() {
     assert_eq!((status.code, &*status.reason), (403, "Forbidden"));
 }
 
-pub async fn kubectl_reaches_it() {
+pub async fn kubectl_reaches_the_server() {
     let cluster = shared().await;
     let said = cluster.kubectl("candidate-0").args(["auth", "whoami", "-o", "name"]).output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
-pub async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
+pub async fn server_survives_freeze_and_restart_and_cleans_up() {
     let cluster = Cluster::start(assets()).await;
     let folder = cluster.folder().to_owned();
     let namespace = cluster.namespace().await;
@@ -130,16 +130,16 @@ pub async fn a_server_survives_a_freeze_and_a_restart_and_leaves_nothing() {
     .expect("its folder goes");
 }
 
-/// Says in the environment of a process that it is the one that the next test kills.
+/// This environment variable marks the process that the next test kills.
 pub const VICTIM: &str = "VICTIM";
 
-/// What such a process does instead of testing.
+/// What the marked process does instead of testing.
 pub fn victim() -> ! {
     let child = Guarded::spawn(Command::new("sleep").arg("600")).unwrap();
     let mut frozen = Command::new("sh");
     frozen.args(["-c", "echo; exec sleep 600"]);
     let mut frozen = Guarded::spawn_with(&frozen, Stdio::piped(), Stdio::inherit()).unwrap();
-    // Its guard stands once the program runs: one that is frozen before that ends with nobody.
+    // The guard exists once the program runs. If the program is frozen before that, no guard ends it.
     frozen.stdout().unwrap().read_exact(&mut [0]).unwrap();
     frozen.freeze();
     println!("\nchildren {} {}", child.pid().as_raw_nonzero(), frozen.pid().as_raw_nonzero());
@@ -148,7 +148,7 @@ pub fn victim() -> ! {
     }
 }
 
-pub async fn children_end_when_their_process_is_killed() {
+pub async fn children_end_when_parent_process_is_killed() {
     let mut victim = Command::new(env::current_exe().unwrap());
     victim.env(VICTIM, "yes");
     let mut victim = Guarded::spawn_with(&victim, Stdio::piped(), Stdio::inherit()).unwrap();
@@ -160,7 +160,7 @@ pub async fn children_end_when_their_process_is_killed() {
     assert!(pids.len() == 2 && pids.iter().all(|&it| test_kill_process(it).is_ok()), "they run");
     victim.kill();
     timeout(PATIENCE, async {
-        // Whoever inherits a dead child may take its time to bury it.
+        // The process that inherits a dead child may take its time to reap it.
         while pids.iter().any(|&it| test_kill_process(it).is_ok() && !is_dead(it)) {
             sleep(Duration::from_millis(10)).await;
         }

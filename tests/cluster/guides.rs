@@ -1,4 +1,4 @@
-//! The manifests in the documents: a real server accepts them, and their times fit.
+//! The manifests in the documents: a real server accepts them, and their times fit together.
 
 use crate::apiserver::{self, Cluster};
 use kube_leader_gate::LeaseTiming;
@@ -36,7 +36,7 @@ fn apply(cluster: &Cluster, manifest: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-pub async fn a_real_server_accepts_each_manifest_of_the_documents() {
+pub async fn real_server_accepts_each_documented_manifest() {
     let cluster = apiserver::shared().await;
     let namespace = cluster.kubectl("admin").args(["create", "namespace", "my-namespace"]).output().unwrap();
     assert!(namespace.status.success(), "{}", String::from_utf8_lossy(&namespace.stderr));
@@ -72,22 +72,22 @@ fn longest_stop() -> Duration {
     Duration::from_secs(20) + timing.tolerated_skew() + timing.call_timeout() * 5
 }
 
-pub fn the_termination_grace_of_the_deployment_fits_a_stop() {
+pub fn deployment_termination_grace_covers_a_stop() {
     let pod = &object("ROLLOUT.md", "Deployment")["spec"]["template"]["spec"];
     let pre_stop = seconds(&pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]);
     let needed = pre_stop + longest_stop();
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
 }
 
-pub fn the_termination_grace_of_the_sidecar_fits_a_stop() {
+pub fn sidecar_termination_grace_covers_a_stop() {
     let pod = &object("SIDECAR.md", "Deployment")["spec"]["template"]["spec"];
     let last_answers = Duration::from_secs(5);
     let needed = longest_stop() + last_answers;
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
 }
 
-/// Kubernetes takes any words for arguments and for a kubeconfig.
-pub fn the_manifest_of_the_sidecar_agrees_with_itself() {
+/// Kubernetes accepts any text as arguments or as a kubeconfig, so this test parses them.
+pub fn sidecar_manifest_is_consistent() {
     let deployment = object("SIDECAR.md", "Deployment");
     let pod = &deployment["spec"]["template"]["spec"];
     let sidecar = &pod["initContainers"][0];

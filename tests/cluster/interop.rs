@@ -1,4 +1,4 @@
-//! On one Lease with client-go's elector: it is taken from it and given to it, in good order and after a crash.
+//! client-go's elector and a candidate on one Lease: each takes over from the other, after a stop and after a crash.
 
 use crate::{
     apiserver::{Cluster, Guarded, program},
@@ -21,7 +21,8 @@ use std::{
     time::Duration,
 };
 
-/// client-go tells renewals apart by their second: at a shorter retry period it misses some, and takes over early.
+/// client-go distinguishes renewals by their second. At a shorter retry period it misses some, and takes over too
+/// early.
 fn timing() -> LeaseTiming {
     LeaseTiming::new(Duration::from_secs(5), Duration::from_millis(3500), Duration::from_secs(1))
         .expect("a valid timing")
@@ -34,7 +35,7 @@ struct GoCandidate {
     events: Arc<Mutex<Vec<Event>>>,
 }
 
-/// What it says of itself, line by line.
+/// What the process reports, line by line.
 #[derive(Debug, Deserialize)]
 struct Event {
     event: String,
@@ -59,7 +60,7 @@ impl GoCandidate {
         let lines = BufReader::new(process.stdout().expect("a pipe")).lines();
         let events = Arc::new(Mutex::new(Vec::new()));
         let seen = events.clone();
-        // Ends with the process, whose end of the pipe it reads.
+        // The task ends with the process whose output it reads.
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 let event = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -69,7 +70,7 @@ impl GoCandidate {
         Self { process, log, events }
     }
 
-    /// Waits until it has led and written.
+    /// Waits until the process has led and written.
     async fn leads(&self, world: &impl World, user: &str) {
         until("client-go leads", async || self.events().iter().any(|event| event.event == "leading")).await;
         until("client-go writes", async || {
@@ -90,10 +91,10 @@ impl GoCandidate {
         until(&format!("client-go observes {holder}"), async || last().as_deref() == Some(holder)).await;
     }
 
-    /// Stops it in good order.
+    /// Stops it with a signal, in order.
     async fn stop(&mut self) {
         self.process.signal(Signal::TERM);
-        let status = self.process.ended(PATIENCE).await.expect("it ends");
+        let status = self.process.ended(PATIENCE).await.expect("the process ends");
         assert!(status.success(), "{status}");
     }
 
@@ -112,13 +113,14 @@ impl Drop for GoCandidate {
 
 async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = start(world, user, builder(world, user).timing(timing())).await;
-    until("it knows the holder", async || candidate.candidate().holder().is_some()).await;
+    until("the candidate knows the holder", async || candidate.candidate().holder().is_some()).await;
     candidate
 }
 
 const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
-/// Each of the three has held the lease once and written; client-go counts a change of hands once, after a release too.
+/// Each of the three has held the lease once and has written. client-go counts a change of holder once, also after a
+/// release.
 async fn one_after_the_other(world: &impl World) -> Verdict {
     let verdict = judged(world, &CANDIDATES).await;
     let terms: Vec<_> = verdict.terms.iter().map(|term| (&*term.holder, term.transitions)).collect();
@@ -127,7 +129,7 @@ async fn one_after_the_other(world: &impl World) -> Verdict {
     verdict
 }
 
-pub async fn client_go_hands_over_and_is_handed_over_to() {
+pub async fn client_go_and_candidate_hand_over_both_ways() {
     let world = Real::shared().await;
     prepare(&world).await;
     let mut first = GoCandidate::start(&world, CANDIDATES[0]);
@@ -156,7 +158,7 @@ pub async fn client_go_hands_over_and_is_handed_over_to() {
     assert!(handovers.len() == 2 && handovers[0] < DELAY, "{handovers:?}");
 }
 
-pub async fn client_go_is_succeeded_after_a_crash_and_succeeds() {
+pub async fn client_go_and_candidate_take_over_after_crashes() {
     let world = Real::shared().await;
     prepare(&world).await;
     let mut first = GoCandidate::start(&world, CANDIDATES[0]);

@@ -34,7 +34,7 @@ impl Scene {
         Self { cluster, leader, follower }
     }
 
-    /// kubectl, with nothing but the sidecar's address.
+    /// kubectl, with only the sidecar's address.
     fn kubectl(&self, sidecar: SocketAddr, arguments: &[&str]) -> Command {
         let mut kubectl = Command::new(self.cluster.kubectl("candidate-0").get_program());
         kubectl.env("HOME", self.cluster.folder()).env("KUBECONFIG", "/dev/null");
@@ -59,21 +59,21 @@ impl Scene {
         within(SOON, "kubectl ends", run).await.unwrap()
     }
 
-    /// What it prints when it succeeds.
+    /// What kubectl prints when it succeeds.
     async fn does(&self, sidecar: SocketAddr, arguments: &[&str], stdin: Option<&Value>) -> String {
         let output = self.run(sidecar, arguments, stdin).await;
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// What it complains of when it fails.
+    /// What kubectl prints when it fails.
     async fn fails(&self, sidecar: SocketAddr, arguments: &[&str], stdin: Option<&Value>) -> String {
         let output = self.run(sidecar, arguments, stdin).await;
         assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// The first line that it prints while it goes on, a line that `begins` so.
+    /// Starts kubectl and returns its first line that begins with `begins`, while it goes on.
     async fn streams(
         &self,
         sidecar: SocketAddr,
@@ -101,7 +101,7 @@ fn map(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "key": "value" } })
 }
 
-/// A node whose kubelet is our own stand-in, and a pod on it.
+/// A node with our own stand-in for a kubelet, and a pod on it.
 async fn pod(scene: &Scene) -> Guarded {
     let errors = File::create(scene.cluster.folder().join("kubelet.log")).expect("a file");
     let kubelet = Command::new(program("kubelet"));
@@ -127,7 +127,7 @@ async fn pod(scene: &Scene) -> Guarded {
     kubelet
 }
 
-pub async fn a_leader_does_what_it_is_told() {
+pub async fn kubectl_through_leader_reads_and_writes() {
     let scene = Scene::new().await;
     let leader = scene.leader.addr;
     assert_eq!(scene.does(leader, &["apply", "-f", "-"], Some(&map("x"))).await, "configmap/x created\n");
@@ -146,7 +146,7 @@ pub async fn a_leader_does_what_it_is_told() {
     assert!(!line.is_empty());
 }
 
-pub async fn a_follower_reads_and_says_who_leads() {
+pub async fn kubectl_through_follower_reads_and_names_leader() {
     let scene = Scene::new().await;
     let (leader, follower) = (scene.leader.addr, scene.follower.addr);
     scene.does(leader, &["apply", "-f", "-"], Some(&map("x"))).await;
@@ -175,7 +175,7 @@ pub async fn a_follower_reads_and_says_who_leads() {
         assert!(line.contains(" x "), "{line}");
     };
     let writes = async {
-        // Again and again: a change that comes before the watch is none to it.
+        // Repeated, because the watch does not see a change from before its start.
         for value in 0.. {
             let label = format!("value={value}");
             scene.does(leader, &["label", "--overwrite", "configmap", "x", &label], None).await;
@@ -194,7 +194,7 @@ pub async fn a_follower_reads_and_says_who_leads() {
     assert!(!line.is_empty());
 }
 
-pub async fn a_write_that_is_cut_off_is_told_in_plain_words() {
+pub async fn kubectl_shows_plain_message_for_cut_off_write() {
     let scene = Scene::new().await;
     let leader = scene.leader.addr;
     scene.cluster.freeze();
@@ -207,5 +207,5 @@ pub async fn a_write_that_is_cut_off_is_told_in_plain_words() {
         .await;
     assert!(said.contains("its outcome is unknown"), "{said}");
     scene.cluster.thaw();
-    until("somebody leads again", || scene.leader.log().contains("leadership lost")).await;
+    until("the sidecar has lost its term", || scene.leader.log().contains("leadership lost")).await;
 }

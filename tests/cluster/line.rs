@@ -1,4 +1,4 @@
-//! A line from one client to the API server, with hands on it: what a network does to a candidate.
+//! A connection from one client to the API server that a test can disturb as a network would.
 
 use crate::wire::{Listener, Server, Stream};
 use tokio::{
@@ -7,24 +7,24 @@ use tokio::{
     task::JoinSet,
 };
 
-/// A proxy before the server. Dropping it closes its connections.
+/// A proxy in front of the server. Dropping it closes its connections.
 pub struct Line {
     rules: watch::Sender<Rules>,
     _tasks: JoinSet<()>,
 }
 
-/// What becomes of connections, which are numbered in the order in which they came.
+/// The state of connections, which are numbered in the order in which they came.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rules {
-    /// None stands, and none is made.
+    /// All connections are closed, and no new one is accepted.
     cut: bool,
-    /// Nothing goes through, in either direction.
+    /// No data passes in either direction.
     held: bool,
-    /// How many have come.
+    /// The number of connections so far.
     made: u64,
-    /// Those with lower numbers are closed.
+    /// Connections with lower numbers are closed.
     closed: u64,
-    /// Those with lower numbers stay open and silent.
+    /// Connections with lower numbers stay open and silent.
     dead: u64,
 }
 
@@ -37,7 +37,7 @@ enum Fate {
 // === impl Line ===
 
 impl Line {
-    /// From what comes to `listener` to the server.
+    /// From the clients of `listener` to the server.
     pub fn new(listener: Listener, server: Server) -> Self {
         let rules = watch::Sender::new(Rules::default());
         let mut tasks = JoinSet::new();
@@ -45,12 +45,12 @@ impl Line {
         Self { rules, _tasks: tasks }
     }
 
-    /// Connections are closed and new ones are not made, until [`Self::mend`].
+    /// Closes connections and accepts none, until [`Self::mend`].
     pub fn cut(&self) {
         self.rules.send_modify(|rules| rules.cut = true);
     }
 
-    /// Connections stay, and nothing goes through, until [`Self::mend`]: then everything does.
+    /// Keeps connections open without passing data, until [`Self::mend`]: then all data passes.
     pub fn hold(&self) {
         self.rules.send_modify(|rules| rules.held = true);
     }
@@ -59,12 +59,12 @@ impl Line {
         self.rules.send_modify(|rules| (rules.cut, rules.held) = (false, false));
     }
 
-    /// The connections of this moment are closed; new ones work.
+    /// Closes the open connections. New ones work.
     pub fn reset(&self) {
         self.rules.send_modify(|rules| rules.closed = rules.made);
     }
 
-    /// The connections of this moment go dead, as when a load balancer forgets them; new ones work.
+    /// Makes the open connections dead, as when a load balancer forgets them. New ones work.
     pub fn forget(&self) {
         self.rules.send_modify(|rules| rules.dead = rules.made);
     }
@@ -84,7 +84,7 @@ impl Rules {
     }
 }
 
-/// Serves until it is dropped, its connections with it.
+/// Serves until it is dropped. Its connections end with it.
 async fn accept(mut listener: Listener, server: Server, rules: watch::Sender<Rules>) {
     let mut connections = JoinSet::new();
     while let Some(client) = listener.accept().await {

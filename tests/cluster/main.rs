@@ -1,6 +1,7 @@
-//! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real time; the
-//! same against the in-process API server, in paused time; and the examples as processes before the real one.
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+//! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real
+//! time. The same against the in-process API server, in paused time. And the examples as processes in front of the
+//! real one.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod candidate;
 mod conformance;
@@ -21,7 +22,7 @@ mod support;
 mod wire;
 mod world;
 
-// The operator's own modules, which name each other from the root.
+// The operator's own modules, which refer to each other from the root.
 #[path = "../../examples/operator/operator.rs"]
 mod operator;
 #[path = "../../examples/operator/report.rs"]
@@ -42,52 +43,52 @@ fn main() -> ExitCode {
     let mut tests = conformance::tests();
     tests.extend(test_support::tests! {
         needs [server] {
-            real_time credentials::a_real_server_takes_no_callers_token;
-            real_time differential::the_in_process_server_answers_as_the_real_one;
-            real_time differential::both_say_alike_that_a_version_is_gone;
-            real_time fixture::the_audit_log_is_what_a_judge_reads;
-            real_time fixture::a_user_has_the_rights_of_its_kind;
-            real_time fixture::kubectl_reaches_it;
-            real_time fixture::a_server_survives_a_freeze_and_a_restart_and_leaves_nothing;
-            real_time guides::a_real_server_accepts_each_manifest_of_the_documents;
-            real_time kubectl::a_write_that_is_cut_off_is_told_in_plain_words;
+            real_time credentials::real_server_never_sees_the_callers_token;
+            real_time differential::in_process_server_answers_like_real_server;
+            real_time differential::both_servers_report_expired_version_alike;
+            real_time fixture::judge_reads_requests_from_audit_log;
+            real_time fixture::user_has_the_permissions_of_its_kind;
+            real_time fixture::kubectl_reaches_the_server;
+            real_time fixture::server_survives_freeze_and_restart_and_cleans_up;
+            real_time guides::real_server_accepts_each_documented_manifest;
+            real_time kubectl::kubectl_shows_plain_message_for_cut_off_write;
             real_time operators::crash::gated;
             real_time operators::crash::leading_only;
-            real_time operators::rbac::the_manifest_grants_what_is_needed_and_no_more;
+            real_time operators::rbac::rbac_manifest_grants_exactly_what_is_needed;
             real_time operators::rollouts::gated;
             real_time operators::rollouts::leading_only;
-            real_time rbac::the_role_suffices;
-            real_time rbac::a_watch_that_may_not_be_shared_is_not;
-            real_time rbac::without_watch_it_polls;
-            real_time rbac::without_create_somebody_else_has_to;
-            real_time rbac::without_get_it_never_leads;
-            real_time rbac::without_update_it_leads_once_and_not_for_long;
+            real_time rbac::documented_role_is_sufficient;
+            real_time rbac::forbidden_namespace_watch_leads_to_single_watches;
+            real_time rbac::candidate_without_watch_permission_polls;
+            real_time rbac::candidate_without_create_needs_an_existing_lease;
+            real_time rbac::candidate_without_get_never_leads;
+            real_time rbac::candidate_without_update_leads_one_short_term;
         }
         needs [server, programs] {
-            real_time interop::client_go_hands_over_and_is_handed_over_to;
-            real_time interop::client_go_is_succeeded_after_a_crash_and_succeeds;
-            real_time kubectl::a_leader_does_what_it_is_told;
-            real_time kubectl::a_follower_reads_and_says_who_leads;
+            real_time interop::client_go_and_candidate_hand_over_both_ways;
+            real_time interop::client_go_and_candidate_take_over_after_crashes;
+            real_time kubectl::kubectl_through_leader_reads_and_writes;
+            real_time kubectl::kubectl_through_follower_reads_and_names_leader;
         }
         needs [] {
-            plain fixture::a_torn_line_of_the_audit_log_takes_no_other_with_it;
-            real_time fixture::children_end_when_their_process_is_killed;
-            plain guides::the_termination_grace_of_the_deployment_fits_a_stop;
-            plain guides::the_termination_grace_of_the_sidecar_fits_a_stop;
-            plain guides::the_manifest_of_the_sidecar_agrees_with_itself;
+            plain fixture::torn_audit_line_loses_no_other_line;
+            real_time fixture::children_end_when_parent_process_is_killed;
+            plain guides::deployment_termination_grace_covers_a_stop;
+            plain guides::sidecar_termination_grace_covers_a_stop;
+            plain guides::sidecar_manifest_is_consistent;
             paused operators::changes::gated;
             paused operators::changes::leading_only;
-            paused operators::changes::the_text_goes_before_its_greeting;
-            paused operators::changes::an_owned_map_comes_back;
-            paused operators::changes::a_stop_releases_the_lease;
+            paused operators::changes::text_is_deleted_before_its_greeting;
+            paused operators::changes::deleted_owned_map_is_recreated;
+            paused operators::changes::stop_releases_the_lease;
             real_time operators::show::gated;
             real_time operators::show::leading_only;
         }
     });
     tests.extend(test_support::tests! {
         needs [server] {
-            real_time events::kubectl_shows_who_led_when;
-            real_time events::without_permission_it_leads_and_stops_all_the_same;
+            real_time events::kubectl_events_show_each_gain_and_loss;
+            real_time events::candidate_leads_without_permission_to_write_events;
         }
     });
     harness::run(tests)

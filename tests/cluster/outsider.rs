@@ -1,4 +1,4 @@
-//! Somebody with all rights and no part in the election: `kubectl edit`, another elector, a webhook.
+//! A client with all permissions and no part in the election, like `kubectl edit`, another elector or a webhook.
 
 use crate::world::World;
 use http::{Method, Request, header::CONTENT_TYPE};
@@ -13,7 +13,7 @@ pub struct Outsider {
 }
 
 impl Outsider {
-    /// At the lease `operator`.
+    /// A client for the lease `operator`.
     pub fn of(world: &impl World) -> Self {
         Self::at(world, "operator")
     }
@@ -92,7 +92,7 @@ impl Outsider {
     }
 }
 
-/// The wall clock of somebody whose clock is ahead by this much, as the API writes it.
+/// The time of a clock that is ahead by this much, as the API writes it.
 pub fn micro_time(ahead: SignedDuration) -> String {
     (Timestamp::now() + ahead).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

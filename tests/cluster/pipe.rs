@@ -26,16 +26,16 @@ use tokio::{
 };
 use tower::{Service, ServiceBuilder, service_fn};
 
-/// What a pipe holds, in bytes.
+/// The capacity of a pipe, in bytes.
 pub const CAPACITY: usize = 1 << 16;
 
-/// Takes the other end of each pipe.
+/// Receives the other end of each pipe.
 pub type Pipes = mpsc::UnboundedSender<DuplexStream>;
 
-/// This end.
+/// The client's end.
 struct Pipe(DuplexStream);
 
-/// What a kube client stands on: sends this user's requests over pipes, whose tasks `executor` runs.
+/// The service below a kube client: sends this user's requests over pipes. `executor` runs their tasks.
 pub fn over<E>(
     pipes: Pipes,
     user: &str,

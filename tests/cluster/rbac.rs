@@ -1,4 +1,4 @@
-//! The Role of `docs/ROLLOUT.md` suffices, and needs all its verbs.
+//! The Role of `docs/ROLLOUT.md` is sufficient, and needs all its verbs.
 
 use crate::{
     apiserver::Cluster,
@@ -33,7 +33,7 @@ async fn send(world: &Real<&'static Cluster>, request: http::request::Builder, b
     world.cluster.client("admin").request(request).await.expect("an answer")
 }
 
-/// Grants the Role to both users, but for one verb; returns once it is in force.
+/// Grants the Role to both users without one verb. Returns once it is in force.
 async fn grant(world: &Real<&'static Cluster>, but: Option<&str>) {
     let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
     let post = |path: String, kind: &str| Request::post(path).header(CONTENT_TYPE, kind);
@@ -76,7 +76,7 @@ async fn candidate(world: &impl World, user: &str, timing: LeaseTiming) -> Conte
     start(world, user, builder_for(world, user, LEASE).timing(timing)).await
 }
 
-/// What both users asked for in the namespace and were refused.
+/// The requests of both users in the namespace that the server refused.
 async fn refused(world: &Real<&'static Cluster>) -> Vec<String> {
     let mut events = world.requests().await;
     events.retain(|event| {
@@ -91,17 +91,17 @@ async fn judged(world: &impl World) -> Verdict {
     Judge::new(world.namespace(), LEASE, USERS).verdict(&world.writes().await)
 }
 
-pub async fn the_role_suffices() {
+pub async fn documented_role_is_sufficient() {
     let world = Real::shared().await;
     grant(&world, None).await;
-    // At a retry period of 2 s, no poll explains the handover.
+    // At a retry period of 2 s, a poll cannot explain the handover.
     let a = candidate(&world, USERS[0], LeaseTiming::fast()).await;
     a.elected().await;
     let b = candidate(&world, USERS[1], LeaseTiming::fast()).await;
     until("b knows a", async || b.candidate().holder().is_some()).await;
     until("b watches", async || world.reads(USERS[1], "watch").await > 0).await;
     a.renews(2).await;
-    assert_eq!(within(PATIENCE, "it stops", a.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     b.elected().await;
     b.renews(1).await;
     assert_eq!(refused(&world).await, [""; 0]);
@@ -110,8 +110,8 @@ pub async fn the_role_suffices() {
     assert_eq!(handovers.len(), 1);
 }
 
-/// The Role allows to watch each lease by its name, and so not all of the namespace together.
-pub async fn a_watch_that_may_not_be_shared_is_not() {
+/// The Role allows watching each lease by name, and so not the whole namespace.
+pub async fn forbidden_namespace_watch_leads_to_single_watches() {
     let world = Real::shared().await;
     grant(&world, None).await;
     let start = |user| {
@@ -120,7 +120,7 @@ pub async fn a_watch_that_may_not_be_shared_is_not() {
         builder.build_in(&pool).expect("a valid election").start()
     };
     let (a, b) = (start(USERS[0]), start(USERS[1]));
-    until("one leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
+    until("one candidate leads", async || a.candidate().is_leader() || b.candidate().is_leader()).await;
     let (leader, follower) = if a.candidate().is_leader() { (a, b) } else { (b, a) };
     until("each watches for itself", async || {
         world.reads(USERS[0], "watch").await == 2 && world.reads(USERS[1], "watch").await == 2
@@ -133,8 +133,8 @@ pub async fn a_watch_that_may_not_be_shared_is_not() {
     assert!(handovers[..].iter().all(|gap| *gap < DELAY), "{handovers:?}");
 }
 
-/// And hardly asks for the watch any more.
-pub async fn without_watch_it_polls() {
+/// The candidate also hardly asks for the watch any more.
+pub async fn candidate_without_watch_permission_polls() {
     let world = Real::shared().await;
     grant(&world, Some("watch")).await;
     let a = candidate(&world, USERS[0], timing()).await;
@@ -152,7 +152,7 @@ pub async fn without_watch_it_polls() {
     assert!((2..20).contains(&refused.len()), "{} watches were tried", refused.len());
 }
 
-pub async fn without_create_somebody_else_has_to() {
+pub async fn candidate_without_create_needs_an_existing_lease() {
     let world = Real::shared().await;
     grant(&world, Some("create")).await;
     let a = candidate(&world, USERS[0], timing()).await;
@@ -163,7 +163,7 @@ pub async fn without_create_somebody_else_has_to() {
     assert!(refused(&world).await.iter().all(|verb| verb == "create"));
 }
 
-pub async fn without_get_it_never_leads() {
+pub async fn candidate_without_get_never_leads() {
     let world = Real::shared().await;
     grant(&world, Some("get")).await;
     Outsider::at(&world, LEASE).create(json!({})).await;
@@ -174,14 +174,15 @@ pub async fn without_get_it_never_leads() {
     assert_eq!(Outsider::at(&world, LEASE).holder().await, "");
 }
 
-/// It can make the lease, and neither renew it nor give it up.
-pub async fn without_update_it_leads_once_and_not_for_long() {
+/// The candidate can create the lease, but neither renew nor release it.
+pub async fn candidate_without_update_leads_one_short_term() {
     let world = Real::shared().await;
     grant(&world, Some("update")).await;
     let a = candidate(&world, USERS[0], timing()).await;
     a.elected().await;
     until("the gate closes", async || !a.candidate().can_write()).await;
-    throughout(timing().lease_duration(), "it leads no more", || !a.candidate().is_leader()).await;
+    throughout(timing().lease_duration(), "the candidate no longer leads", || !a.candidate().is_leader())
+        .await;
     assert_eq!(a.running.stop().await, LeaseEnd::LeftToExpire);
     assert!(refused(&world).await.iter().all(|verb| verb == "update"));
     assert!(release(&world, USERS[0]).await.is_none());

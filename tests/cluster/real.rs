@@ -1,4 +1,4 @@
-//! The real kube-apiserver as a world: its audit log says who asked what.
+//! The real kube-apiserver as a world. Its audit log says which user sent which request.
 
 use crate::{
     apiserver::{self, Audit, AuditEvent, Cluster},
@@ -42,7 +42,7 @@ impl Real<&'static Cluster> {
 }
 
 impl Real<Cluster> {
-    /// One that may be stopped.
+    /// A server that a test may stop.
     pub async fn alone() -> Self {
         let cluster = Cluster::start(apiserver::assets()).await;
         let (namespace, log) = (cluster.namespace().await, Log::of(&cluster));
@@ -51,14 +51,14 @@ impl Real<Cluster> {
 }
 
 impl<C: Borrow<Cluster>> Real<C> {
-    /// This user's way in, past any line.
+    /// This user's configuration, without any line.
     pub fn config(&self, user: &str) -> Config {
         let mut config = self.cluster.borrow().config(user);
         config.default_namespace.clone_from(&self.namespace);
         config
     }
 
-    /// A line, and this user's way in through it.
+    /// A line, and this user's configuration through it.
     async fn line(&self, user: &str) -> (Line, Config) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
         let mut config = self.config(user);
@@ -67,7 +67,7 @@ impl<C: Borrow<Cluster>> Real<C> {
         (Line::new(Listener::Port(listener), Server::Port(self.cluster.borrow().addr())), config)
     }
 
-    /// What was asked in the namespace, at least what was answered before.
+    /// The requests in the namespace, including at least all that were answered before this call.
     pub async fn requests(&self) -> Vec<AuditEvent> {
         let marker = format!("marker={}", fastrand::u64(..));
         let path = format!("/api/v1/namespaces/{}/configmaps?{marker}", self.namespace);
@@ -115,7 +115,7 @@ impl<C: Borrow<Cluster>> World for Real<C> {
 
     async fn reads(&self, user: &str, verb: &str) -> u64 {
         let counts = |event: &&AuditEvent| {
-            // A watch that stands is logged when it begins.
+            // The log shows a watch when it begins.
             let stage = if verb == "watch" && event.response_status.code == 200 {
                 "ResponseStarted"
             } else {

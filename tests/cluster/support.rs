@@ -1,4 +1,4 @@
-//! Waiting, in real time; and what scenarios ask of results and of the log.
+//! Waiting, in real time, and what scenarios check in results and in the log.
 
 use crate::world::World;
 use kube_leader_gate::testing::{Judge, Verdict, WriteRecord};
@@ -9,10 +9,10 @@ pub use test_support::{
     wait::within,
 };
 
-/// For what must come: far longer than it takes, so that a busy machine fails nothing.
+/// For conditions that must come true: far longer than they take, so that a busy machine does not fail a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a busy machine may add to milliseconds.
+/// What a busy machine may add to some milliseconds.
 pub const DELAY: Duration = Duration::from_secs(1);
 
 /// Waits until `condition` holds.
@@ -20,7 +20,7 @@ pub async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     test_support::wait::until_told(PATIENCE, Duration::from_millis(5), what, condition).await;
 }
 
-/// Sees for some time that `condition` holds.
+/// Checks for some time that `condition` holds.
 pub async fn throughout(time: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let seen = async {
         loop {
@@ -28,30 +28,30 @@ pub async fn throughout(time: Duration, what: &str, mut condition: impl FnMut() 
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    // The time that passes is the condition here.
+    // The passing of time is the condition here.
     let _ = tokio::time::timeout(time, seen).await;
 }
 
-/// The writes to leases that this user made with success.
+/// The successful writes of this user to leases.
 pub async fn lease_writes(world: &impl World, user: &str) -> Vec<WriteRecord> {
     let mut log = world.writes().await;
     log.retain(|write| write.resource == "leases" && write.user == user && write.took_effect());
     log
 }
 
-/// The write by which this user gave the lease up.
+/// The write by which this user released the lease.
 pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
     let is_release =
         |write: &WriteRecord| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty());
     lease_writes(world, user).await.into_iter().find(is_release)
 }
 
-/// Sees that the lease of this user, who fell silent, was not taken before it had run out, and says how long after. It
-/// counts from when the last renewal arrived: the others may see it before it is answered.
+/// Checks that the lease of this user, who stopped answering, was not taken before it had expired. Returns how long
+/// after. That counts from when the last renewal arrived: the others may see it before it is answered.
 pub async fn taken_over(world: &impl World, user: &str) -> Duration {
     let mut log = world.writes().await;
     log.retain(|write| write.resource == "leases" && write.took_effect());
-    let first = log.iter().position(|write| write.user == user).expect("it led");
+    let first = log.iter().position(|write| write.user == user).expect("the candidate led");
     let next = log[first..].iter().position(|write| write.user != user).expect("a successor") + first;
     let lease = log[next - 1].lease.as_ref().expect("a lease");
     let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");
@@ -62,7 +62,7 @@ pub async fn taken_over(world: &impl World, user: &str) -> Duration {
         .unwrap_or_else(|| panic!("taken {:?} before its end: {:?}", end - taken, &log[next - 1..=next]))
 }
 
-/// What the log says of `operator`; no candidate wrote after another had taken over.
+/// The log's report on `operator`. No candidate wrote after another had taken over.
 pub async fn judged(world: &impl World, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
     let verdict = judge.verdict(&world.writes().await);

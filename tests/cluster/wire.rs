@@ -1,4 +1,5 @@
-//! What lines are made of: TCP to a real server; pipes in memory to the in-process one, so that its time can stand still.
+//! The parts of lines: TCP to a real server, and pipes in memory to the in-process one, so that its time can stand
+//! still.
 
 use crate::pipe::CAPACITY;
 use hyper::{server::conn::http1, service::service_fn};
@@ -35,7 +36,7 @@ pub enum Server {
 #[derive(Clone)]
 pub struct InMemory {
     service: ApiService,
-    /// Whether it answers; each change ends its connections.
+    /// Whether it answers. Each change ends its connections.
     answers: watch::Sender<bool>,
 }
 
@@ -76,7 +77,7 @@ impl InMemory {
         Self { service: server.service(), answers: watch::Sender::new(true) }
     }
 
-    /// Closes all connections, and every new one at once, until it answers again.
+    /// Closes all connections, and every new one at once, until the server answers again.
     pub fn answer(&self, answers: bool) {
         self.answers.send_replace(answers);
     }
@@ -96,7 +97,7 @@ impl InMemory {
             tokio::select! {
                 biased;
                 _ = answers.changed() => {}
-                // An error is the client's or a line's doing.
+                // The client or a line caused the error.
                 _ = http1::Builder::new().serve_connection(TokioIo::new(far), service) => {}
             }
         });

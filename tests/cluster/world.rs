@@ -17,36 +17,38 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tower::Layer;
 
-/// An API server, and a namespace in it that nobody else uses. Users are `admin`, and `candidate-0` to `candidate-31`.
+/// An API server, and a namespace in it that no other test uses. Users are `admin`, and `candidate-0` to
+/// `candidate-31`.
 pub trait World {
     fn namespace(&self) -> &str;
 
-    /// A client of this user's, past any line.
+    /// A client of this user, without any line.
     fn client(&self, user: &str) -> Client;
 
-    /// What the elections of one process share, past any line.
+    /// What the elections of one process share, without any line.
     fn pool(&self, user: &str) -> LeasePool;
 
-    /// On the clock of this world; a real server's is the machine's.
+    /// On the clock of this world. For a real server that is the machine's.
     fn on_clock(&self, builder: ElectionBuilder) -> ElectionBuilder {
         builder
     }
 
-    /// An election of this user's.
+    /// An election of this user.
     async fn join(&self, user: &str, builder: ElectionBuilder) -> Joined;
 
-    /// The writes in the namespace, in the order in which they took effect, and at least those that were answered before.
+    /// The writes in the namespace, in the order of their effect, including at least those that were answered before
+    /// this call.
     async fn writes(&self) -> Vec<WriteRecord>;
 
     /// How often this user has read the leases of the namespace with this verb.
     async fn reads(&self, user: &str, verb: &str) -> u64;
 
-    /// The server answers nobody until [`Self::come_back`].
+    /// The server answers no request until [`Self::come_back`].
     async fn go_away(&self);
 
     async fn come_back(&self);
 
-    /// The server ends without a word, and another one takes its place over the same data.
+    /// The server crashes, and another one takes its place over the same data.
     async fn restart(&self);
 }
 

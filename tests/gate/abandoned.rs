@@ -1,4 +1,4 @@
-//! S10: a dead election fails closed.
+//! S10: a dead election closes the gate.
 
 use crate::support::{Probe, TERM, assert_lost, lead, lead_in, stage, write};
 use futures_util::FutureExt;
@@ -20,7 +20,7 @@ use tokio_test::{assert_pending, assert_ready, assert_ready_err, task};
 use tower::{Layer, Service};
 
 #[test]
-fn s10_dropping_the_grant_closes_the_gate() {
+fn s10_dropping_grant_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let grant = lead(&grantor);
     assert!(leadership.can_write());
@@ -31,7 +31,7 @@ fn s10_dropping_the_grant_closes_the_gate() {
 }
 
 #[test]
-fn s10_dropping_the_grantor_closes_the_gate_for_good() {
+fn s10_dropping_grantor_closes_gate_for_good() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -54,9 +54,9 @@ fn s10_dropping_the_grantor_closes_the_gate_for_good() {
     assert_pending!(elected.poll());
 }
 
-/// The streams end although the last state was read before the drop.
+/// The streams end even if the last state was read before the drop.
 #[test]
-fn s10_dropping_an_idle_grantor_ends_the_changes() {
+fn s10_dropping_idle_grantor_ends_change_streams() {
     let (grantor, leadership, _clock) = stage();
     let mut changes = leadership.changes();
     assert!(changes.next().now_or_never().flatten().is_some(), "the present state");
@@ -68,7 +68,7 @@ fn s10_dropping_an_idle_grantor_ends_the_changes() {
 }
 
 #[test]
-fn s10_a_panic_that_drops_the_grant_closes_the_gate() {
+fn s10_panic_that_drops_grant_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -88,7 +88,7 @@ fn s10_a_panic_that_drops_the_grant_closes_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
+async fn s10_aborting_grant_task_closes_the_gate() {
     let (grantor, leadership, _clock) = stage();
     let grant = lead(&grantor);
     let election = tokio::spawn(async move {
@@ -103,7 +103,7 @@ async fn s10_aborting_the_task_that_holds_the_grant_closes_the_gate() {
 }
 
 #[test]
-fn s10_an_old_grant_that_is_dropped_late_ends_nothing_else() {
+fn s10_late_drop_of_old_grant_keeps_new_term() {
     let (grantor, leadership, _clock) = stage();
     let first = lead_in(&grantor, 1);
     let _second = lead_in(&grantor, 2);
@@ -111,7 +111,7 @@ fn s10_an_old_grant_that_is_dropped_late_ends_nothing_else() {
     assert!(leadership.can_write());
 }
 
-/// A clock that holds up one thread when it asks for the time, until the other one has gone on, or cannot.
+/// A clock that stops one thread when it asks for the time, until the other thread has gone on or cannot.
 #[derive(Debug)]
 struct Trap {
     clock: ManualClock,
@@ -120,13 +120,13 @@ struct Trap {
 
 #[derive(Debug)]
 struct Armed {
-    /// Calls that pass before it.
+    /// The number of calls that pass before the stop.
     pass: u32,
     reached: Sender<()>,
     go_on: Receiver<()>,
 }
 
-/// The other thread may wait for a lock that the trapped one has.
+/// The other thread may wait for a lock that the stopped one holds.
 const BOUND: Duration = Duration::from_millis(200);
 
 impl Clock for Trap {
@@ -147,7 +147,7 @@ impl Clock for Trap {
 
 /// The drop is half done when the next term begins.
 #[test]
-fn s10_an_old_grant_that_is_dropped_in_another_thread_ends_nothing_else() {
+fn s10_concurrent_drop_of_old_grant_keeps_new_term() {
     for pass in 0..3 {
         let trap = Arc::new(Trap { clock: ManualClock::new(), armed: Mutex::default() });
         let grantor = Grantor::with_clock(trap.clone());
@@ -157,7 +157,7 @@ fn s10_an_old_grant_that_is_dropped_in_another_thread_ends_nothing_else() {
         *trap.armed.lock().unwrap() = Some(Armed { pass, reached, go_on });
         let second = thread::scope(|scope| {
             scope.spawn(move || drop(first));
-            // An error says that it asks for the time less often, and is complete.
+            // An error says that the thread asks for the time less often, and has finished.
             let _ = has_reached.recv_timeout(BOUND);
             let second = lead_in(&grantor, 2);
             // An error says the same.

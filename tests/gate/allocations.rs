@@ -1,4 +1,4 @@
-//! What passes the gate costs no allocation there. What other threads allocate meanwhile does not count.
+//! A request that passes the gate costs no allocation there. Allocations of other threads do not count.
 
 use allocation_counter::measure;
 use http::{Request, Response};
@@ -65,7 +65,7 @@ fn requests() -> Vec<(&'static str, &'static str)> {
     [&reads[..], &exempted].concat()
 }
 
-/// Calls, polls until there is a response, and counts what was allocated. The request is there before.
+/// Calls, polls until there is a response, and counts the allocations. The request is made before that.
 fn allocations<S: Service<Request<()>>>(service: &mut S, method: &str, uri: &str, polls: usize) -> u64 {
     let mut request = Some(Request::builder().method(method).uri(uri).body(()).unwrap());
     let mut polled = 0;
@@ -84,7 +84,7 @@ fn allocations<S: Service<Request<()>>>(service: &mut S, method: &str, uri: &str
 }
 
 #[test]
-fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
+fn followers_reads_and_exempted_writes_allocate_nothing() {
     let grantor = Grantor::new();
     let leadership = grantor.leadership();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
@@ -96,7 +96,7 @@ fn reads_and_exempted_writes_allocate_nothing_in_a_followers_gate() {
 }
 
 #[test]
-fn admitted_writes_allocate_nothing_in_the_gate() {
+fn admitted_writes_allocate_nothing_in_gate() {
     let (_grantor, leadership, _grant) = leading();
     let mut quick = layer(&leadership).layer(service_fn(at_once));
     let mut slow = layer(&leadership).layer(service_fn(after_a_while));
@@ -108,12 +108,12 @@ fn admitted_writes_allocate_nothing_in_the_gate() {
     assert_eq!(leadership.writes_under_way(), 0);
 }
 
-/// The counter counts: a rejection has its error boxed, and an inner service pays for itself.
+/// The counter works: a rejection boxes its error, and the inner service allocates by itself.
 #[test]
-fn rejections_allocate_their_error_and_nothing_else() {
+fn rejected_writes_allocate_only_their_error() {
     let grantor = Grantor::new();
     let leadership = grantor.leadership();
-    grantor.note_holder(Some("somebody"));
+    grantor.note_holder(Some("other"));
     grantor.note_trouble(Some("lease calls fail".into()));
     let mut service = layer(&leadership).layer(service_fn(at_once));
     assert_eq!(allocations(&mut service, "POST", "/api/v1/namespaces/a/configmaps", 1), 1);
@@ -124,7 +124,7 @@ fn rejections_allocate_their_error_and_nothing_else() {
 
 /// A write that is cut off allocates its error too.
 #[test]
-fn a_write_that_is_cut_off_allocates_its_error_and_nothing_else() {
+fn cut_off_writes_allocate_only_their_error() {
     let (grantor, leadership, _grant) = leading();
     let mut service = layer(&leadership).layer(service_fn(after_a_while));
     let request = Request::post("/api/v1/namespaces/a/configmaps").body(()).unwrap();

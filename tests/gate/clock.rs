@@ -1,4 +1,4 @@
-//! S13: suspend counts.
+//! S13: the time of a suspend counts.
 
 use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
 use kube_leader_gate::{
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tower::{Layer, Service};
 
-/// `/proc/uptime` counts suspend as well (`proc(5)`), in hundredths of a second.
+/// `/proc/uptime` counts a suspend too (`proc(5)`), in hundredths of a second.
 #[cfg(target_os = "linux")]
 #[test]
-fn s13_the_machines_clock_agrees_with_its_uptime() {
+fn s13_machine_clock_agrees_with_uptime() {
     let uptime = || {
         let text = std::fs::read_to_string("/proc/uptime").expect("/proc is there on Linux");
         let seconds: f64 = text.split(' ').next().unwrap().parse().expect("seconds");
@@ -26,7 +26,7 @@ fn s13_the_machines_clock_agrees_with_its_uptime() {
 }
 
 #[test]
-fn s13_the_machines_clock_moves_on_and_never_back() {
+fn s13_machine_clock_never_moves_back() {
     let clock = BootClock::new();
     let first = clock.now();
     let mut last = first;
@@ -42,7 +42,7 @@ fn s13_the_machines_clock_moves_on_and_never_back() {
 
 /// A suspend: the clock jumps, and no timer has run.
 #[test]
-fn s13_a_suspend_past_the_deadline_closes_the_gate_without_a_timer() {
+fn s13_suspend_past_deadline_closes_gate_without_timer() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
     let admitted = leadership.admit().expect("leading");
@@ -55,9 +55,9 @@ fn s13_a_suspend_past_the_deadline_closes_the_gate_without_a_timer() {
     );
 }
 
-/// Timers stand still during a suspend. Whoever waits looks at the real clock soon after.
+/// Timers stand still during a suspend. A waiting task looks at the real clock soon after it.
 #[tokio::test(start_paused = true)]
-async fn s13_a_hanging_write_is_cut_off_within_a_second_of_the_resume() {
+async fn s13_resume_cuts_off_hanging_write_within_a_second() {
     let (grantor, leadership, clock) = stage();
     let watching = tokio::spawn(grantor.watch_deadline());
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());

@@ -1,4 +1,4 @@
-//! S4 at the gate: close, let what was admitted finish, drain.
+//! S4 at the gate: close it, let admitted writes finish, drain.
 
 use crate::support::{
     ALMOST, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
@@ -17,7 +17,7 @@ use tower_test::assert_request_eq;
 const BOUND: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn s4_a_closed_gate_lets_admitted_writes_finish_and_no_new_ones_in() {
+async fn s4_closed_gate_finishes_old_writes_and_rejects_new() {
     let (grantor, leadership, _clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(10);
@@ -38,7 +38,7 @@ async fn s4_a_closed_gate_lets_admitted_writes_finish_and_no_new_ones_in() {
 }
 
 #[test]
-fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
+fn s4_deadline_ends_writes_behind_closed_gate() {
     let (grantor, leadership, clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let grant = lead(&grantor);
@@ -46,7 +46,7 @@ fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
     grantor.close();
     clock.advance(ALMOST);
     assert_pending!(admitted.poll());
-    // The drain goes on while the lease is renewed, and nothing new comes in by that.
+    // The drain goes on while the lease is renewed. The renewal does not admit new writes.
     grant.extend(leadership.now().saturating_add(TERM)).unwrap();
     assert!(!leadership.can_write() && leadership.admit().is_none());
     clock.advance(ALMOST);
@@ -56,7 +56,7 @@ fn s4_what_a_closed_gate_lets_finish_still_ends_at_the_deadline() {
 }
 
 #[test]
-fn s4_the_next_grant_opens_a_closed_gate() {
+fn s4_next_grant_opens_closed_gate() {
     let (grantor, leadership, _clock) = stage();
     for ended_before in [true, false] {
         let grant = lead(&grantor);
@@ -71,7 +71,7 @@ fn s4_the_next_grant_opens_a_closed_gate() {
 }
 
 #[test]
-fn s4_observers_hear_of_a_close_once() {
+fn s4_observers_see_one_close() {
     let (grantor, leadership, _clock) = stage();
     let mut changes = leadership.changes();
     let mut change = || changes.next().now_or_never().flatten();
@@ -87,7 +87,7 @@ fn s4_observers_hear_of_a_close_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_drain_waits_for_the_last_write() {
+async fn s4_drain_waits_for_last_write() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let _grant = lead(&grantor);
@@ -103,7 +103,7 @@ async fn s4_a_drain_waits_for_the_last_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_drain_after_a_revoke_waits_for_what_was_cut_off() {
+async fn s4_drain_after_revoke_waits_for_cut_off_write() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let grant = lead(&grantor);
@@ -118,7 +118,7 @@ async fn s4_a_drain_after_a_revoke_waits_for_what_was_cut_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_drain_is_bounded_and_says_what_is_left() {
+async fn s4_drain_times_out_and_reports_remaining_writes() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let _grant = lead(&grantor);
@@ -133,7 +133,7 @@ async fn s4_a_drain_is_bounded_and_says_what_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_drain_can_be_dropped_and_begun_again() {
+async fn s4_drain_can_be_dropped_and_restarted() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let _grant = lead(&grantor);
@@ -153,7 +153,7 @@ async fn s4_a_drain_can_be_dropped_and_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_drain_with_nothing_under_way_is_over_at_once() {
+async fn s4_drain_without_open_writes_ends_at_once() {
     let (grantor, leadership, _clock) = stage();
     assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
     let _grant = lead(&grantor);

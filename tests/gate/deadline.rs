@@ -6,7 +6,7 @@ use tokio_test::{assert_pending, assert_ready, assert_ready_err, assert_ready_ok
 use tower_test::assert_request_eq;
 
 #[tokio::test]
-async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
+async fn s1_write_reaches_service_only_before_deadline() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(10);
@@ -20,7 +20,7 @@ async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
     assert_request_eq!(requests, WRITE).send_response("made");
     assert_eq!(assert_ready_ok!(last.poll()), "made");
 
-    // Nobody acts; only time passes.
+    // No task acts. Only time passes.
     clock.advance(STEP);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
@@ -28,7 +28,7 @@ async fn s1_a_write_reaches_the_service_only_before_the_deadline() {
 }
 
 #[test]
-fn s1_every_view_agrees_on_the_deadline() {
+fn s1_all_views_agree_on_deadline() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
     let views = || {
@@ -49,7 +49,7 @@ fn s1_every_view_agrees_on_the_deadline() {
     assert_eq!(views(), [false; 5]);
 }
 
-/// No task has noticed the end here: only the deadline says so.
+/// No task has noticed the end here. Only the deadline shows it.
 #[test]
 fn s1_elected_never_returns_an_ended_term() {
     let (grantor, leadership, clock) = stage();
@@ -70,20 +70,20 @@ fn s1_elected_never_returns_an_ended_term() {
 }
 
 #[test]
-fn s1_an_expired_grant_cannot_be_extended() {
+fn s1_expired_grant_cannot_be_extended() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
     clock.advance(TERM);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(leadership.admit().is_none());
-    // Nor can it be got around by an extension that was under way for long.
+    // A late answer to an extension does not bypass this.
     clock.advance(TERM * 3);
     assert!(grant.extend(leadership.now().saturating_add(TERM)).is_err());
     assert!(!leadership.is_leader());
 }
 
 #[test]
-fn s1_an_ended_grant_cannot_be_extended() {
+fn s1_ended_grant_cannot_be_extended() {
     let (grantor, leadership, _clock) = stage();
     let grant = lead(&grantor);
     grantor.revoke(Loss::Taken);
@@ -96,7 +96,7 @@ fn s1_an_ended_grant_cannot_be_extended() {
 }
 
 #[test]
-fn s1_an_extension_counts_from_its_own_deadline() {
+fn s1_extension_sets_its_own_deadline() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
     clock.advance(TERM / 2);
@@ -108,7 +108,7 @@ fn s1_an_extension_counts_from_its_own_deadline() {
 }
 
 #[test]
-fn s1_an_extension_never_shortens() {
+fn s1_extension_never_shortens_the_term() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
     let deadline = leadership.deadline().unwrap();
@@ -120,7 +120,7 @@ fn s1_an_extension_never_shortens() {
 }
 
 #[test]
-fn s1_a_grant_that_comes_too_late_opens_nothing() {
+fn s1_grant_after_its_deadline_opens_nothing() {
     let (grantor, leadership, clock) = stage();
     let deadline = leadership.now().saturating_add(TERM);
     clock.advance(TERM);
@@ -130,7 +130,7 @@ fn s1_a_grant_that_comes_too_late_opens_nothing() {
 }
 
 #[test]
-fn s1_a_gate_that_closed_by_itself_opens_with_the_next_grant() {
+fn s1_next_grant_opens_expired_gate() {
     let (grantor, leadership, clock) = stage();
     let _first = lead(&grantor);
     clock.advance(TERM);
@@ -141,7 +141,7 @@ fn s1_a_gate_that_closed_by_itself_opens_with_the_next_grant() {
 }
 
 #[test]
-fn s1_a_deadline_past_the_end_of_time_is_a_deadline() {
+fn s1_huge_deadline_is_still_a_deadline() {
     let (grantor, leadership, clock) = stage();
     let end = leadership.now().saturating_add(std::time::Duration::MAX);
     let grant = grantor.grant(Term::new("uid", 1), end).unwrap();

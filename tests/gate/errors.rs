@@ -1,4 +1,4 @@
-//! What the gate refuses with, and finding it again.
+//! The errors of the gate, and how a caller finds them in a chain.
 
 use crate::support::{BoxError, PATH, Probe, lead, stage};
 use http::Request;
@@ -37,7 +37,7 @@ fn lost() -> ErrLeadershipLost {
 }
 
 #[test]
-fn not_leader_says_what_was_asked_and_who_leads() {
+fn not_leader_error_names_request_and_holder() {
     let (grantor, leadership, _clock) = stage();
     grantor.note_holder(Some("operator-0"));
     let error =
@@ -57,7 +57,7 @@ fn not_leader_says_what_was_asked_and_who_leads() {
 }
 
 #[test]
-fn not_leader_says_it_of_odd_requests_too() {
+fn not_leader_error_describes_odd_requests() {
     let (_grantor, leadership, _clock) = stage();
     for (method, path, verb, resource) in [
         ("POST", PATH, Verb::Create, "configmaps"),
@@ -79,7 +79,7 @@ fn not_leader_says_it_of_odd_requests_too() {
 
 /// An upgrade is asked for by a header.
 #[test]
-fn not_leader_keeps_the_verb_of_an_upgrade() {
+fn not_leader_error_keeps_verb_of_upgrade() {
     let (_grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership).layer(Probe::default());
     let uri = "/apis/example.com/v1/things/x";
@@ -90,7 +90,7 @@ fn not_leader_keeps_the_verb_of_an_upgrade() {
 }
 
 #[test]
-fn a_lost_write_says_that_its_outcome_is_unknown() {
+fn leadership_lost_error_says_outcome_is_unknown() {
     let lost = lost();
     assert_eq!((lost.verb(), lost.loss()), (Verb::Create, Loss::Taken));
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_lost_write_says_that_its_outcome_is_unknown() {
     assert!(lost.source().is_none());
 }
 
-/// An error that was caused by another.
+/// An error with another one as its cause.
 #[derive(Debug)]
 struct Caused<E>(E);
 
@@ -117,14 +117,14 @@ impl<E: Error + 'static> Error for Caused<E> {
     }
 }
 
-/// The walk that any program can do.
+/// The walk through the causes that any program can do.
 fn plain<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
 type Find<T> = for<'a> fn(&'a (dyn Error + 'static)) -> Option<&'a T>;
 
-/// `find` finds `make`'s error in every wrapper, and the same one as a plain walk where that finds it.
+/// `find` finds `make`'s error in every wrapper. It finds the same one as a plain walk, where that finds any.
 fn is_found_in_each_wrapper<T: Error + Send + Sync + 'static>(make: impl Fn() -> T, find: Find<T>) {
     let arc = |error| -> Arc<dyn Error + Send + Sync> { Arc::new(error) };
     let wrapped: Vec<(&str, bool, BoxError)> = vec![
@@ -170,7 +170,7 @@ fn service_error(error: BoxError) -> BoxError {
 }
 
 #[test]
-fn each_error_is_found_in_each_wrapper() {
+fn find_sees_each_error_in_each_wrapper() {
     let lost = lost();
     is_found_in_each_wrapper(|| lost.clone(), ErrLeadershipLost::find);
     let (_grantor, leadership, _clock) = stage();
@@ -179,7 +179,7 @@ fn each_error_is_found_in_each_wrapper() {
 }
 
 #[test]
-fn the_two_errors_are_told_apart() {
+fn find_distinguishes_the_two_errors() {
     let (_grantor, leadership, _clock) = stage();
     let refused = refusal(&leadership, "POST", PATH);
     assert!(ErrLeadershipLost::find(&*refused).is_none());
@@ -191,7 +191,7 @@ fn is_of_the_gate(error: &(dyn Error + 'static)) -> bool {
 }
 
 #[test]
-fn find_finds_nothing_in_other_errors() {
+fn find_ignores_other_errors() {
     let others: [BoxError; 4] = [
         "plain".into(),
         Box::new(io::Error::from(io::ErrorKind::TimedOut)),
@@ -219,7 +219,7 @@ impl Error for Cyclic {
 }
 
 #[test]
-fn find_comes_back_from_a_chain_that_bites_its_tail() {
+fn find_returns_from_a_cyclic_error_chain() {
     let first: &'static Cyclic = Box::leak(Box::new(Cyclic(OnceLock::new())));
     let second: &'static Cyclic = Box::leak(Box::new(Cyclic(OnceLock::from(first))));
     first.0.set(second).unwrap();
@@ -231,9 +231,9 @@ fn find_comes_back_from_a_chain_that_bites_its_tail() {
     assert_eq!(wait.recv_timeout(Duration::from_secs(20)), Ok(false), "it comes back, with nothing");
 }
 
-/// tower's buffer hands the error of a failed service to all who ask, in an `Arc` of its own.
+/// tower's buffer gives the error of a failed service to every caller, in an `Arc` of its own.
 #[tokio::test]
-async fn find_sees_through_a_buffers_service_error() {
+async fn find_sees_through_buffer_service_error() {
     struct Failed(Option<BoxError>);
     impl Service<()> for Failed {
         type Response = ();
@@ -283,7 +283,7 @@ async fn find_sees_through_a_kube_client() {
         Ok::<_, std::convert::Infallible>(http::Response::new(Body::empty()))
     }));
     let api: Api<ConfigMap> = Api::namespaced(Client::new(service, "default"), "default");
-    // The client's own buffer lives on after each rejection.
+    // The client's own buffer survives each rejection.
     for _ in 0..3 {
         let error = api.create(&PostParams::default(), &ConfigMap::default()).await.unwrap_err();
         assert!(matches!(error, kube_client::Error::Service(_)), "{error:?}");

@@ -1,4 +1,4 @@
-//! S2 with other layers: what is below the gate cannot send after the loss, what is above gets nothing through.
+//! S2 with other layers: a layer below the gate cannot send after the loss, and a layer above gets no write through.
 
 use crate::support::{BoxError, TERM, WRITE, assert_lost, assert_not_leader, described, lead, stage, write};
 use kube_leader_gate::{WriteGateLayer, leadership::Loss};
@@ -15,7 +15,7 @@ use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, ServiceBuilder, buffer::Buffer, retry::Policy, service_fn};
 use tower_test::{assert_request_eq, mock};
 
-/// Retries any error, as often as it is told to, without a pause and without a look at the method.
+/// Retries any error this many times, without a pause, whatever the method.
 #[derive(Clone)]
 struct Stubborn(usize);
 
@@ -36,7 +36,7 @@ impl<Q: Clone, R> Policy<Q, R, BoxError> for Stubborn {
 }
 
 #[tokio::test]
-async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
+async fn s2_retry_below_gate_sends_nothing_after_loss() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -49,7 +49,7 @@ async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
     assert_pending!(response.poll());
-    // While leading it does retry.
+    // While this replica leads, the layer retries.
     assert_request_eq!(requests, WRITE).send_error("connection reset");
     assert_pending!(response.poll());
     assert_request_eq!(requests, WRITE).send_error("connection reset");
@@ -61,7 +61,7 @@ async fn s2_a_retry_below_the_gate_sends_nothing_after_the_loss() {
 }
 
 #[tokio::test]
-async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
+async fn s2_retry_above_gate_sends_nothing_after_loss() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -80,14 +80,14 @@ async fn s2_a_retry_above_the_gate_sends_nothing_after_the_loss() {
 
     clock.advance(TERM);
     second.send_error("connection reset");
-    // Cut off, then rejected until the policy has had enough.
+    // Cut off, then rejected until the policy gives up.
     assert_not_leader(&assert_ready_err!(response.poll()));
     assert_pending!(task::spawn(requests.next_request()).poll());
 }
 
-/// A connection, or a token, that takes its time: the request goes out when it is there.
+/// A connection or a token takes time. The request goes out when it is ready.
 #[test]
-fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
+fn s2_slow_connect_below_gate_sends_nothing_after_loss() {
     let (grantor, leadership, _clock) = stage();
     let (connected, sent) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (connecting, sending) = (connected.clone(), sent.clone());
@@ -113,7 +113,7 @@ fn s2_a_slow_connect_below_the_gate_sends_nothing_after_the_loss() {
 }
 
 #[tokio::test]
-async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
+async fn s2_buffer_below_gate_discards_cut_off_write() {
     let (grantor, leadership, _clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let (buffer, worker) = Buffer::pair(described().layer(service), 16);
@@ -126,7 +126,7 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
     assert_pending!(response.poll());
     assert_pending!(worker.poll());
 
-    // The write stands in the buffer, and the service below becomes ready after the loss.
+    // The write waits in the buffer, and the service below becomes ready after the loss.
     grant.end(Loss::Taken);
     assert!(response.is_woken());
     assert_lost(&assert_ready_err!(response.poll()), Loss::Taken);
@@ -134,7 +134,7 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
     assert_pending!(worker.poll());
     assert_pending!(task::spawn(requests.next_request()).poll());
 
-    // The same buffer carries on in the next term.
+    // The same buffer works in the next term.
     let _grant = lead(&grantor);
     assert_ready_ok!(service.poll_ready());
     let mut response = task::spawn(service.call(write()));
@@ -145,7 +145,7 @@ async fn s2_a_buffer_below_the_gate_forgets_what_was_cut_off() {
 }
 
 #[tokio::test]
-async fn s2_a_write_that_waited_in_a_buffer_above_the_gate_is_judged_when_it_leaves() {
+async fn s2_gate_judges_buffered_write_when_it_leaves_buffer() {
     let (grantor, leadership, clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let gate = WriteGateLayer::new(leadership.clone()).layer(described().layer(service));

@@ -1,4 +1,4 @@
-//! S2 and S15 with time-outs and concurrency limits, on either side of the gate.
+//! S2 and S15 with timeouts and concurrency limits, on either side of the gate.
 
 use crate::support::{
     Body, Probe, TERM, WRITE, assert_lost, assert_not_leader, described, lead, read, stage, write,
@@ -13,7 +13,7 @@ use tower_test::{assert_request_eq, mock};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
+async fn s2_timeout_above_gate_ends_write_count() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
@@ -27,7 +27,7 @@ async fn s2_a_time_out_above_the_gate_counts_the_write_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() {
+async fn s2_loss_wins_over_timeout_below_gate() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = ServiceBuilder::new()
@@ -43,14 +43,14 @@ async fn s2_a_time_out_below_the_gate_is_passed_on_and_a_loss_comes_before_it() 
     assert_pending!(response.poll());
     clock.advance(TERM);
     tokio::time::advance(PATIENCE * 2).await;
-    assert!(response.is_woken(), "by the time-out");
+    assert!(response.is_woken(), "by the timeout");
     let polls = probe.polls();
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
     assert_eq!(probe.polls(), polls);
 }
 
 #[tokio::test]
-async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_one() {
+async fn s2_gate_judges_write_when_limit_above_admits_it() {
     let (grantor, leadership, clock) = stage();
     let (mut service, mut requests) = mock::spawn_layer::<String, &'static str, _>(
         ServiceBuilder::new()
@@ -77,7 +77,7 @@ async fn s2_a_write_that_waits_for_a_slot_above_the_gate_is_judged_when_it_has_o
 }
 
 #[test]
-fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
+fn s2_cut_off_write_frees_slot_below_gate() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let layers = ServiceBuilder::new()
@@ -98,7 +98,7 @@ fn s2_a_write_that_is_cut_off_frees_its_slot_below_the_gate() {
 
 /// tower's limit panics when it is called without the slot that `poll_ready` reserves.
 #[test]
-fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
+fn s15_slot_reserved_below_gate_survives_rejection() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     probe.answer();
@@ -110,7 +110,7 @@ fn s15_what_readiness_reserved_below_the_gate_outlives_a_rejection() {
         assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
     }
     assert_eq!(probe.calls(), 0);
-    // Not polled for readiness again: the slot is still there, for a read as for a write.
+    // Without another `poll_ready` the slot is still there, for a read and for a write.
     assert_ready_ok!(task::spawn(service.call(read())).poll());
     assert_ready_ok!(service.poll_ready::<Request<Body>>());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));

@@ -1,5 +1,5 @@
-//! The gate and the leadership word, rule by rule, on what a request is classified as and what a policy permits, alone and
-//! among other layers. A test's name begins with the rule that it is about, if there is one.
+//! The gate and the leadership word, rule by rule: how requests are classified and what a policy permits, alone and
+//! among other layers. The name of a test begins with its rule, if it has one.
 #![cfg(feature = "test-util")]
 
 mod abandoned;

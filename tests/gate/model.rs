@@ -1,4 +1,4 @@
-//! The leadership word beside the plainest thing that could be right.
+//! The leadership word beside the simplest model that could be right.
 
 use crate::support::stage;
 use kube_leader_gate::leadership::{Admission, Grant, Loss, Moment, Term};
@@ -30,7 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What must hold, said plainly. Time in seconds.
+/// The rules in the simplest form. Time is in seconds.
 #[derive(Default)]
 struct Model {
     now: u64,
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn s1_s2_s4_s10_any_order_of_steps_agrees_with_the_model(steps in prop::collection::vec(step(), 1..60)) {
+    fn s1_s2_s4_s10_random_steps_agree_with_model(steps in prop::collection::vec(step(), 1..60)) {
         let (grantor, leadership, clock) = stage();
         let origin = leadership.now();
         let at = |seconds: u64| -> Moment { origin.saturating_add(Duration::from_secs(seconds)) };
@@ -69,7 +69,7 @@ proptest! {
                     let given = grantor.grant(Term::new("uid", model.term + 1), at(until));
                     prop_assert_eq!(given.is_ok(), length > 0);
                     if let Ok(given) = given {
-                        // The grant before is dropped only now, and must not end this one.
+                        // The earlier grant is dropped only now, and must not end this one.
                         grant = Some(given);
                         model = Model { term: model.term + 1, deadline: Some(until), closing: false, ..model };
                     }

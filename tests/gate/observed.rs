@@ -1,4 +1,4 @@
-//! What an observer hears of: each mutation's fate, and of reads nothing.
+//! What an observer learns: the fate of each write, and nothing of reads.
 
 use crate::support::{PATH, Probe, lead, stage};
 use http::Request;
@@ -49,7 +49,7 @@ fn policy() -> Policy {
 }
 
 #[test]
-fn an_observer_hears_the_outcome_of_each_write() {
+fn observer_learns_outcome_of_each_write() {
     let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy()).with_observer(notes.clone());
@@ -57,7 +57,7 @@ fn an_observer_hears_the_outcome_of_each_write() {
 }
 
 #[test]
-fn a_gate_without_a_layer_has_policy_and_observer_too() {
+fn gate_without_layer_has_policy_and_observer() {
     let (grantor, leadership, _clock) = stage();
     let notes = Arc::new(Notes::default());
     let gate = WriteGate::new(Probe::default(), leadership.clone());
@@ -85,7 +85,7 @@ fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &
     assert_ready_err!(writing.poll());
     assert_eq!(notes.take(), ["cut off create taken"]);
 
-    // A clone of the service is observed as well, and one that is dropped is cut off by nobody.
+    // The observer also sees a clone of the service. A write that its caller drops was not cut off.
     let _grant = lead(grantor);
     drop(service.clone().call(request("PATCH", PATH)));
     grantor.revoke(Loss::Expired);

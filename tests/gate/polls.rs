@@ -1,4 +1,4 @@
-//! S2: every poll asks again.
+//! S2: every poll checks again.
 
 use crate::support::{Probe, TERM, assert_lost, lead, stage, write};
 use http::Request;
@@ -21,7 +21,7 @@ use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, service_fn};
 
 #[test]
-fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
+fn s2_deadline_drops_write_without_another_poll() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -32,7 +32,7 @@ fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
     assert_eq!((probe.polls(), probe.drops()), (2, 0));
 
     clock.advance(TERM);
-    // The answer is there, but looking for it could send something.
+    // The answer is ready, but polling for it could send something.
     probe.answer();
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
     assert_eq!((probe.polls(), probe.drops()), (2, 1), "dropped before the response future is");
@@ -40,7 +40,7 @@ fn s2_a_write_is_not_polled_after_the_deadline_and_dropped_at_once() {
 }
 
 #[test]
-fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
+fn s2_admitted_but_unpolled_write_is_not_sent() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -52,7 +52,7 @@ fn s2_a_write_that_was_admitted_but_not_yet_polled_is_never_sent() {
 }
 
 #[test]
-fn s2_a_loss_wakes_a_write_that_hangs() {
+fn s2_loss_wakes_hanging_write() {
     for loss in [Loss::Taken, Loss::Deleted] {
         let (grantor, leadership, _clock) = stage();
         let probe = Probe::default();
@@ -69,7 +69,7 @@ fn s2_a_loss_wakes_a_write_that_hangs() {
 }
 
 #[test]
-fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
+fn s2_loss_wakes_write_moved_to_another_task() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());
     let _grant = lead(&grantor);
@@ -83,9 +83,9 @@ fn s2_a_loss_wakes_a_write_that_has_moved_to_another_task() {
     assert!(second.is_woken());
 }
 
-/// The loss falls while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
+/// The loss comes while the inner future is in its first poll: after the check, before the gate waits for a wake-up.
 #[test]
-fn s2_a_loss_during_a_poll_is_not_slept_through() {
+fn s2_loss_during_poll_wakes_the_write() {
     let (grantor, leadership, _clock) = stage();
     let grantor = Arc::new(grantor);
     let lose = grantor.clone();
@@ -98,16 +98,16 @@ fn s2_a_loss_during_a_poll_is_not_slept_through() {
     }));
     let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
-    // Either at once, or by a wake-up.
+    // Either at once, or after a wake-up.
     match response.poll() {
         std::task::Poll::Ready(outcome) => assert_lost(&outcome.unwrap_err(), Loss::Taken),
-        std::task::Poll::Pending => assert!(response.is_woken(), "nobody will ever wake it"),
+        std::task::Poll::Pending => assert!(response.is_woken(), "no wake-up will ever come"),
     }
 }
 
-/// What is being dropped may still be sending: it counts until it is gone.
+/// A write that is being dropped may still send. It counts until it is gone.
 #[test]
-fn s2_a_write_is_counted_until_it_is_gone() {
+fn s2_write_is_counted_until_fully_dropped() {
     struct Last(Leadership, Arc<AtomicUsize>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -144,7 +144,7 @@ fn s2_a_write_is_counted_until_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_the_deadline_wakes_a_write_that_hangs() {
+async fn s2_deadline_wakes_hanging_write() {
     let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
     let leadership = grantor.leadership();
     let watching = tokio::spawn(grantor.watch_deadline());
@@ -164,7 +164,7 @@ async fn s2_the_deadline_wakes_a_write_that_hangs() {
     assert!(took >= deadline && took < deadline + Duration::from_millis(5), "{took:?}");
     assert_eq!((probe.polls(), probe.drops()), (1, 1));
 
-    // Observers have been told, and the watcher goes on with the next term.
+    // Observers have learned of the end, and the watcher goes on with the next term.
     assert_eq!(leadership.state().lost, Some(Loss::Expired));
     let _second = grantor.grant(Term::new("uid", 2), leadership.now().saturating_add(TERM)).unwrap();
     let lost = timeout(TERM * 2, service.call(write())).await.expect("woken").unwrap_err();
@@ -174,7 +174,7 @@ async fn s2_the_deadline_wakes_a_write_that_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_watching_the_deadline_can_be_dropped_and_begun_again() {
+async fn s2_deadline_watcher_can_be_dropped_and_restarted() {
     let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
     let leadership = grantor.leadership();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(Probe::default());

@@ -7,7 +7,7 @@ use tower::{Layer, Service, ServiceExt, buffer::Buffer};
 use tower_test::{assert_request_eq, mock};
 
 #[tokio::test]
-async fn s15_readiness_is_the_inner_services_alone() {
+async fn s15_gate_readiness_is_inner_service_readiness() {
     let (grantor, leadership, _clock) = stage();
     for leading in [false, true] {
         let (mut service, mut requests) = gate(&leadership);
@@ -27,7 +27,7 @@ async fn s15_readiness_is_the_inner_services_alone() {
 }
 
 #[test]
-fn s15_a_rejected_write_never_touches_the_inner_service() {
+fn s15_rejected_write_never_touches_inner_service() {
     let (_grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership).layer(probe.clone());
@@ -39,13 +39,13 @@ fn s15_a_rejected_write_never_touches_the_inner_service() {
 }
 
 #[tokio::test]
-async fn s15_the_inner_service_stays_ready_after_a_rejection() {
+async fn s15_inner_service_stays_ready_after_rejection() {
     let (grantor, leadership, _clock) = stage();
     let (mut service, mut requests) = gate(&leadership);
     requests.allow(1);
     assert_ready_ok!(service.poll_ready());
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
-    // The one request that the mock allows has not been used up; a mock that is not ready panics when called.
+    // The one request that the mock allows has not been used. A mock that is not ready panics when called.
     let _grant = lead(&grantor);
     let mut response = task::spawn(service.call(write()));
     assert_request_eq!(requests, WRITE).send_response("made");
@@ -53,7 +53,7 @@ async fn s15_the_inner_service_stays_ready_after_a_rejection() {
 }
 
 #[tokio::test]
-async fn s15_a_client_behind_a_buffer_survives_a_thousand_rejections() {
+async fn s15_buffered_client_survives_a_thousand_rejections() {
     let (grantor, leadership, _clock) = stage();
     let (service, mut requests) = mock::pair::<String, &'static str>();
     let service = WriteGateLayer::new(leadership.clone()).layer(described().layer(service));

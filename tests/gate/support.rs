@@ -1,4 +1,4 @@
-//! A stage for the gate: a clock, a service that counts what is done to it, and a mock that reads requests.
+//! A stage for the gate: a clock, a service that counts its calls, and a mock that reads requests.
 
 use http::Request;
 use kube_leader_gate::{
@@ -25,7 +25,7 @@ pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 pub(crate) type Body = &'static str;
 
 pub(crate) const PATH: &str = "/api/v1/namespaces/default/configmaps";
-/// How [`describe`] says what [`write`] asks for.
+/// [`describe`]'s text for [`write`].
 pub(crate) const WRITE: &str = "POST /api/v1/namespaces/default/configmaps";
 pub(crate) const READ: &str = "GET /api/v1/namespaces/default/configmaps";
 pub(crate) const TERM: Duration = Duration::from_secs(107);
@@ -92,7 +92,7 @@ pub(crate) fn assert_lost(error: &BoxError, loss: Loss) {
     }
 }
 
-/// A service that hangs until it is told to answer, and counts what is done to it.
+/// A service that hangs until it is told to answer, and counts its calls.
 #[derive(Clone, Default)]
 pub(crate) struct Probe(Arc<Counts>);
 
@@ -133,7 +133,7 @@ impl Probe {
         self.0.drops.load(SeqCst)
     }
 
-    /// Answers what hangs, and all that comes.
+    /// Answers the open calls, and all later ones.
     pub(crate) fn answer(&self) {
         let mut answer = self.0.answer.lock().unwrap();
         answer.given = true;

@@ -1,4 +1,4 @@
-//! S2 across terms: what one term admitted, the next one does not carry on.
+//! S2 across terms: a write that one term admitted does not continue in the next.
 
 use crate::support::{Probe, Probing, TERM, assert_lost, lead, lead_in, stage, write};
 use futures_util::FutureExt;
@@ -13,7 +13,7 @@ use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service};
 
 #[test]
-fn s2_a_write_of_one_term_is_cut_off_in_the_next() {
+fn s2_write_of_revoked_term_is_cut_off_later() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -21,7 +21,7 @@ fn s2_a_write_of_one_term_is_cut_off_in_the_next() {
     let mut old = task::spawn(service.call(write()));
     assert_pending!(old.poll());
 
-    // Lost and won again before anybody polled.
+    // Lost and won again before any poll.
     first.end(Loss::Taken);
     let _second = lead_in(&grantor, 3);
     assert!(leadership.can_write());
@@ -35,7 +35,7 @@ fn s2_a_write_of_one_term_is_cut_off_in_the_next() {
 }
 
 #[test]
-fn s2_a_write_of_an_expired_term_is_cut_off_in_the_next() {
+fn s2_write_of_expired_term_is_cut_off_later() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -50,7 +50,7 @@ fn s2_a_write_of_an_expired_term_is_cut_off_in_the_next() {
 }
 
 #[test]
-fn s2_the_end_of_a_later_term_wakes_its_own_writes() {
+fn s2_end_of_later_term_wakes_its_writes() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -67,7 +67,7 @@ fn s2_the_end_of_a_later_term_wakes_its_own_writes() {
 
 /// A service above may hold a response future across terms without polling it.
 #[test]
-fn s2_an_unpolled_write_of_one_term_is_never_sent_in_the_next() {
+fn s2_unpolled_write_is_not_sent_in_next_term() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -80,7 +80,7 @@ fn s2_an_unpolled_write_of_one_term_is_never_sent_in_the_next() {
 }
 
 #[test]
-fn s2_a_deadline_that_passes_in_the_next_term_is_told_as_such() {
+fn s2_deadline_in_next_term_is_reported_as_expiry() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -92,8 +92,8 @@ fn s2_a_deadline_that_passes_in_the_next_term_is_told_as_such() {
     assert_lost(&assert_ready_err!(response.poll()), Loss::Expired);
 }
 
-/// Admits a write and polls it once, at the very moment at which observers hear of the grant: before the writes of
-/// earlier grants are woken, and so it is woken with them.
+/// Admits a write and polls it once, exactly when observers learn of the grant. That is before the writes of earlier
+/// grants are woken, so this write is woken with them.
 struct AtTheGrant {
     service: Mutex<WriteGate<Probe>>,
     response: Mutex<Option<task::Spawn<ResponseFuture<Probing>>>>,
@@ -109,7 +109,7 @@ impl Wake for AtTheGrant {
 }
 
 #[test]
-fn s2_a_write_that_is_woken_for_nothing_is_woken_again_for_the_loss() {
+fn s2_loss_wakes_write_after_spurious_wakeup() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());

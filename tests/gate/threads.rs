@@ -1,4 +1,4 @@
-//! Many threads that write while one grants, extends, closes, drains and ends.
+//! Many threads write while one thread grants, extends, closes, drains and ends terms.
 
 use kube_leader_gate::{
     Leadership,
@@ -15,11 +15,11 @@ use std::{
 
 const WRITERS: usize = 3;
 const TERMS: u64 = 240;
-/// Far more than is needed; whoever reaches it was never woken.
+/// Far longer than needed. A thread that reaches it was never woken.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// What the one who grants has told the writers; each is noted before or after the change so that it errs towards
-/// asking less.
+/// What the granting thread has told the writers. Each change is noted before or after it happens, so that the check
+/// is too weak rather than too strict.
 #[derive(Default)]
 struct Told {
     /// The last term that may have begun.
@@ -36,7 +36,7 @@ fn write_on(leadership: &Leadership, told: &Told) {
     let mut held: Option<(Admission, u64)> = None;
     while !told.over.load(SeqCst) {
         let ended = told.ended.load(SeqCst);
-        // A write that was kept for the next term.
+        // A write that is kept for the next term.
         if let Some((_, term)) = &held
             && *term <= ended
         {
@@ -52,13 +52,13 @@ fn write_on(leadership: &Leadership, told: &Told) {
         let begun = told.begun.load(SeqCst);
         assert!(begun > ended, "S1: admitted although no term was there to admit it");
         for _ in 0..20 {
-            // Valid when asked, so its term had not ended before the asking.
+            // Valid when asked, so its term had not ended before the question.
             let over = told.ended.load(SeqCst);
             let valid = write.is_valid();
             assert!(!valid || over < begun, "S2: valid after its term");
         }
         told.writing.fetch_sub(1, SeqCst);
-        // No other term than this one can have admitted it. Only terms that are not drained have writes kept.
+        // Only this term can have admitted it. Writes are kept only from terms that are not drained.
         if begun == ended + 1 && begun.is_multiple_of(3) {
             held = Some((write, begun));
         }
@@ -70,10 +70,10 @@ async fn one_term(grantor: &Grantor, told: &Told, term: u64) {
     let length = Duration::from_secs(60);
     told.begun.store(term, SeqCst);
     let grant = grantor.grant(Term::new("uid", term), grantor.now().saturating_add(length)).unwrap();
-    // Each term sees some writes, however the threads are scheduled.
+    // Each term sees some writes, whatever the scheduling of the threads.
     let (before, begin) = (told.admitted.load(SeqCst), Instant::now());
     while told.admitted.load(SeqCst) < before + 3 {
-        assert!(begin.elapsed() < BOUND, "S1: nobody is admitted");
+        assert!(begin.elapsed() < BOUND, "S1: no write is admitted");
         thread::yield_now();
     }
     for _ in 0..term % 7 {
@@ -81,7 +81,7 @@ async fn one_term(grantor: &Grantor, told: &Told, term: u64) {
         thread::yield_now();
     }
     match term % 3 {
-        // In good order: no write is under way once the drain is over, although the term goes on.
+        // A clean end: no write is open once the drain is over, although the term goes on.
         1 => {
             grantor.close();
             grantor.leadership().drain(BOUND).await.expect("S4: the last write wakes the drain");

@@ -1,4 +1,4 @@
-//! What is no business of the gate's passes as it is: reads, exempted writes, bodies, streams, errors.
+//! The gate does not change reads, exempted writes, bodies, streams or errors.
 
 use crate::support::{BoxError, PATH, Probe, TERM, assert_lost, assert_not_leader, lead, stage};
 use futures_util::{StreamExt, stream};
@@ -13,7 +13,7 @@ use std::{convert::Infallible, pin::Pin};
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-/// A body that can neither be cloned, compared nor made from something else.
+/// A body that can neither be cloned nor compared nor made from another value.
 struct Opaque(Box<u8>);
 
 impl Opaque {
@@ -37,7 +37,7 @@ fn echo(
 }
 
 #[tokio::test]
-async fn s2_reads_and_admitted_writes_pass_with_their_own_bodies() {
+async fn s2_reads_and_admitted_writes_keep_their_bodies() {
     let (grantor, leadership, _clock) = stage();
     for leading in [false, true] {
         let _grant = leading.then(|| lead(&grantor));
@@ -63,9 +63,9 @@ async fn s2_reads_and_admitted_writes_pass_with_their_own_bodies() {
 
 type Lines = Pin<Box<dyn stream::Stream<Item = u32> + Send>>;
 
-/// A watch, and the answer to an admitted write, go on streaming when the leadership that they began under is gone.
+/// A watch, and the answer to an admitted write, continue to stream when the term in which they began is over.
 #[tokio::test]
-async fn s2_streams_that_have_begun_go_on_after_the_loss() {
+async fn s2_started_streams_continue_after_loss() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         let lines: Lines = Box::pin(stream::iter([1, 2, 3]));
@@ -82,7 +82,7 @@ async fn s2_streams_that_have_begun_go_on_after_the_loss() {
 }
 
 #[test]
-fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
+fn s2_read_is_neither_counted_nor_cut_off() {
     let (grantor, leadership, clock) = stage();
     let probe = Probe::default();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(probe.clone());
@@ -99,7 +99,7 @@ fn s2_a_read_under_way_is_neither_counted_nor_cut_off() {
 }
 
 #[test]
-fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
+fn s2_exempted_write_passes_follower_and_survives_loss() {
     let (grantor, leadership, _clock) = stage();
     let probe = Probe::default();
     let policy = Policy::strict()
@@ -143,7 +143,7 @@ fn s2_what_the_policy_exempts_passes_a_follower_and_a_loss() {
 }
 
 #[tokio::test]
-async fn s2_the_inner_services_own_errors_pass_as_they_are() {
+async fn s2_errors_of_inner_service_pass_unchanged() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
         Err::<(), _>(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset"))
@@ -157,7 +157,7 @@ async fn s2_the_inner_services_own_errors_pass_as_they_are() {
     }
 }
 
-/// A clone of the gate speaks of the same leadership.
+/// A clone of the gate uses the same leadership.
 #[test]
 fn s1_clones_of_the_gate_share_one_leadership() {
     let (grantor, leadership, _clock) = stage();

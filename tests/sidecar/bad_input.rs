@@ -1,4 +1,4 @@
-//! Callers that do it wrong. None of them may disturb the election; see `load` for many of them.
+//! Callers that make mistakes. None of them may disturb the election. `load` has many of them at once.
 
 use crate::{
     callers::{MAPS, Raw, create, get},
@@ -8,13 +8,13 @@ use crate::{
 };
 use kube_leader_gate::testing::Fault;
 
-/// Sends a head, and returns what comes back until the sidecar closes.
+/// Sends a request head, and returns the answer until the sidecar closes.
 async fn answer(sidecar: &Sidecar, head: &str) -> String {
     Raw::send(sidecar.addr, head).await.rest().await
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_answered_and_closed() {
+async fn malformed_request_is_answered_and_closed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for nonsense in [
@@ -39,7 +39,7 @@ async fn what_is_no_request_is_answered_and_closed() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_long_is_refused() {
+async fn too_long_request_head_is_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let long = |length| "x".repeat(length);
@@ -51,19 +51,19 @@ async fn a_head_that_is_too_long_is_refused() {
         (format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(40_000)), "400"),
     ] {
         let mut raw = Raw::connect(sidecar.addr).await;
-        // It may be refused before it is whole.
+        // The sidecar may refuse it before it is complete.
         let _ = tokio::io::AsyncWriteExt::write_all(&mut raw.0, head.as_bytes()).await;
         let answer = raw.rest().await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{}: {answer}", head.len());
     }
-    // As long as may be.
+    // The longest head that is allowed.
     let head = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", long(32_000));
     assert!(answer(&sidecar, &head).await.starts_with("HTTP/1.1 404"));
 }
 
-/// The write was begun, and whoever began it goes away: the API server must not take the half for the whole.
+/// The caller disconnects in the middle of a write: the API server must not take the first half for the whole.
 #[tokio::test]
-async fn half_a_request_is_none() {
+async fn incomplete_write_is_not_carried_out() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let body = r#"{"metadata":{"name":"half"}}"#;
@@ -78,16 +78,16 @@ async fn half_a_request_is_none() {
             || upstream.server.write_log().iter().filter(|write| write.resource == "configmaps").count();
         let before = arrived();
         let raw = Raw::send(sidecar.addr, &half).await;
-        until("it has arrived", || arrived() == before + 1).await;
+        until("the request has arrived", || arrived() == before + 1).await;
         drop(raw);
     }
     assert_eq!(create(sidecar.addr, "whole").await.code, 201);
     assert_eq!(upstream.server.objects(MAPS).len(), 1);
 }
 
-/// The API server is not to blame, and the log does not say so either.
+/// The API server is not to blame, and the log does not blame it either.
 #[tokio::test]
-async fn a_body_that_breaks_is_the_callers_fault() {
+async fn broken_body_is_reported_as_callers_fault() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for broken in ["zz\r\n", "5\r\nhellozz\r\n"] {
@@ -105,17 +105,17 @@ async fn a_body_that_breaks_is_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_caller_that_hangs_up_takes_its_write_back() {
+async fn write_is_cancelled_when_caller_disconnects() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     write.abort();
     let _ = write.await;
     drop(hang);
     assert_eq!(get(sidecar.addr, MAPS).await.json()["items"].as_array().map(Vec::len), Some(0));
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert!(write.completed.is_none());
 }

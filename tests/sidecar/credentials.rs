@@ -1,4 +1,4 @@
-//! Who a request is from: the sidecar's own identity, never the caller's.
+//! The user of a request: always the sidecar's own identity, never the caller's.
 
 use crate::{
     callers::{Caller, ask, request},
@@ -15,7 +15,7 @@ fn protocols(headers: &HeaderMap) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_token_among_the_subprotocols_is_removed() {
+async fn token_among_subprotocols_is_removed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     for (lines, left) in spellings(&subprotocol("theirs")) {
@@ -23,7 +23,7 @@ async fn a_token_among_the_subprotocols_is_removed() {
         let mut caller = Caller::connect(sidecar.addr).await;
         assert_eq!(caller.send(websocket("/test/ws", &lines)).await.unwrap().status(), 101);
         assert_eq!(protocols(upstream.seen("/test/ws").headers()), left, "{shown:?}");
-        // And where no upgrade is asked for.
+        // The same where no upgrade is asked for.
         let mut plain = request("GET", "/test/plain", "");
         for line in &lines {
             plain.headers_mut().append(PROTOCOLS, HeaderValue::from_bytes(line).unwrap());
@@ -38,7 +38,7 @@ async fn a_token_among_the_subprotocols_is_removed() {
 }
 
 #[tokio::test]
-async fn other_subprotocols_arrive_as_they_were_sent() {
+async fn other_subprotocols_pass_unchanged() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     let lines = ["v5.channel.k8s.io,v4.channel.k8s.io", "a , b", "base64.binary.k8s.io"];
@@ -49,7 +49,7 @@ async fn other_subprotocols_arrive_as_they_were_sent() {
 
 /// A kubeconfig with a client certificate has no token that would replace the caller's.
 #[tokio::test]
-async fn no_credential_passes_where_the_sidecar_has_none() {
+async fn callers_credential_never_replaces_missing_token() {
     let upstream = Upstream::start().await;
     let mut kubeconfig = kubeconfig(&upstream.url(), "own");
     kubeconfig["users"][0]["user"] = json!({});
@@ -76,7 +76,7 @@ async fn no_credential_passes_where_the_sidecar_has_none() {
 }
 
 #[tokio::test]
-async fn impersonation_is_the_kubeconfigs_alone() {
+async fn only_the_kubeconfig_can_impersonate() {
     let upstream = Upstream::start().await;
     let own = [
         ("impersonate-extra-scopes", "own"),

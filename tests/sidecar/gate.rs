@@ -9,7 +9,7 @@ use crate::{
 use kube_leader_gate::testing::Fault;
 
 #[tokio::test]
-async fn a_follower_reads_and_its_writes_get_a_status() {
+async fn follower_reads_and_rejects_writes_with_status() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     assert_eq!(get(sidecar.addr, MAPS).await.code, 200);
@@ -28,7 +28,7 @@ async fn a_follower_reads_and_its_writes_get_a_status() {
 }
 
 #[tokio::test]
-async fn a_leader_writes_under_the_sidecars_name() {
+async fn leader_writes_with_sidecar_identity() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let mut request = map("x");
@@ -36,12 +36,12 @@ async fn a_leader_writes_under_the_sidecars_name() {
     request.headers_mut().insert("authorization", "Bearer mallory".parse().unwrap());
     assert_eq!(ask(sidecar.addr, request).await.code, 201);
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert_eq!((write.user.as_str(), write.user_agent.as_str()), ("a", "my-app/1.0"));
 }
 
 #[tokio::test]
-async fn what_the_options_allow_passes_on_a_follower() {
+async fn writes_allowed_by_options_pass_a_follower() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &["--allow", "dry-run", "--allow", "events"]).await;
     let body = r#"{"metadata":{"name":"x"}}"#;
@@ -64,12 +64,12 @@ async fn leadership_is_handed_over() {
 }
 
 #[tokio::test]
-async fn a_write_is_cut_off_at_the_loss() {
+async fn loss_cuts_off_write_with_504() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     upstream
         .server
         .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
@@ -78,6 +78,6 @@ async fn a_write_is_cut_off_at_the_loss() {
     assert_eq!((code, reason.as_str()), (504, "LeadershipLost"));
     assert!(message.contains("another candidate holds the lease; its outcome is unknown"), "{message}");
     let log = upstream.server.write_log();
-    let write = log.iter().find(|write| write.resource == "configmaps").expect("it has arrived");
+    let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert!(write.completed.is_none(), "the server was hung up on");
 }

@@ -1,5 +1,5 @@
-//! Callers that end their side of the connection: after a plain read they still wait for the answer; otherwise they have
-//! hung up. The two look the same to the sidecar.
+//! Callers that end their side of the connection. After a plain read they still wait for the answer. Otherwise they
+//! have disconnected. To the sidecar the two look the same.
 
 use crate::{
     callers::{EXEC, MAPS, Raw},
@@ -23,7 +23,7 @@ fn get(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_read_is_answered_after_a_half_close() {
+async fn read_is_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for _ in 0..20 {
@@ -43,7 +43,7 @@ async fn a_read_is_answered_after_a_half_close() {
 }
 
 #[tokio::test]
-async fn a_probe_is_answered_after_a_half_close() {
+async fn probe_is_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for _ in 0..100 {
@@ -53,7 +53,7 @@ async fn a_probe_is_answered_after_a_half_close() {
 }
 
 #[tokio::test]
-async fn reads_in_a_row_are_all_answered() {
+async fn pipelined_reads_are_answered_after_half_close() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let both = format!("{}{}", get(MAPS), get("/test/end"));
@@ -62,13 +62,13 @@ async fn reads_in_a_row_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_with_the_callers_side() {
+async fn half_close_ends_a_watch() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let watch = get(&format!("{MAPS}?watch=1"));
     let mut open = Raw::send(sidecar.addr, &watch).await;
     open.read_until("\r\n\r\n").await;
-    // The follower's own watch of the lease is the other.
+    // The other watch is the follower's own, of the lease.
     until("it watches", || upstream.server.open_watches() == 2).await;
     open.0.shutdown().await.unwrap();
     until("the watch has ended upstream", || upstream.server.open_watches() == 1).await;
@@ -77,29 +77,29 @@ async fn a_watch_ends_with_the_callers_side() {
 }
 
 #[tokio::test]
-async fn a_write_is_taken_back_by_a_half_close() {
+async fn half_close_cancels_a_write() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let head = format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let mut raw = Raw::send(sidecar.addr, &head).await;
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     raw.0.shutdown().await.unwrap();
     assert_eq!(raw.rest().await, "");
 }
 
 #[tokio::test]
-async fn half_a_body_is_no_read() {
+async fn half_close_during_body_cancels_read() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    // It answers once it has the whole body.
+    // The server answers once it has the whole body.
     let half = get("/test/half").replace("\r\n\r\n", "\r\ncontent-length: 5\r\n\r\nhalf");
     let answer = half_closed(sidecar.addr, &half).await.rest().await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
 
 #[tokio::test]
-async fn an_ended_side_ends_an_idle_connection() {
+async fn half_close_ends_an_idle_connection() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut raw = Raw::send(sidecar.addr, &get("/version")).await;

@@ -9,14 +9,14 @@ use crate::{
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::{collections::BTreeSet, fs};
 
-/// Where the document says that the API server is.
+/// The API server's address in the document.
 const SERVER: &str = "10.0.0.1:6443";
 const TABLES: [&str; 3] = ["The caller sends", "The caller sends, under `as: app`", "The API server answers"];
 
-/// Headers before the sidecar and behind it, as `Name: value`.
+/// Headers before and behind the sidecar, as `Name: value`.
 type Row = [Vec<String>; 2];
 
-/// The rows of the table whose first column is called so.
+/// The rows of the table whose first column has this title.
 fn table(called: &str) -> Vec<Row> {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/SIDECAR_HTTP.md")).unwrap();
     let (mut rows, mut cells) = (Vec::new(), Vec::<(String, Vec<String>)>::new());
@@ -47,7 +47,7 @@ fn name(header: &str) -> String {
     header.split_once(": ").expect("a name and a value").0.to_lowercase()
 }
 
-/// What `headers` say of those that the row names.
+/// Those `headers` that the row names.
 fn of<'a>(row: &Row, headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<String> {
     let wanted: BTreeSet<String> = row.iter().flatten().map(|header| name(header)).collect();
     let found = headers.filter(|(name, _)| wanted.contains(&name.to_lowercase()));
@@ -70,7 +70,7 @@ fn expected(row: &Row, upstream: &Upstream) -> Vec<String> {
     }))
 }
 
-/// Sends these headers, and others and a body that no row is about, and returns the head of the answer.
+/// Sends these headers, other headers that no row names, and a body. Returns the head of the answer.
 async fn send(sidecar: &Sidecar, path: &str, headers: &[String]) -> String {
     let has = |wanted: &str| headers.iter().any(|header| name(header) == wanted);
     let mut head = String::new();
@@ -97,7 +97,7 @@ async fn check_requests(called: &str, sidecar: &Sidecar, upstream: &Upstream) {
     for (number, row) in table(called).iter().enumerate() {
         let path = format!("/test/row-{number}");
         send(sidecar, &path, &row[0]).await;
-        until("it has arrived", || upstream.has_seen(&path)).await;
+        until("the request has arrived", || upstream.has_seen(&path)).await;
         let seen = upstream.seen(&path);
         let seen = seen.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         assert_eq!(of(row, seen), expected(row, upstream), "{row:?}");
@@ -105,14 +105,14 @@ async fn check_requests(called: &str, sidecar: &Sidecar, upstream: &Upstream) {
 }
 
 #[tokio::test]
-async fn request_headers_arrive_as_the_table_says() {
+async fn request_headers_match_the_documented_table() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     check_requests(TABLES[0], &sidecar, &upstream).await;
 }
 
 #[tokio::test]
-async fn an_impersonating_kubeconfig_keeps_the_callers_names_out() {
+async fn impersonating_kubeconfig_drops_callers_impersonation_headers() {
     let upstream = Upstream::start().await;
     let mut kubeconfig = kubeconfig(&upstream.url(), "own");
     kubeconfig["users"][0]["user"]["as"] = "app".into();
@@ -121,7 +121,7 @@ async fn an_impersonating_kubeconfig_keeps_the_callers_names_out() {
 }
 
 #[tokio::test]
-async fn answer_headers_arrive_as_the_table_says() {
+async fn answer_headers_match_the_documented_table() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "own").await;
     for row in table(TABLES[2]) {

@@ -1,4 +1,4 @@
-//! Paths and trailers, and which Host is accepted. `header_table` has the headers.
+//! Paths, trailers, and which Host is accepted. `header_table` tests the other headers.
 
 use crate::{
     callers::{Answer, Caller, Raw, ask, create, request},
@@ -13,20 +13,20 @@ use http_body_util::StreamBody;
 use std::convert::Infallible;
 
 #[tokio::test]
-async fn the_path_of_the_kubeconfigs_server_comes_first() {
+async fn path_of_kubeconfig_server_is_prepended() {
     let upstream = Upstream::start().await;
     let url = format!("{}/test/k8s/clusters/c-1/", upstream.url());
     let sidecar = Sidecar::start_with(crate::process::kubeconfig(&url, "a"), "a", &[]).await;
     assert_eq!(ask(sidecar.addr, request("GET", "/api/v1/pods?limit=1", "")).await.code, 200);
     assert_eq!(upstream.seen("/pods").uri(), "/test/k8s/clusters/c-1/api/v1/pods?limit=1");
-    // The gate judges the path as the caller has it.
+    // The gate judges the path that the caller sent.
     let (code, _, message) = create(sidecar.addr, "x").await.status();
     assert_eq!(code, 503);
     assert!(message.contains("create configmaps in namespace \"default\""), "{message}");
 }
 
 #[tokio::test]
-async fn trailers_pass_both_ways() {
+async fn trailers_pass_in_both_directions() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let sum = || HeaderMap::from_iter([("x-sum".parse().unwrap(), HeaderValue::from_static("42"))]);
@@ -42,7 +42,7 @@ async fn trailers_pass_both_ways() {
 
 /// DNS rebinding: a page at `evil.example`, which resolves to 127.0.0.1.
 #[tokio::test]
-async fn only_names_of_this_machine_are_accepted_as_host() {
+async fn only_local_host_names_are_accepted() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--accept-host", "app.test"]).await;
     let answer = async |lines: &str| {
@@ -81,9 +81,10 @@ async fn only_names_of_this_machine_are_accepted_as_host() {
     assert!(raw.rest().await.starts_with("HTTP/1.1 403"));
 }
 
-/// A page of another site can send to this port under its right name; what it then sends says where it comes from.
+/// A page of another site can send requests to this port under its right name. Such a request carries the page's
+/// origin.
 #[tokio::test]
-async fn no_page_of_another_site_may_ask() {
+async fn requests_from_other_web_sites_are_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--accept-host", "app.test"]).await;
     let code = async |origin: &'static str| {

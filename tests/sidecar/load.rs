@@ -1,4 +1,4 @@
-//! Many requests, big ones, idle ones: no leak, and the election does not notice.
+//! Many requests, big ones and idle ones: nothing leaks, and the election is not disturbed.
 #![cfg(target_os = "linux")] // the kernel's own account of the process
 
 use crate::{
@@ -40,7 +40,7 @@ async fn is_undisturbed(sidecar: &Sidecar, upstream: &Upstream, before: &Value, 
 }
 
 #[tokio::test]
-async fn big_bodies_go_through_in_little_memory() {
+async fn big_bodies_use_little_memory() {
     const SIZE: usize = 128 * MIB;
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
@@ -62,7 +62,7 @@ async fn big_bodies_go_through_in_little_memory() {
 }
 
 #[tokio::test]
-async fn a_thousand_idle_connections_disturb_nobody() {
+async fn thousand_idle_connections_do_not_disturb_election() {
     const IDLE: usize = 1000;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
@@ -72,7 +72,7 @@ async fn a_thousand_idle_connections_disturb_nobody() {
     let (leader, since, few) = (sidecar.leader().await, Instant::now(), descriptors(&sidecar));
     let mut idle = Vec::new();
     for number in 0..IDLE {
-        // Some have begun to say something, some have had an answer, some watch.
+        // Some have sent part of a request, some have had an answer, some watch.
         idle.push(match number % 4 {
             0 => Raw::connect(sidecar.addr).await,
             1 => Raw::send(sidecar.addr, "GET /version HTTP/1.1\r\nho").await,
@@ -84,7 +84,7 @@ async fn a_thousand_idle_connections_disturb_nobody() {
             }
         });
     }
-    // A few connections of before may have been closed.
+    // A few of the earlier connections may have been closed.
     until("all are accepted", || descriptors(&sidecar) + 10 >= few + IDLE).await;
     for number in 0..50 {
         assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
@@ -96,7 +96,7 @@ async fn a_thousand_idle_connections_disturb_nobody() {
     until("the watches too", || upstream.server.open_watches() == 1).await;
 }
 
-/// Kept connections and fresh ones, reads, writes, refusals and callers that go away.
+/// Kept connections and new ones, reads, writes, refusals, and callers that disconnect.
 async fn batch(sidecar: &Sidecar, upstream: &Upstream, requests: usize) {
     const CALLERS: usize = 8;
     let mut callers = JoinSet::new();
@@ -136,7 +136,7 @@ async fn batch(sidecar: &Sidecar, upstream: &Upstream, requests: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_requests_leave_nothing_behind() {
+async fn ten_thousand_requests_leak_nothing() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let (leader, since) = (sidecar.leader().await, Instant::now());

@@ -1,5 +1,5 @@
-//! The sidecar as a process of its own, over real sockets, before the in-process API server. `tests/cluster/kubectl.rs` and
-//! `tests/cluster/credentials.rs` have it before a real one.
+//! The sidecar as a process of its own, over real sockets, in front of the in-process API server.
+//! `tests/cluster/kubectl.rs` and `tests/cluster/credentials.rs` put it in front of a real one.
 
 mod bad_input;
 mod credentials;

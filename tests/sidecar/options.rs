@@ -1,4 +1,4 @@
-//! What it refuses to start with: each in plain words, on standard error.
+//! Options that the sidecar refuses to start with. It says why in plain words, on standard error.
 
 use crate::process::{kubeconfig, run};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 const USAGE: i32 = 2;
 const FAILURE: i32 = 1;
 
-/// Runs it with these options, and with the usual ones where they are not given; it must say each of `words`.
+/// Runs the sidecar with these options, and the usual ones for the rest. Its message must contain each of `words`.
 async fn refuses(code: i32, options: &[&str], words: &[&str]) {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
@@ -32,7 +32,7 @@ async fn refuses_with(kubeconfig: &Path, code: i32, options: &[&str], words: &[&
 }
 
 #[tokio::test]
-async fn nobody_else_may_reach_its_ports() {
+async fn non_loopback_addresses_are_refused() {
     for addr in ["0.0.0.0:8001", "10.0.0.1:8001", "[::]:8001", "localhost:8001", "8001", "127.0.0.1"] {
         for option in ["--listen", "--status"] {
             refuses(USAGE, &[option, addr], &[addr, option, "127.0.0.1:8001 or [::1]:8001"]).await;
@@ -41,7 +41,7 @@ async fn nobody_else_may_reach_its_ports() {
 }
 
 #[tokio::test]
-async fn options_say_what_is_allowed() {
+async fn option_errors_name_allowed_values() {
     let timing = "default, fast, or three numbers";
     for (option, value, words) in [
         ("--lease", "app", &["default/my-app"] as &[_]),
@@ -60,7 +60,7 @@ async fn options_say_what_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
+async fn error_names_port_already_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
     for option in ["--listen", "--status"] {
@@ -69,7 +69,7 @@ async fn a_port_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn a_wrong_kubeconfig_is_explained() {
+async fn kubeconfig_error_names_the_problem() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("wrong");
     refuses_with(&file, FAILURE, &[], &["wrong", "No such file"]).await;
@@ -87,7 +87,7 @@ async fn a_wrong_kubeconfig_is_explained() {
     for (place, value, words) in [
         ("", json!({ "current-context": "y" }), &["current context: y"] as &[_]),
         ("/clusters/0", json!({ "name": "d" }), &["cluster of context: c"]),
-        (cluster, json!({ "server": "10.0.0.1:6443" }), &["10.0.0.1:6443", "no URL"]),
+        (cluster, json!({ "server": "10.0.0.1:6443" }), &["10.0.0.1:6443", "not a URL"]),
         (cluster, json!({ "server": "a b" }), &["cluster url"]),
         (
             cluster,
@@ -111,7 +111,7 @@ async fn a_wrong_kubeconfig_is_explained() {
 }
 
 #[tokio::test]
-async fn it_is_not_its_own_server() {
+async fn upstream_pointing_at_sidecar_is_refused() {
     let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");

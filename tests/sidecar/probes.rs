@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test]
-async fn tell_who_leads() {
+async fn probes_name_the_leader() {
     let upstream = Upstream::start().await;
     let a = Sidecar::leading(&upstream, "a").await;
     let b = Sidecar::start(&upstream, "b", &[]).await;
@@ -34,7 +34,7 @@ async fn tell_who_leads() {
 }
 
 #[tokio::test]
-async fn ready_is_whoever_has_seen_the_lease() {
+async fn sidecar_is_ready_once_lease_is_seen() {
     let upstream = Upstream::start().await;
     let outage = upstream.server.inject(Fault::status(503).resource("leases"));
     let sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
@@ -50,7 +50,7 @@ async fn ready_is_whoever_has_seen_the_lease() {
 }
 
 #[tokio::test]
-async fn idle_and_slow_callers_starve_no_probe() {
+async fn idle_callers_do_not_starve_probes() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let mut open = Vec::new();
@@ -59,7 +59,7 @@ async fn idle_and_slow_callers_starve_no_probe() {
         open.push(Raw::send(sidecar.status, head).await);
     }
     for path in ["/healthz", "/readyz", "/leader"] {
-        // The kubelet's default bound.
+        // The kubelet's default timeout.
         let answer = within(Duration::from_secs(1), path, sidecar.probe(path)).await;
         assert_eq!(answer.code, 200);
     }
@@ -67,7 +67,7 @@ async fn idle_and_slow_callers_starve_no_probe() {
 }
 
 #[tokio::test]
-async fn a_probe_leaves_no_connection_behind() {
+async fn probe_leaves_no_open_connection() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &[]).await;
     let mut probe = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -76,7 +76,7 @@ async fn a_probe_leaves_no_connection_behind() {
 }
 
 #[tokio::test]
-async fn a_slow_probe_is_hung_up_on() {
+async fn slow_probe_connection_is_closed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &[]).await;
     let mut slow = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\n").await;

@@ -1,4 +1,4 @@
-//! Answers that are ready before the caller has sent its whole body: neither late nor lost.
+//! Answers that are ready before the caller has sent its whole body arrive in time, and do not get lost.
 
 use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, map, request},
@@ -9,11 +9,12 @@ use crate::{
 use std::{net::SocketAddr, time::Duration};
 use tokio::{io::AsyncWriteExt, net::TcpListener, task::JoinSet};
 
-/// A caller that gets no answer within it believes that there is none. The sidecar waits 5 s for the rest of a body.
+/// A caller that gets no answer within this time believes that there is none. The sidecar waits 5 s for the rest of a
+/// body.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// It has its answer, and the sidecar hangs up at last.
+/// The caller has its answer, and the sidecar closes the connection at last.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Almost as much as an API server takes.
+/// Almost as much as an API server accepts.
 const LONG: usize = 3_000_000;
 
 fn post(headers: &str) -> String {
@@ -21,7 +22,7 @@ fn post(headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_never_comes_delays_no_refusal() {
+async fn refusal_does_not_wait_for_body() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for head in [
@@ -42,7 +43,7 @@ async fn a_body_that_never_comes_delays_no_refusal() {
 
 /// Many clients send the whole body before they look for an answer.
 #[tokio::test]
-async fn a_long_body_loses_no_refusal() {
+async fn refusal_arrives_despite_long_body() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post(&format!("content-length: {LONG}\r\n"));
@@ -81,7 +82,7 @@ async fn hasty() -> (SocketAddr, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn an_early_answer_resets_no_upload() {
+async fn early_answer_does_not_reset_upload() {
     let (addr, _server) = hasty().await;
     let sidecar = Sidecar::start_with(kubeconfig(&format!("http://{addr}"), "a"), "a", &[]).await;
     let head = post(&format!("content-length: {LONG}\r\n")).replace("POST", "GET");
@@ -97,7 +98,7 @@ async fn an_early_answer_resets_no_upload() {
 }
 
 #[tokio::test]
-async fn a_refused_callers_connection_stays_open() {
+async fn connection_stays_open_after_refusal() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut caller = Caller::connect(sidecar.addr).await;
@@ -105,7 +106,7 @@ async fn a_refused_callers_connection_stays_open() {
         let response = caller.send(map(&format!("x-{number}"))).await.expect("the same connection");
         assert_eq!(Answer::read(response).await.status().1, "NotLeader");
     }
-    // The body comes late, and the next request after it.
+    // The body comes late, followed by the next request.
     let mut raw = Raw::send(sidecar.addr, &post("content-length: 4\r\n")).await;
     raw.read_until("NotLeader").await;
     raw.write("bodyGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -113,9 +114,9 @@ async fn a_refused_callers_connection_stays_open() {
     assert_eq!(ask(sidecar.addr, request("POST", MAPS, vec![b' '; LONG])).await.status().1, "NotLeader");
 }
 
-/// The caller that asks first sends no body then, and the sidecar does not read an endless one.
+/// A caller that waits for `100 Continue` then sends no body. The sidecar does not read an endless one.
 #[tokio::test]
-async fn a_connection_that_cannot_go_on_says_so() {
+async fn closing_connection_is_announced() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");

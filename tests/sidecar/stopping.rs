@@ -26,7 +26,7 @@ fn holder(upstream: &Upstream) -> String {
 }
 
 #[tokio::test]
-async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
+async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
     sidecar.leads().await;
@@ -38,16 +38,16 @@ async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
     let idle = Raw::connect(sidecar.addr).await;
     let addr = sidecar.addr;
     let write = tokio::spawn(create(addr, "x"));
-    until("it is under way", || slow.hits() == 1).await;
+    until("the write is under way", || slow.hits() == 1).await;
 
     let told = upstream.server.write_log().len();
     sidecar.process.signal(Signal::TERM);
     watch.rest().await;
     assert!(!write.is_finished(), "a watch holds up nothing");
-    assert!(TcpStream::connect(addr).await.is_err(), "nobody new is let in");
+    assert!(TcpStream::connect(addr).await.is_err(), "no new connection is accepted");
     let answer = write.await.unwrap();
     assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
-    let status = sidecar.process.ended(SOON).await.expect("it ends");
+    let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
     assert!(status.success(), "{status}");
     drop(idle);
 
@@ -61,14 +61,14 @@ async fn writes_finish_under_a_lease_that_is_renewed_and_then_released() {
     assert!(meanwhile >= 3, "renewed {meanwhile} times while the write was under way");
 }
 
-/// The write may still be carried out: the lease is not released before it can land no more.
+/// The API server may still carry the write out: the lease is not released before that is impossible.
 #[tokio::test]
-async fn a_write_that_does_not_finish_delays_the_release() {
+async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let write = tokio::spawn(create(sidecar.addr, "x"));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
     let (code, reason, _) = write.await.unwrap().status();
@@ -77,14 +77,14 @@ async fn a_write_that_does_not_finish_delays_the_release() {
     assert_eq!(holder(&upstream), "a");
     let cut_off = Instant::now();
     let skew = LeaseTiming::fast().tolerated_skew();
-    assert!(sidecar.process.ended(skew + SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(skew + SOON).await.expect("the sidecar ends").success());
     assert!(cut_off.elapsed() + Duration::from_millis(500) >= skew, "after {:?}", cut_off.elapsed());
     assert_eq!(holder(&upstream), "");
 }
 
-/// Its body has stalled, so that there is a rest to read when the answer is due.
+/// The body has stalled, so a part of it is unread when the answer is due.
 #[tokio::test]
-async fn a_stalled_upload_gets_its_answer() {
+async fn stop_answers_a_stalled_upload() {
     const STALLED: usize = 8;
     const LONG: usize = 1_000_000;
     let upstream = Upstream::start().await;
@@ -97,7 +97,7 @@ async fn a_stalled_upload_gets_its_answer() {
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n{expects}\r\nhalf");
         uploads.push(Raw::send(sidecar.addr, &head).await);
-        until("it has arrived", || upstream.has_seen(&path)).await;
+        until("the request has arrived", || upstream.has_seen(&path)).await;
     }
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
@@ -112,28 +112,28 @@ async fn a_stalled_upload_gets_its_answer() {
         upload.write(&" ".repeat(LONG - "half".len())).await;
         assert_eq!(upload.rest().await, "");
     }
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
-/// A write that needs no leadership is not waited for as long, but it is answered.
+/// The stop waits less long for a write that does not need leadership, but answers it.
 #[tokio::test]
-async fn a_permitted_write_that_hangs_is_answered() {
+async fn stop_answers_hanging_permitted_write() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::following(&upstream, "a", &["--allow", "dry-run"]).await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let mut write = map("x");
     *write.uri_mut() = format!("{MAPS}?dryRun=All").parse().unwrap();
     let write = tokio::spawn(ask(sidecar.addr, write));
-    until("it hangs", || hang.hits() == 1).await;
+    until("the request hangs", || hang.hits() == 1).await;
     sidecar.process.signal(Signal::TERM);
     let (code, reason, message) = write.await.unwrap().status();
     assert_eq!((code, reason.as_str()), (502, "BadGateway"));
     assert!(message.contains("the sidecar stops") && message.contains("is not known"), "{message}");
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn second_signal_ends_sidecar_at_once() {
     let upstream = Upstream::start().await;
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
@@ -141,12 +141,12 @@ async fn a_second_signal_ends_it_at_once() {
         let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
         let write =
             Raw::send(sidecar.addr, &format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
-        until("it hangs", || hang.hits() == 1).await;
+        until("the request hangs", || hang.hits() == 1).await;
         sidecar.process.signal(signal);
-        until("it is stopping", || sidecar.log().contains("stopping")).await;
+        until("the sidecar is stopping", || sidecar.log().contains("stopping")).await;
         let since = Instant::now();
         sidecar.process.signal(signal);
-        let status = sidecar.process.ended(SOON).await.expect("it ends");
+        let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
         assert_eq!(status.code(), Some(code));
         assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
         assert_eq!(holder(&upstream), "a", "nothing was released");
@@ -155,7 +155,7 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_on_its_way_arrives() {
+async fn stop_delivers_answer_already_on_its_way() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let mut caller = Caller::connect(sidecar.addr).await;
@@ -163,11 +163,11 @@ async fn an_answer_that_is_on_its_way_arrives() {
     sidecar.process.signal(Signal::TERM);
     until("the lease is free", || holder(&upstream).is_empty()).await;
     assert_eq!(Answer::read(response).await.body.len(), BIG);
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
 #[tokio::test]
-async fn a_follower_stops_at_once() {
+async fn follower_stops_at_once() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut watch =
@@ -175,7 +175,7 @@ async fn a_follower_stops_at_once() {
     watch.read_until("\r\n\r\n").await;
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
-    assert!(sidecar.process.ended(SOON).await.expect("it ends").success());
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
     assert_eq!(holder(&upstream), "outsider");
 }

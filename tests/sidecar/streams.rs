@@ -1,4 +1,4 @@
-//! Bodies go through as they come.
+//! Bodies are streamed through.
 
 use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, create, get, request},
@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use tokio::sync::mpsc;
 
 #[tokio::test]
-async fn events_of_a_watch_come_one_by_one() {
+async fn watch_events_pass_one_by_one() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut caller = Caller::connect(sidecar.addr).await;
@@ -24,7 +24,7 @@ async fn events_of_a_watch_come_one_by_one() {
     let mut body = response.into_body();
     for name in ["x", "y", "z"] {
         upstream.server.put("b", &format!("{MAPS}/{name}"), json!({})).unwrap();
-        // Nothing comes after it that could push it out of a buffer.
+        // No later data pushes it out of a buffer.
         let frame = within(SOON, name, body.frame()).await.expect("an event").unwrap();
         let event: Value = serde_json::from_slice(&frame.into_data().unwrap()).unwrap();
         assert_eq!(event["object"]["metadata"]["name"], name);
@@ -35,7 +35,7 @@ async fn events_of_a_watch_come_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_body_is_passed_on_before_it_is_whole() {
+async fn incomplete_body_is_streamed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let (pieces, received) = mpsc::channel::<Bytes>(1);
@@ -56,7 +56,7 @@ async fn a_body_is_passed_on_before_it_is_whole() {
 }
 
 #[tokio::test]
-async fn an_early_end_upstream_is_an_early_end_for_the_caller() {
+async fn broken_upstream_answer_breaks_callers_answer() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut raw =
@@ -67,9 +67,9 @@ async fn an_early_end_upstream_is_an_early_end_for_the_caller() {
     assert!(!rest.contains("0\r\n\r\n"), "it must not look like a proper end: {rest:?}");
 }
 
-/// A caller that does not read holds up nobody but itself, and the sidecar does not read on for it.
+/// A caller that does not read delays only itself, and the sidecar does not read ahead for it.
 #[tokio::test]
-async fn a_slow_reader_is_waited_for() {
+async fn slow_reader_slows_only_its_own_stream() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let slow = Raw::send(sidecar.addr, "GET /test/endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -82,14 +82,14 @@ async fn a_slow_reader_is_waited_for() {
     for number in 0..20 {
         assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
     }
-    // What the sockets on the way hold.
+    // The capacity of the sockets on the way.
     assert!(upstream.streamed() < 32 << 20, "{} bytes were read ahead", upstream.streamed());
     drop(slow);
 }
 
-/// An answer of the API server is passed on as it is, whatever it is; nothing is asked twice.
+/// The sidecar passes each answer of the API server on unchanged. It repeats no request.
 #[tokio::test]
-async fn failures_of_the_api_server_pass_unchanged() {
+async fn api_server_errors_pass_unchanged() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for code in [401, 403, 429, 500, 503, 504] {
@@ -106,18 +106,18 @@ async fn failures_of_the_api_server_pass_unchanged() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_cannot_be_reached_is_a_502() {
+async fn unreachable_api_server_gives_502() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hung = upstream.server.inject(Fault::drop_before().resource("configmaps"));
     let (code, reason, message) = create(sidecar.addr, "x").await.status();
     assert_eq!((code, reason.as_str()), (502, "BadGateway"));
     assert!(
-        message.contains("did not answer, and whether it has carried the request out is not known"),
+        message.contains("did not answer; it is unknown whether it carried the request out"),
         "{message}"
     );
     assert_eq!(hung.hits(), 1, "it was not sent again");
-    // The server is gone.
+    // The server has stopped.
     let nowhere = Sidecar::start_with(crate::process::kubeconfig("http://127.0.0.1:1", "a"), "a", &[]).await;
     let (code, _, message) = get(nowhere.addr, MAPS).await.status();
     assert_eq!(code, 502);
@@ -126,7 +126,7 @@ async fn an_api_server_that_cannot_be_reached_is_a_502() {
 }
 
 #[tokio::test]
-async fn head_and_http_1_0_are_understood() {
+async fn head_and_http_1_0_requests_work() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut caller = Caller::connect(sidecar.addr).await;

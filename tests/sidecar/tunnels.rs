@@ -1,4 +1,4 @@
-//! What follows an upgrade: exec and its like.
+//! The bytes after an upgrade: exec and similar requests.
 
 use crate::{
     callers::{EXEC, MAPS, Raw, ask, request},
@@ -7,7 +7,7 @@ use crate::{
 };
 use rustix::process::Signal;
 
-/// Opens one by hand, and sees a byte come back.
+/// Opens a tunnel byte by byte, and reads a byte back.
 async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
     let head = format!(
         "{method} {EXEC} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: {protocol}\r\n\
@@ -24,7 +24,7 @@ async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
 }
 
 #[tokio::test]
-async fn a_leader_upgrades() {
+async fn upgrade_through_leader_succeeds() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     for (method, protocol) in [("GET", "websocket"), ("POST", "SPDY/3.1")] {
@@ -37,7 +37,7 @@ async fn a_leader_upgrades() {
 }
 
 #[tokio::test]
-async fn a_follower_does_not_unless_it_is_allowed_to() {
+async fn upgrade_through_follower_needs_permission() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut request = request("GET", EXEC, "");
@@ -51,7 +51,7 @@ async fn a_follower_does_not_unless_it_is_allowed_to() {
 }
 
 #[tokio::test]
-async fn it_ends_with_the_term_that_it_was_opened_in() {
+async fn tunnel_ends_with_its_term() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let mut raw = tunnel(&sidecar, "GET", "websocket").await;
@@ -62,9 +62,9 @@ async fn it_ends_with_the_term_that_it_was_opened_in() {
     assert_eq!(raw.rest().await, "");
 }
 
-/// What has come in while the process was frozen past its deadline: nobody has told the tunnel that the term is over.
+/// Bytes arrived while the process was frozen past its deadline. The tunnel does not know yet that the term is over.
 #[tokio::test]
-async fn it_carries_nothing_on_waking_after_the_deadline() {
+async fn frozen_tunnel_sends_nothing_after_deadline() {
     const TUNNELS: usize = 8;
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--timing", "4/2.5/0.5"]).await;
@@ -78,7 +78,7 @@ async fn it_carries_nothing_on_waking_after_the_deadline() {
     for raw in &mut tunnels {
         raw.write("late").await;
     }
-    // Past its deadline, whenever it has renewed last.
+    // Past its deadline, whenever it last renewed.
     tokio::time::sleep(std::time::Duration::from_millis(2600)).await;
     sidecar.process.thaw();
     for raw in &mut tunnels {
@@ -88,9 +88,9 @@ async fn it_carries_nothing_on_waking_after_the_deadline() {
     assert_eq!(upstream.tunnelled(), before as u64);
 }
 
-/// A caller that reads with the wish to go on in HTTP/2 would leave the gate behind.
+/// A read with an upgrade to HTTP/2 would open a way around the gate.
 #[tokio::test]
-async fn nobody_gets_a_tunnel_of_http() {
+async fn upgrade_to_http2_is_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     for lines in ["upgrade: h2c", "upgrade: websocket, H2C", "upgrade: websocket\r\nupgrade: h2c"] {
@@ -105,7 +105,7 @@ async fn nobody_gets_a_tunnel_of_http() {
 }
 
 #[tokio::test]
-async fn one_that_a_follower_may_have_outlives_the_term() {
+async fn permitted_tunnel_survives_end_of_term() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &["--allow", "exec"]).await;
     sidecar.leads().await;
@@ -120,13 +120,13 @@ async fn one_that_a_follower_may_have_outlives_the_term() {
 }
 
 #[tokio::test]
-async fn it_ends_before_the_lease_is_released() {
+async fn stop_ends_tunnel_before_releasing_lease() {
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let mut raw = tunnel(&sidecar, "GET", "websocket").await;
     sidecar.process.signal(Signal::TERM);
     assert_eq!(raw.rest().await, "");
-    let status = sidecar.process.ended(crate::wait::SOON).await.expect("it ends");
+    let status = sidecar.process.ended(crate::wait::SOON).await.expect("the sidecar ends");
     assert!(status.success());
     assert_eq!(upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"], "");
 }

@@ -1,4 +1,4 @@
-//! Answers that get lost, servers that are odd, permissions that are missing: contention goes on, in order.
+//! Lost answers, odd servers and missing permissions: the candidate still contends, in order.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, free, gated, leading, lease, lease_writes, pass, spec,
@@ -27,9 +27,9 @@ fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
     server.put("outsider", LEASE, lease(&spec)).unwrap();
 }
 
-/// Two swaps without an answer: the first has landed, the second has not. Nobody else is there.
+/// Two swaps without an answer: the first one took effect, the second one did not. No other candidate exists.
 #[tokio::test(start_paused = true)]
-async fn its_own_lost_claim_is_no_double() {
+async fn own_unanswered_claim_is_not_a_duplicate_identity() {
     let server = ApiServer::new();
     free(&server);
     let _landed = server.inject(Fault::hang_after().verb("update").resource("leases").times(1));
@@ -38,9 +38,10 @@ async fn its_own_lost_claim_is_no_double() {
     within(Duration::from_secs(30), "it leads after two lost answers", a.candidate().elected()).await;
 }
 
-/// Its deadline has passed, it has tried to take the lease anew, and is stopped: the lease stands in its name.
+/// Its deadline has passed, its attempt to take the lease again has failed, and then it stops: the lease still names
+/// it as the holder.
 #[tokio::test(start_paused = true)]
-async fn a_stop_after_a_failed_retake_releases() {
+async fn stop_after_failed_reacquisition_releases_lease() {
     for seconds in [2, 600] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -54,7 +55,7 @@ async fn a_stop_after_a_failed_retake_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
+async fn refused_writes_are_retried_less_and_less() {
     for fault in [Fault::forbidden(), Fault::status(409), Fault::status(500), Fault::drop_before()] {
         let server = ApiServer::new();
         free(&server);
@@ -67,26 +68,28 @@ async fn writes_that_are_refused_for_ever_are_tried_less_and_less() {
     }
 }
 
-/// Rule S9: a follower has time to wait ever longer; a leader has a deadline.
+/// Rule S9: a follower can wait longer and longer, but a leader has a deadline.
 #[tokio::test(start_paused = true)]
-async fn s9_a_leader_keeps_trying_to_renew() {
+async fn s9_leader_keeps_trying_to_renew() {
     let server = ApiServer::new();
     let a = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let term = a.candidate().term();
     let refused = server.inject(Fault::status(500).verb("update").resource("leases"));
     until(Duration::from_secs(27), "a renewal is refused", || refused.hits() > 0).await;
     pass(Duration::from_secs(60)).await;
     assert!(refused.hits() >= 60, "{} attempts in 60 s", refused.hits());
     drop(refused);
-    until(Duration::from_secs(1), "it renews", || a.candidate().time_left() > Some(Duration::from_secs(100)))
-        .await;
+    until(Duration::from_secs(1), "the candidate renews", || {
+        a.candidate().time_left() > Some(Duration::from_secs(100))
+    })
+    .await;
     assert_eq!(a.candidate().term(), term);
 }
 
-/// A leader whose renewals conflict for ever hurries, and yet does not flood.
+/// A leader whose renewals conflict for ever retries quickly, but does not flood the server.
 #[tokio::test(start_paused = true)]
-async fn renewals_that_conflict_for_ever_are_no_flood() {
+async fn endlessly_conflicting_renewals_cause_no_flood() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let conflict = server.inject(Fault::status(409).verb("update").resource("leases"));
@@ -94,9 +97,9 @@ async fn renewals_that_conflict_for_ever_are_no_flood() {
     assert!((10..=60).contains(&conflict.hits()), "{} renewals in 8 s", conflict.hits());
 }
 
-/// A restarted container finds its name in the lease, and the API refuses updates for a moment.
+/// A restarted container finds its own name in the lease, and the API server refuses updates for a moment.
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_has_never_led_is_healthy() {
+async fn candidate_that_never_led_is_healthy() {
     let server = ApiServer::new();
     held_by(&server, "a", 15);
     let _no = server.inject(Fault::status(500).verb("update").resource("leases"));
@@ -107,29 +110,30 @@ async fn a_candidate_that_has_never_led_is_healthy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_of_its_double_is_healthy() {
+async fn follower_with_duplicate_identity_is_healthy() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let second = candidate(&server, "a").start();
-    within(FIRST, "it leads", second.candidate().elected()).await;
+    within(FIRST, "the candidate leads", second.candidate().elected()).await;
     pass(Duration::from_secs(40)).await;
-    second.candidate().check(Duration::ZERO).expect("it leads");
-    first.candidate().check(Duration::ZERO).expect("it follows");
+    second.candidate().check(Duration::ZERO).expect("the candidate leads");
+    first.candidate().check(Duration::ZERO).expect("the candidate follows");
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_was_dropped_before_it_ran_is_unhealthy() {
+async fn s10_election_dropped_before_run_is_unhealthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
-    leader.check(Duration::ZERO).expect("it may still run");
+    leader.check(Duration::ZERO).expect("the election may still run");
     drop(election.run(async {}));
     assert!(leader.check(Duration::ZERO).is_err());
 }
 
-/// A stranger shortens the duration in the lease: the others believe it, so the holder must not go on.
+/// A client outside the election shortens the duration in the lease. The other candidates use that duration, so the
+/// holder must not go on.
 #[tokio::test(start_paused = true)]
-async fn a_shortened_duration_ends_the_term() {
+async fn shortened_lease_duration_ends_the_term() {
     let server = ApiServer::new();
     let (a, a_client) = leading(&server, "a").await;
     let first = a.candidate().term().unwrap();
@@ -137,26 +141,26 @@ async fn a_shortened_duration_ends_the_term() {
     server.edit("webhook", LEASE, |lease| lease["spec"]["leaseDurationSeconds"] = 1.into()).unwrap();
     until(Duration::from_millis(5), "the gate closes", || !a.candidate().can_write()).await;
     drop(no_writes);
-    let second = within(Duration::from_secs(3), "it leads anew", a.candidate().elected()).await;
+    let second = within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_ne!(first, second);
     assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
-    write(&a_client).await.expect("it leads");
+    write(&a_client).await.expect("the candidate leads");
 }
 
-/// Rule S9, as the timing states it: an outage that begins just before a renewal, in which calls fail and at last hang,
-/// and answers after it that take up to all the time of a call.
+/// Rule S9, as the timing documents it: an outage begins just before a renewal, calls fail and the last one hangs,
+/// and after the outage an answer takes up to the whole call timeout.
 #[tokio::test(start_paused = true)]
-async fn s9_the_tolerated_outage_is_tolerated() {
+async fn s9_leader_survives_the_tolerated_outage() {
     const MS: Duration = Duration::from_millis(1);
     for (timing, rounds) in [(LeaseTiming::default(), 48), (LeaseTiming::fast(), 24)] {
         for round in 0..rounds {
             let server = ApiServer::new();
             let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-            within(FIRST, "it leads", a.candidate().elected()).await;
+            within(FIRST, "the candidate leads", a.candidate().elected()).await;
             let term = a.candidate().term();
             let mut changes = a.candidate().changes();
             assert!(changes.next().await.is_some(), "the present state");
-            // The first renewal comes early, by chance; each one after it when it is due.
+            // The first renewal comes early, by chance. Each later one comes when it is due.
             pass(timing.retry_period() + SOON).await;
             let renewals = lease_writes(&server, "a");
             let due = renewals.last().unwrap().received.at + timing.retry_period();
@@ -165,7 +169,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
             if round % 2 == 0 {
                 server.break_watches(|_| true, WatchBreak::Cut);
             }
-            // The worst is a call that is sent just before the end, and hangs.
+            // The worst case is a call that is sent just before the end of the outage and hangs.
             let outage = timing.tolerated_outage();
             let hanging =
                 outage.min(MS * [50, 100, 200, 300, 500, 1000, 2000, 1_000_000][round as usize % 8]);
@@ -189,7 +193,7 @@ async fn s9_the_tolerated_outage_is_tolerated() {
 
 /// The lease is deleted between the evaluation of a read and the start of the watch.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_before_the_watch_stands_is_noticed() {
+async fn follower_notices_deletion_before_watch_starts() {
     let server = ApiServer::new();
     held_by(&server, "x", 15);
     let _read =
@@ -203,9 +207,10 @@ async fn a_deletion_before_the_watch_stands_is_noticed() {
     within(Duration::from_secs(15), "it leads once x's time is over", a.candidate().elected()).await;
 }
 
-/// A holder that has not heard of the deletion may still write: only it takes the lease anew at once.
+/// A holder that has not yet learned of the deletion may still write. Only this holder may take the lease again at
+/// once.
 #[tokio::test(start_paused = true)]
-async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
+async fn s6_follower_waits_for_holder_of_deleted_lease() {
     let server = ApiServer::new();
     let _deaf = server.inject(Fault::forbidden().verb("watch").user("a"));
     let (a, a_client) = leading(&server, "a").await;
@@ -224,7 +229,7 @@ async fn s6_a_deleted_lease_is_not_taken_from_under_its_holder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stops_at_once_in_an_outage() {
+async fn follower_stops_at_once_during_outage() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -232,11 +237,11 @@ async fn a_follower_stops_at_once_in_an_outage() {
     let _hang = server.inject(Fault::hang_before());
     server.break_watches(|_| true, WatchBreak::Cut);
     pass(Duration::from_secs(5)).await;
-    within(Duration::from_secs(2), "it stops", b.stop()).await;
+    within(Duration::from_secs(2), "the candidate stops", b.stop()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_of_changes_ends_with_the_last_handle() {
+async fn change_stream_ends_with_last_handle() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let mut changes = election.candidate().changes();
@@ -246,9 +251,9 @@ async fn the_stream_of_changes_ends_with_the_last_handle() {
     assert!(changes.next().await.is_none(), "and may be asked again");
 }
 
-/// A fresh client takes longer to make than there is patience for: it is used once it is there, and made once.
+/// Making a fresh client takes longer than the call timeout. The client is made once, and used when it is ready.
 #[tokio::test]
-async fn s9_a_slow_connect_still_gives_a_fresh_connection() {
+async fn s9_slow_connect_still_gives_fresh_connection() {
     let (dead, good) = (ApiServer::new(), ApiServer::new());
     let _hang = dead.inject(Fault::hang_before());
     let (made, at_once, most) = (AtomicU32::new(0), AtomicU32::new(0), Arc::new(AtomicU32::new(0)));

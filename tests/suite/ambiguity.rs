@@ -1,4 +1,4 @@
-//! Writes that leave something else in the lease than their answers, or their claims, say.
+//! Writes after which the lease differs from the answer or from the claim.
 
 use crate::bent::{Bend, bent};
 use crate::support::{FIRST, lease_writes, pass, spec, until};
@@ -9,7 +9,7 @@ use kube_leader_gate::{
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn s5_a_creation_that_was_denied_and_done_is_given_up() {
+async fn s5_lease_created_despite_error_is_released() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let a = bent(&server, "a", Bend::Denies).start();
@@ -20,7 +20,7 @@ async fn s5_a_creation_that_was_denied_and_done_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_webhook_that_shortens_every_claim_causes_no_flood() {
+async fn webhook_that_shortens_duration_causes_no_flood() {
     let server = ApiServer::new();
     let a = bent(&server, "a", Bend::Shortens).start();
     pass(Duration::from_secs(60)).await;

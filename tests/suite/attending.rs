@@ -1,4 +1,4 @@
-//! Observers with a task of their own, beside the election.
+//! Observers that run in a task of their own, beside the election.
 
 use crate::support::{FIRST, SOON, build, builder, until, within};
 use futures_util::StreamExt;
@@ -12,7 +12,7 @@ use std::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_hears_of_the_release_before_the_stop_has_ended() {
+async fn observer_sees_release_before_stop_ends() {
     let server = ApiServer::new();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let notes = heard.clone();
@@ -24,13 +24,13 @@ async fn an_observer_hears_of_the_release_before_the_stop_has_ended() {
         notes.lock().unwrap().push(leader.state().lost);
     });
     let running = build(&server, "a", builder).unwrap().start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     assert!(!heard.lock().unwrap().contains(&Some(Loss::Released)));
     running.stop().await;
     assert_eq!(heard.lock().unwrap().last(), Some(&Some(Loss::Released)));
 }
 
-/// Counts itself out when it is dropped.
+/// Decrements the count when it is dropped.
 struct Present(Arc<AtomicUsize>);
 
 impl Present {
@@ -47,7 +47,7 @@ impl Drop for Present {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_never_ends_delays_a_stop_by_a_call_timeout_at_most_and_ends_with_a_drop() {
+async fn endless_observer_delays_stop_by_one_call_timeout() {
     for stop in [true, false] {
         let server = ApiServer::new();
         let present = Arc::new(AtomicUsize::new(0));
@@ -61,7 +61,7 @@ async fn an_observer_that_never_ends_delays_a_stop_by_a_call_timeout_at_most_and
         });
         let running = build(&server, "a", builder).unwrap().start();
         let leader = running.candidate().clone();
-        within(FIRST, "it leads", leader.elected()).await;
+        within(FIRST, "the candidate leads", leader.elected()).await;
         assert_eq!(present.load(Ordering::SeqCst), 1);
         if stop {
             let bound = kube_leader_gate::LeaseTiming::fast().call_timeout();
@@ -75,7 +75,7 @@ async fn an_observer_that_never_ends_delays_a_stop_by_a_call_timeout_at_most_and
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_panics_ends_alone() {
+async fn observer_panic_does_not_end_the_election() {
     let server = ApiServer::new();
     let builder = builder("a").attend(|_, _| async { panic!("an observer's own trouble") });
     let running = build(&server, "a", builder).unwrap().start();

@@ -1,4 +1,4 @@
-//! What a lease and a server can do wrong: never a panic, never an open gate, and contention goes on.
+//! What a lease and a server can do wrong. The candidate never panics, never opens its gate, and goes on contending.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within,
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use std::{convert::Infallible, time::Duration};
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
-    // Held by somebody, for a time that is missing or absurd: this candidate's own 15 s count.
+async fn invalid_lease_is_taken_after_own_duration() {
+    // The duration is missing or absurd, so this candidate's own 15 s count.
     let specs = [
         json!({ "holderIdentity": "x" }),
         json!({ "holderIdentity": "x", "leaseDurationSeconds": null, "leaseTransitions": null }),
@@ -28,24 +28,24 @@ async fn a_lease_that_makes_no_sense_is_waited_for_and_taken() {
         let a = candidate(&server, "a").start();
         pass(Duration::from_millis(14_900)).await;
         assert!(!a.candidate().is_leader(), "{spec}");
-        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
+        within(Duration::from_millis(200), "the candidate leads", a.candidate().elected()).await;
         let transitions = server.object(LEASE).unwrap()["spec"]["leaseTransitions"].as_i64().unwrap();
         assert!(i32::try_from(transitions).is_ok(), "{transitions}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_without_a_spec_is_free() {
+async fn lease_without_spec_is_free() {
     for spec in [Value::Null, json!({}), json!({ "holderIdentity": null })] {
         let server = ApiServer::new();
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_huge_duration_is_respected() {
+async fn huge_lease_duration_is_respected() {
     let server = ApiServer::new();
     let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": i32::MAX });
     server.put("outsider", LEASE, lease(&spec)).unwrap();
@@ -53,11 +53,11 @@ async fn a_huge_duration_is_respected() {
     pass(Duration::from_secs(3600)).await;
     assert!(!a.candidate().is_leader());
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_the_server_refuses_contention_goes_on() {
+async fn candidate_contends_on_after_every_server_error() {
     let faults = [
         Fault::forbidden().resource("leases"),
         Fault::forbidden().verb("create").resource("leases"),
@@ -79,7 +79,7 @@ async fn whatever_the_server_refuses_contention_goes_on() {
         assert!(!a.candidate().is_leader(), "{shown}");
         let refused = within(SOON, "a rejection needs no server", write(&client)).await;
         assert!(is_not_leader(&refused), "{shown}: {refused:?}");
-        // Neither silence nor a flood: a retry period is 2 s.
+        // Neither too few requests nor too many: the retry period is 2 s.
         assert!((10..=400).contains(&fault.hits()), "{shown}: {} requests in 60 s", fault.hits());
         drop(fault);
         within(Duration::from_secs(5), &shown, a.candidate().elected()).await;
@@ -88,7 +88,7 @@ async fn whatever_the_server_refuses_contention_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
+async fn broken_watches_never_open_gate_or_end_election() {
     for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage] {
         let server = ApiServer::new();
         let _breaking = server.inject(Fault::break_watch(how));
@@ -107,7 +107,7 @@ async fn broken_watches_neither_end_the_election_nor_open_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_never_answered_is_tried_again() {
+async fn unanswered_watch_is_tried_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("watch").user("b"));
@@ -119,7 +119,7 @@ async fn a_watch_that_is_never_answered_is_tried_again() {
 }
 
 #[test]
-fn bad_configuration_is_refused_when_it_is_built() {
+fn invalid_configuration_fails_at_build() {
     let refused = |namespace: &str, name: &str| {
         let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
         match builder.build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() }) {
@@ -147,7 +147,7 @@ fn bad_configuration_is_refused_when_it_is_built() {
 }
 
 #[test]
-fn a_foreign_locks_own_error_is_kept() {
+fn error_of_custom_lock_is_kept() {
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
     assert!(matches!(&error, ErrBuild::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
@@ -157,7 +157,7 @@ fn a_foreign_locks_own_error_is_kept() {
 }
 
 #[test]
-fn bad_timing_is_refused_with_the_value_and_the_allowed_range() {
+fn timing_error_names_value_and_allowed_range() {
     let ms = Duration::from_millis;
     let refused =
         |lease, renew, retry| LeaseTiming::new(ms(lease), ms(renew), ms(retry)).unwrap_err().to_string();
@@ -184,14 +184,14 @@ fn bad_timing_is_refused_with_the_value_and_the_allowed_range() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_cannot_be_made_is_an_error_and_not_a_panic() {
-    // No TLS provider is asked for anything here: the address is no address of a proxy that is built in.
+async fn failed_client_creation_is_an_error() {
+    // No TLS provider is needed here: no built-in proxy type fits the address.
     let mut config = kube_client::Config::new("http://127.0.0.1:1".parse().unwrap());
     config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
     let error = builder("a").build(&config).unwrap_err();
     assert!(matches!(error, ErrBuild::Client(_)));
     assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
-    // And one that can be made, and reaches nobody, is no error: the election goes on trying.
+    // A client that can be made but reaches no server is no error: the election goes on trying.
     let server = ApiServer::new();
     let election = build(&server, "a", builder("a")).unwrap();
     // The workload's client fails with kube's own error.

@@ -1,4 +1,4 @@
-//! A lock that is bent in one way, over a real one.
+//! A lock over a real one that misbehaves in one way.
 
 use crate::support::builder;
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -21,17 +21,17 @@ use std::{
 pub enum Bend {
     /// The next update panics once this is set.
     Panics(Arc<AtomicBool>),
-    /// Creations are carried out and answered with an error.
+    /// The lock carries creations out, and answers with an error.
     Denies,
-    /// A webhook shortens whatever is claimed.
+    /// A webhook shortens the duration of each claim.
     Shortens,
-    /// A policy lets nobody write another holder's name than this one.
+    /// A policy refuses updates that write another holder's name than this one.
     OwnNameOnly(&'static str),
-    /// The time of each renewal is the same.
+    /// Every renewal has the same time.
     StandsStill,
-    /// Calls that write go on when the candidate has given them up.
+    /// Writing calls go on after the candidate has given them up.
     Outlives,
-    /// Watches stand and tell nothing; they are counted.
+    /// Watches stay open and send no event. They are counted.
     Mute(Arc<AtomicU32>),
 }
 

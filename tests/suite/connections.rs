@@ -31,7 +31,7 @@ impl Scene {
         Self { server, endpoint, clock: Arc::new(ManualClock::new()) }
     }
 
-    /// A leader, and the client that `make` makes for its workload; a connection stands.
+    /// A leader, and the client that `make` makes for its workload. A connection is open.
     async fn leading(&self, make: impl Fn(&Election, Config) -> Client) -> (Running, Api<ConfigMap>) {
         let election = Election::builder("default", "operator")
             .identity(Identity::new("a").unwrap())
@@ -41,18 +41,18 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(make(&election, self.endpoint.config("a")));
         let running = election.start();
-        within(PATIENCE, "it leads", running.candidate().elected()).await;
+        within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
         maps.list(&ListParams::default()).await.unwrap();
         (running, maps)
     }
 
-    /// Freezes the process at the instant at which the gate has handed a write to hyper, and wakes it after the deadline.
-    /// Whether the server has seen the write.
+    /// Freezes the process just after the gate has handed a write to hyper, and wakes it after the deadline. Returns
+    /// whether the server has seen the write.
     async fn freeze_in_between(&self, running: &Running, maps: &Api<ConfigMap>) -> bool {
         let map = ConfigMap::default();
         let params = PostParams::default();
         let mut write = pin!(maps.create(&params, &map));
-        // In one thread: until here nobody but this task and the client's buffer has run.
+        // In one thread: up to here only this task and the client's buffer have run.
         while running.candidate().writes_under_way() == 0 {
             assert!(futures_util::poll!(write.as_mut()).is_pending());
             yield_now().await;
@@ -64,24 +64,24 @@ impl Scene {
         for _ in 0..1_000 {
             yield_now().await;
         }
-        let error = within(PATIENCE, "it is cut off", write).await.unwrap_err();
+        let error = within(PATIENCE, "the write is cut off", write).await.unwrap_err();
         assert!(ErrLeadershipLost::find(&error).is_some(), "{error}");
         self.server.write_log().iter().any(|it| it.resource == "configmaps")
     }
 }
 
 #[tokio::test]
-async fn s2_a_connection_that_wakes_after_the_deadline_sends_nothing() {
+async fn s2_frozen_connection_sends_nothing_after_deadline() {
     let scene = Scene::new().await;
     let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     assert!(!scene.freeze_in_between(&running, &maps).await);
-    // It heals: the next request has a new connection.
+    // The client recovers: the next request gets a new connection.
     maps.list(&ListParams::default()).await.unwrap();
 }
 
-/// What a client with connections of its own cannot help; it also shows that the test above can fail.
+/// A client with its own connections cannot prevent this. The test also shows that the one above can fail.
 #[tokio::test]
-async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
+async fn client_with_own_connections_still_sends_after_deadline() {
     let scene = Scene::new().await;
     let plain = |election: &Election, config| {
         ClientBuilder::try_from(config).unwrap().with_layer(&election.layer()).build()
@@ -91,7 +91,7 @@ async fn a_client_with_connections_of_its_own_sends_what_they_were_given() {
 }
 
 #[tokio::test]
-async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
+async fn lost_term_closes_connections_but_release_does_not() {
     let scene = Scene::new().await;
     let (running, maps) = scene.leading(|election, config| election.client(&config).unwrap()).await;
     let read = || {
@@ -100,15 +100,15 @@ async fn a_lost_term_ends_the_connections_and_a_release_does_not() {
     };
     let hang = scene.server.inject(Fault::hang_before().verb("list"));
     let reading = read();
-    until(PATIENCE, "it is under way", || hang.hits() == 1).await;
+    until(PATIENCE, "the read is under way", || hang.hits() == 1).await;
     scene.clock.advance(LeaseTiming::fast().renew_deadline());
-    within(PATIENCE, "it ends", reading).await.unwrap().expect_err("its connection was closed");
+    within(PATIENCE, "the read ends", reading).await.unwrap().expect_err("its connection was closed");
     drop(hang);
 
-    within(PATIENCE, "it leads again", running.candidate().elected()).await;
+    within(PATIENCE, "the candidate leads again", running.candidate().elected()).await;
     let delay = scene.server.inject(Fault::delay_before(Duration::from_millis(200)).verb("list"));
     let reading = read();
-    until(PATIENCE, "it is under way", || delay.hits() == 1).await;
+    until(PATIENCE, "the read is under way", || delay.hits() == 1).await;
     running.stop().await;
-    within(PATIENCE, "it ends", reading).await.unwrap().expect("its connection went on");
+    within(PATIENCE, "the read ends", reading).await.unwrap().expect("its connection went on");
 }

@@ -1,4 +1,4 @@
-//! Elections that end without being told to: the gate closes, and its observers learn of it.
+//! Elections that end without an order to stop: the gate closes, and observers learn of it.
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{
@@ -19,19 +19,19 @@ use std::{
     time::Duration,
 };
 
-/// A candidate whose election dies at its next renewal once the flag is up.
+/// A candidate whose election dies at its next renewal, once the flag is set.
 fn fragile(server: &ApiServer) -> (Election<Bent>, Arc<AtomicBool>) {
     let breaks = Arc::new(AtomicBool::new(false));
     (bent(server, "a", Bend::Panics(breaks.clone())), breaks)
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
+async fn s10_dead_election_closes_gate_and_is_unhealthy() {
     let server = ApiServer::new();
     let (election, breaks) = fragile(&server);
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     let leader = running.candidate().clone();
     let changes = leader.changes();
     leader.check(Duration::ZERO).expect("healthy");
@@ -45,28 +45,28 @@ async fn s10_a_dead_election_closes_the_gate_and_is_unhealthy() {
     assert_eq!(sick.to_string(), "the leader election has ended; restart the process to contend again");
 }
 
-/// At once: when the drop is complete, before any task has run.
+/// The gate closes at once: when the drop returns, before any task has run.
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_run_closes_the_gate() {
+async fn s10_dropping_run_closes_the_gate() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
     let mut run = Box::pin(election.run(std::future::pending::<()>()));
     tokio::select! {
         _ = &mut run => unreachable!("its workload never ends"),
-        _ = within(FIRST, "it leads", leader.elected()) => {}
+        _ = within(FIRST, "the candidate leads", leader.elected()) => {}
     }
     assert!(leader.can_write());
     drop(run);
     assert!(!leader.can_write());
     assert!(is_not_leader(&write(&client).await));
     assert!(leader.check(Duration::ZERO).is_err());
-    assert_eq!(spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
+    assert_eq!(spec(&server)["holderIdentity"], "a", "not released: it expires");
 }
 
-/// Whoever runs a workload hears of it.
+/// The caller of `run` learns that the election has died.
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_ends_the_workload() {
+async fn s10_dead_election_ends_the_workload() {
     let server = ApiServer::new();
     let (election, breaks) = fragile(&server);
     let leader = election.candidate();
@@ -83,9 +83,9 @@ async fn s10_a_dead_election_ends_the_workload() {
     assert!(alive.upgrade().is_none(), "the workload is dropped");
 }
 
-/// Before anything else can happen, and what the election has under way never lands.
+/// The gate closes before anything else can happen, and the election's open calls never take effect.
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_election_closes_the_gate_and_ends_its_calls() {
+async fn s10_dropping_election_closes_gate_and_ends_calls() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let slow = server.inject(Fault::delay_before(Duration::from_secs(1)).verb("update").resource("leases"));

@@ -1,5 +1,5 @@
-//! The documents: their links resolve on GitHub and in rustdoc, their tables and quotations are the code's own. And no test
-//! is lost.
+//! The documents: their links resolve on GitHub and in rustdoc, and their tables and quotations match the code. No
+//! test is lost either.
 
 use http::Uri;
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
@@ -18,7 +18,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files in `folder` and below that end so.
+/// The files in `folder` and below it whose names end like this.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -63,7 +63,7 @@ fn anchors(text: &str) -> Vec<String> {
     anchors
 }
 
-/// What is wrong with a link that stands in `document`.
+/// Checks a link in `document`. The error says what is wrong with it.
 fn fault(document: &Path, link: &str) -> Option<String> {
     if link.contains("://") {
         let well_formed =
@@ -82,7 +82,8 @@ fn fault(document: &Path, link: &str) -> Option<String> {
     (!anchors.iter().any(|it| it == anchor)).then(|| format!("no such heading; there are {anchors:?}"))
 }
 
-/// Where the links of `text` lead, in order. A label without a definition leads to a file of its name, which there is not.
+/// The targets of the links in `text`, in order. A label without a definition counts as a file of that name, which
+/// does not exist.
 fn links(text: &str) -> Vec<String> {
     let undefined = |link: BrokenLink<'_>| {
         // The first heading of a changelog, by its format.
@@ -125,7 +126,7 @@ fn every_link_resolves() {
     assert!(count > 20, "only {count} links");
 }
 
-/// What is wrong with a link of a guide that leads to `here` on GitHub and to `there` in rustdoc.
+/// Checks a link of a guide that leads to `here` on GitHub and to `there` in rustdoc.
 fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
     let (file, anchor) = here.split_once('#').map_or((here, None), |(file, anchor)| (file, Some(anchor)));
     let right = if here.contains("://") || file.is_empty() {
@@ -204,9 +205,9 @@ fn every_named_file_of_the_code_exists() {
     assert!(count > 20, "only {count} files");
 }
 
-/// A reader who is no native speaker looks for the actor of a sentence. Quoted messages stand in code.
+/// A non-native reader looks for the actor of a sentence. Quoted messages are in code, which is not checked.
 #[test]
-fn every_sentence_names_its_actor() {
+fn no_sentence_hides_its_actor() {
     let hidden = ["nobody", "whoever", "somebody", "anybody"];
     let mut faults = Vec::new();
     for document in documents() {
@@ -228,14 +229,14 @@ fn every_sentence_names_its_actor() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What stands between the two comments of a document.
+/// The text between the two comments of a document.
 fn between<'a>(text: &'a str, name: &str) -> &'a str {
     let (_, rest) = text.split_once(&format!("<!-- {name} -->\n")).expect("the beginning is marked");
     rest.split_once("<!-- end -->").expect("the end is marked").0
 }
 
 #[test]
-fn timing_table() {
+fn timing_table_matches_the_code() {
     use kube_leader_gate::LeaseTiming;
     use std::{fmt::Write, time::Duration};
 
@@ -275,7 +276,7 @@ fn timing_table() {
     );
 }
 
-/// The messages that the document explains: in its headings, and where an item of a list begins.
+/// The messages that the document explains: in its headings, and at the start of list items.
 fn quotations(text: &str) -> Vec<String> {
     let (mut quotations, mut here, mut begins) = (Vec::new(), false, false);
     for event in events(text) {
@@ -295,7 +296,7 @@ fn quotations(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn troubleshooting_quotes_what_the_code_says() {
+fn troubleshooting_quotes_messages_of_the_code() {
     let mut source = String::new();
     for file in files(&root().join("src"), "rs") {
         // A literal that goes on in the next line.
@@ -315,9 +316,9 @@ fn troubleshooting_quotes_what_the_code_says() {
     }
 }
 
-/// The compiler drops a function with `#[test]` from a target that has a harness of its own.
+/// In a target with a harness of its own, the compiler drops a function with `#[test]`.
 #[test]
-fn targets_with_their_own_harness_have_no_test_attributes() {
+fn targets_without_harness_have_no_test_attributes() {
     let manifest = read(&root().join("Cargo.toml"));
     let sections = manifest.split("\n[[test]]\n").skip(1).filter(|it| it.contains("harness = false"));
     let name = |section: &str| section.split('"').nth(1).expect("a name").to_owned();

@@ -1,11 +1,11 @@
-//! Who leads, in fair weather.
+//! The normal case: which candidate leads, and how leadership passes on.
 
 use crate::support::{LEASE, SOON, candidate, gated, is_not_leader, leading, pass, until, within, write};
 use kube_leader_gate::testing::{ApiServer, Fault};
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn one_of_three_leads_writes_and_hands_over() {
+async fn one_of_three_candidates_leads_and_hands_over() {
     let server = ApiServer::new();
     let (a, a_client) = leading(&server, "a").await;
     let followers = ["b", "c"].map(|identity| {
@@ -38,7 +38,7 @@ async fn one_of_three_leads_writes_and_hands_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_in_steady_state_only_watches() {
+async fn steady_follower_only_watches() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -50,7 +50,7 @@ async fn a_follower_in_steady_state_only_watches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_watch_permission_it_polls_and_still_takes_over() {
+async fn follower_without_watch_permission_polls_and_takes_over() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -64,9 +64,9 @@ async fn without_the_watch_permission_it_polls_and_still_takes_over() {
     within(Duration::from_millis(2500), "b leads by its next poll", b.candidate().elected()).await;
 }
 
-/// Polls are seconds apart; the takeover is not.
+/// Polls are seconds apart. The takeover still happens at the expiry.
 #[tokio::test(start_paused = true)]
-async fn a_crashed_leader_is_succeeded_at_the_expiry() {
+async fn successor_of_crashed_leader_leads_at_expiry() {
     for watching in [true, false] {
         let server = ApiServer::new();
         let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
@@ -81,15 +81,15 @@ async fn a_crashed_leader_is_succeeded_at_the_expiry() {
     }
 }
 
-/// linkerd2 #15506, kubert #134: electors that die silently or run once.
+/// linkerd2 #15506, kubert #134: electors that died silently, or ran only once.
 #[tokio::test(start_paused = true)]
-async fn it_never_gives_up() {
+async fn candidate_leads_again_after_every_outage() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     for round in 0..20 {
         server.delete("outsider", LEASE).expect("deleted");
         until(SOON, "the gate closes", || !a.candidate().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         write(&client).await.unwrap_or_else(|error| panic!("round {round}: {error}"));
     }
     a.candidate().check(Duration::ZERO).expect("healthy");

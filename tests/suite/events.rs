@@ -1,4 +1,4 @@
-//! Kubernetes Events about gains and losses, and an election that never waits for them.
+//! Kubernetes Events about gains and losses. The election never waits for them.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write,
@@ -20,7 +20,7 @@ fn reporting(server: &ApiServer, identity: &str) -> Running {
 }
 
 async fn leads(running: &Running) {
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
 }
 
 /// The notes, oldest first.
@@ -31,7 +31,7 @@ fn notes(server: &ApiServer) -> Vec<String> {
 }
 
 async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
-    within(bound, "it is told", async {
+    within(bound, "the event is written", async {
         while notes(server) != expected {
             pass(Duration::from_millis(10)).await;
         }
@@ -39,7 +39,7 @@ async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
     .await;
 }
 
-/// Takes the lease from its holder, and leaves it free.
+/// Takes the lease from its holder and releases it.
 fn rob(server: &ApiServer) {
     let free = |lease: &mut Value| lease["spec"]["holderIdentity"] = "".into();
     steal(server);
@@ -47,7 +47,7 @@ fn rob(server: &ApiServer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gains_and_losses_are_told_in_client_gos_words() {
+async fn gain_and_loss_events_use_client_go_text() {
     let server = ApiServer::new();
     let a = reporting(&server, "a");
     leads(&a).await;
@@ -72,13 +72,13 @@ async fn gains_and_losses_are_told_in_client_gos_words() {
     pass(Duration::from_secs(17)).await;
     assert!(a.candidate().is_leader(), "the outsider does not renew");
     a.stop().await;
-    // The release too, before the stop has ended.
+    // The event of the release is written too, before the stop ends.
     let all = ["a became leader", "a stopped leading", "a became leader", "a stopped leading"];
     assert_eq!(notes(&server), all);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_tells_nothing() {
+async fn follower_writes_no_events() {
     let server = ApiServer::new();
     let a = reporting(&server, "a");
     leads(&a).await;
@@ -89,7 +89,7 @@ async fn a_follower_tells_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_names_are_told_too() {
+async fn longest_names_fit_into_events() {
     let server = ApiServer::new();
     let lease = format!("{}.b", "a".repeat(251));
     let identity = kube_leader_gate::Identity::new("\u{e9}".repeat(126)).unwrap();
@@ -105,7 +105,7 @@ async fn the_longest_names_are_told_too() {
 
 /// A server that hangs on events, refuses them, or answers with garbage.
 #[tokio::test(start_paused = true)]
-async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_its_bound() {
+async fn failing_events_do_not_delay_election() {
     for fault in [Fault::hang_before(), Fault::hang_after(), Fault::forbidden(), Fault::status(503)] {
         let server = ApiServer::new();
         let fault = server.inject(fault.resource("events"));
@@ -120,13 +120,14 @@ async fn trouble_with_events_delays_neither_gain_nor_renewals_nor_a_stop_beyond_
         assert!(lease_writes(&server, "a").len() >= renewed + 29, "each 2 s");
         write(&work).await.unwrap();
         let call_timeout = LeaseTiming::fast().call_timeout();
-        assert_eq!(within(call_timeout + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+        assert_eq!(within(call_timeout + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
     }
 }
 
-/// The gate closes and the stop ends in one go: the deadline cut a write off, when the lease had no time left for it.
+/// The gate closes and the stop ends at the same moment: the deadline cut a write off, and the lease had no time left
+/// for it.
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
+async fn stop_that_leaves_lease_to_expire_writes_event() {
     let server = ApiServer::new();
     let client = Client::new(server.service().user("a"), "default");
     let election = build(&server, "a", builder("a").events(client)).unwrap();
@@ -143,11 +144,11 @@ async fn a_stop_that_leaves_the_lease_to_expire_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_meets_an_outage_comes_later_and_once() {
+async fn event_is_written_once_after_an_outage() {
     for outage in [
         Fault::status(503).times(3),
         Fault::drop_before().times(1),
-        // It was written, and nobody heard of it.
+        // The server wrote the event, but its answer was lost.
         Fault::drop_after().times(1),
         Fault::hang_after().times(1),
     ] {
@@ -164,7 +165,7 @@ async fn an_event_that_meets_an_outage_comes_later_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_gives_up() {
+async fn event_is_tried_a_bounded_number_of_times() {
     for (fault, attempts) in [(Fault::status(503), 5), (Fault::forbidden(), 1), (Fault::status(401), 1)] {
         let server = ApiServer::new();
         let fault = server.inject(fault.resource("events"));
@@ -175,9 +176,9 @@ async fn it_gives_up() {
     }
 }
 
-/// While none can be written, the newest 16 are kept.
+/// While no event can be written, the newest 16 are kept.
 #[tokio::test(start_paused = true)]
-async fn only_so_many_wait() {
+async fn only_newest_events_are_kept_during_outage() {
     let server = ApiServer::new();
     let hang = server.inject(Fault::hang_before().resource("events"));
     let a = reporting(&server, "a");
@@ -185,12 +186,12 @@ async fn only_so_many_wait() {
     until(SOON, "the first one hangs", || hang.hits() > 0).await;
     for _ in 0..15 {
         rob(&server);
-        until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().is_leader()).await;
         leads(&a).await;
     }
     drop(hang);
     steal(&server);
-    until(SOON, "it is robbed", || !a.candidate().is_leader()).await;
+    until(SOON, "the candidate loses the lease", || !a.candidate().is_leader()).await;
     pass(Duration::from_secs(10)).await;
     let notes = notes(&server);
     assert_eq!(notes.len(), 1 + 16, "the one that was under way, and those that waited: {notes:?}");

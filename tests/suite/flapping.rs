@@ -1,4 +1,4 @@
-//! Candidates that preempt each other: bounded, and over when they agree.
+//! Candidates that preempt each other do so a bounded number of times, and stop when their priorities agree.
 
 use crate::{
     priority::{ranked, with, write_every, writers},
@@ -12,9 +12,9 @@ use kube_leader_gate::{
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Comparisons that contradict each other: bounded, and nobody writes twice.
+/// Two comparisons contradict each other. The number of preemptions is bounded, and the two never write at once.
 #[tokio::test(start_paused = true)]
-async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
+async fn two_candidates_with_contradicting_priorities_stop_flapping() {
     const HOURS: u64 = 3;
     let server = ApiServer::new();
     let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
@@ -31,14 +31,14 @@ async fn two_that_each_think_that_they_precede_do_not_flap_for_ever() {
     assert!(all <= 24, "{all} transitions in {HOURS} h");
     assert!(writers(&server).len() as u64 <= all + 1, "at most one turn for each term");
     assert!(a.candidate().is_leader() != b.candidate().is_leader());
-    // Once they agree, the preferred one is not held back for ever by what was.
+    // Once they agree, earlier preemptions do not hold the preferred one back for ever.
     drop(a);
     within(Duration::from_secs(16), "b leads", async { b.candidate().elected().await }).await;
 }
 
-/// Three in a ring, of different timings, are bounded as well.
+/// Three candidates in a ring, with different timings, are bounded as well.
 #[tokio::test(start_paused = true)]
-async fn a_ring_of_three_does_not_flap_for_ever() {
+async fn three_candidates_in_priority_ring_stop_flapping() {
     let server = ApiServer::new();
     let ring = [("a", "b", 15), ("b", "c", 60), ("c", "a", 137)];
     let running: Vec<_> = ring
@@ -62,12 +62,12 @@ async fn a_ring_of_three_does_not_flap_for_ever() {
     drop(running);
 }
 
-/// A fight is not remembered for ever.
+/// The candidates forget a fight after a while.
 #[tokio::test(start_paused = true)]
-async fn after_a_quiet_time_it_preempts_at_once_again() {
+async fn candidate_preempts_at_once_after_quiet_time() {
     let server = ApiServer::new();
     let high = ranked(&server, "b", "high").start();
-    within(FIRST, "it leads", high.candidate().elected()).await;
+    within(FIRST, "the candidate leads", high.candidate().elected()).await;
     for pause in [0, 45, 45] {
         pass(Duration::from_secs(pause)).await;
         let low = candidate(&server, "a");
@@ -81,13 +81,13 @@ async fn after_a_quiet_time_it_preempts_at_once_again() {
     }
 }
 
-/// A script, a controller or the garbage collector that undoes each acquisition as soon as it sees it.
+/// A script, a controller or the garbage collector undoes each acquisition as soon as it sees it.
 #[tokio::test(start_paused = true)]
-async fn an_acquisition_that_is_undone_each_time_is_no_flood() {
+async fn repeatedly_undone_acquisition_causes_no_flood() {
     for deletes in [true, false] {
         let server = ApiServer::new();
         let a = candidate(&server, "a").start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let before = lease_writes(&server, "a").len();
         for _ in 0..10_000 {
             if server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "a") {

@@ -1,4 +1,4 @@
-//! The liveness probe and the page that says who leads.
+//! The liveness probe, and the page that names the leader.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, free, leading, pass, steal, until, within,
@@ -42,12 +42,12 @@ fn healthy() -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_and_a_leader_that_renews_are_healthy() {
+async fn follower_and_renewing_leader_are_healthy() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
-    assert_eq!(probe(&election.candidate()).await, healthy(), "it has not begun");
+    assert_eq!(probe(&election.candidate()).await, healthy(), "the election has not begun");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let b = candidate(&server, "b").start();
     for _ in 0..20 {
         assert_eq!(probe(a.candidate()).await, healthy());
@@ -58,12 +58,12 @@ async fn a_follower_and_a_leader_that_renews_are_healthy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_lease() {
+async fn leader_is_unhealthy_while_it_cannot_renew() {
     for stolen in [false, true] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
         let outage = server.inject(Fault::status(503).user("a").verb("update"));
-        // The last renewal was sent within a retry period before.
+        // The last renewal was sent less than one retry period earlier.
         pass(Duration::from_secs(15 + 20 - 2)).await;
         assert!(!a.candidate().is_leader());
         assert_eq!(probe(a.candidate()).await, healthy());
@@ -77,65 +77,65 @@ async fn a_leader_that_cannot_renew_is_unhealthy_until_it_does_or_has_lost_the_l
             until(SOON, "it knows", || a.candidate().holder().as_deref() == Some("outsider")).await;
         } else {
             drop(outage);
-            within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+            within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         }
         assert_eq!(probe(a.candidate()).await, healthy());
     }
 }
 
-/// Frozen: the clock has gone on, and nothing else.
+/// A freeze: only the clock has moved on.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_wakes_from_a_freeze_is_unhealthy_until_it_has_renewed() {
+async fn process_is_unhealthy_after_freeze_until_it_renews() {
     let server = ApiServer::new();
     free(&server);
     let clock = ManualClock::new();
     let a = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     clock.advance(Duration::from_secs(35));
     assert_eq!(probe(a.candidate()).await, healthy());
     clock.advance(Duration::from_nanos(1));
     assert_eq!(probe(a.candidate()).await.0, 503);
-    until(Duration::from_secs(3), "it leads again", || a.candidate().is_leader()).await;
+    until(Duration::from_secs(3), "the candidate leads again", || a.candidate().is_leader()).await;
     assert_eq!(probe(a.candidate()).await, healthy());
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_has_ended_is_unhealthy() {
+async fn s10_ended_election_is_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
     drop(a);
-    until(SOON, "it ends", || leader.check(Duration::MAX).is_err()).await;
+    until(SOON, "the election ends", || leader.check(Duration::MAX).is_err()).await;
     let why = "the leader election has ended; restart the process to contend again\n";
     assert_eq!(probe(&leader).await, (503, why.to_owned()));
     assert_eq!(page(&leader).await["is_leader"], false, "the page answers all the same");
 }
 
-/// It stands down while it acquires, and nobody waits any more when the lease could not be given up.
+/// The candidate steps down while it acquires the lease. When the release has failed, no task waits any longer.
 #[tokio::test(start_paused = true)]
-async fn standing_down_is_healthy_also_when_the_lease_could_not_be_given_up() {
+async fn standing_down_is_healthy_even_if_release_fails() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_millis(1500)).verb("create"));
     let _hang = server.inject(Fault::hang_before().verb("update"));
     let mut a = candidate(&server, "a").start();
     let leader = a.candidate().clone();
-    until(FIRST, "it acquires", || server.object(LEASE).is_some()).await;
+    until(FIRST, "the candidate acquires the lease", || server.object(LEASE).is_some()).await;
     let standing_down = a.step_down(Duration::from_secs(600));
     assert!(tokio::time::timeout(Duration::from_secs(60), standing_down).await.is_err());
     assert_eq!(probe(&leader).await, healthy());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_page_says_who_leads_and_what_is_in_the_way() {
+async fn leader_page_names_holder_and_trouble() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b"));
     let b = candidate(&server, "b").start();
-    until(SOON, "it is in trouble", || b.candidate().trouble().is_some()).await;
+    until(SOON, "the election is in trouble", || b.candidate().trouble().is_some()).await;
     let page_of_b = page(b.candidate()).await;
     assert!(page_of_b["trouble"].as_str().unwrap().contains("forbidden"), "{page_of_b}");
     drop(refused);
-    until(Duration::from_secs(5), "it has passed", || b.candidate().trouble().is_none()).await;
+    until(Duration::from_secs(5), "the trouble is over", || b.candidate().trouble().is_none()).await;
     for (leader, leads) in [(a.candidate(), true), (b.candidate(), false)] {
         let page = page(leader).await;
         assert_eq!(page["lease"], "default/operator");
@@ -151,7 +151,7 @@ async fn the_page_says_who_leads_and_what_is_in_the_way() {
 }
 
 #[tokio::test]
-async fn it_answers_nothing_else() {
+async fn other_paths_and_methods_are_refused() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -169,11 +169,11 @@ async fn it_answers_nothing_else() {
     let head = ask(&leader, Method::HEAD, "/livez").await;
     assert_eq!((head.status(), head.headers()["content-length"].as_bytes()), (StatusCode::OK, &b"3"[..]));
     assert_eq!(head.into_body(), "");
-    assert!(server.object(LEASE).is_none(), "it has asked nobody");
+    assert!(server.object(LEASE).is_none(), "it sent no request");
 }
 
 #[tokio::test]
-async fn hyper_serves_it_over_a_socket() {
+async fn hyper_serves_health_over_a_socket() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let health = Health::new(election.candidate(), TOLERATED);

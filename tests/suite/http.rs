@@ -1,6 +1,7 @@
-//! Over real HTTP on a loopback port, in real time: what needs a fault. The rest is in `tests/cluster/conformance`.
+//! Over real HTTP on a loopback port, in real time: tests that need a fault. The others are in
+//! `tests/cluster/conformance`.
 //!
-//! The election's clients are made by the crate, from a configuration, as in a program.
+//! The crate makes the election's clients from a configuration, as in a program.
 
 use crate::support::{lease_writes, until, within, write};
 use kube_client::{Client, Config};
@@ -14,7 +15,7 @@ use tokio::task::JoinSet;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A leader that renews each second, and its workload's client; both over this configuration.
+/// A leader that renews each second, and its workload's client. Both use this configuration.
 async fn leading(config: Config) -> (Running, Client) {
     let seconds = Duration::from_secs;
     let election = Election::builder("default", "operator")
@@ -24,7 +25,7 @@ async fn leading(config: Config) -> (Running, Client) {
         .unwrap();
     let client = election.client(&config).unwrap();
     let running = election.start();
-    within(PATIENCE, "it leads", running.candidate().elected()).await;
+    within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
@@ -34,9 +35,10 @@ async fn serve() -> (ApiServer, Endpoint) {
     (server, endpoint)
 }
 
-/// S14: the election's own pause between two attempts is a quarter of a second at least; a retry below it is faster.
+/// Rule S14: the election itself waits at least a quarter of a second between two attempts. A retry layer below it
+/// would be faster.
 #[tokio::test]
-async fn s14_its_own_client_does_not_retry() {
+async fn s14_election_client_does_not_retry() {
     let (server, endpoint) = serve().await;
     let unavailable = server.inject(Fault::status(503).verb("get").resource("leases"));
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
@@ -47,9 +49,9 @@ async fn s14_its_own_client_does_not_retry() {
     assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
 }
 
-/// An inner retry would sit out the server's `Retry-After`, and an inner timeout would end the watch.
+/// A retry layer inside would wait for the server's `Retry-After`, and a timeout layer inside would end the watch.
 #[tokio::test]
-async fn s14_no_retry_sits_below_the_election() {
+async fn s14_no_retry_runs_below_the_election() {
     let (server, endpoint) = serve().await;
     let mut config = endpoint.config("a");
     config.default_retry = true;
@@ -61,16 +63,16 @@ async fn s14_no_retry_sits_below_the_election() {
     until(PATIENCE, "a renewal is refused", || busy.hits() == 1).await;
     let (began, renewed) = (Instant::now(), lease_writes(&server, "a").len());
     until(PATIENCE, "it is tried again", || busy.hits() == 3).await;
-    // The election's own two pauses are half a second at most.
+    // The election's own two pauses take half a second at most.
     assert!(began.elapsed() < a.candidate().timing().call_timeout(), "{:?}", began.elapsed());
-    until(PATIENCE, "it renews", || lease_writes(&server, "a").len() > renewed).await;
+    until(PATIENCE, "the candidate renews", || lease_writes(&server, "a").len() > renewed).await;
     assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
 }
 
-/// kubernetes #53793, karpenter #2100: the workload's own client is full to the brim.
+/// kubernetes #53793, karpenter #2100: the workload's own client has no free connection.
 #[tokio::test]
-async fn s14_the_workload_cannot_starve_the_election() {
+async fn s14_workload_cannot_starve_the_election() {
     const STUCK: usize = 100;
     let (server, endpoint) = serve().await;
     let (a, client) = leading(endpoint.config("a")).await;
@@ -81,7 +83,7 @@ async fn s14_the_workload_cannot_starve_the_election() {
         let client = client.clone();
         stuck.spawn(async move { write(&client).await });
     }
-    until(PATIENCE, "they are under way", || a.candidate().writes_under_way() == STUCK).await;
+    until(PATIENCE, "the writes are under way", || a.candidate().writes_under_way() == STUCK).await;
     let before = lease_writes(&server, "a").len();
     until(PATIENCE, "it renews on", || lease_writes(&server, "a").len() >= before + 3).await;
     assert_eq!(a.candidate().term(), term);

@@ -1,4 +1,4 @@
-//! News and ends that come at the worst moment.
+//! News, and ends of writes, that arrive at the worst moment.
 
 use crate::{
     priority::ranked,
@@ -26,9 +26,9 @@ use tower::{Layer, ServiceExt, service_fn};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The answer to a write that was carried out before the deletion comes after the watch's news of it.
+/// The write took effect before the deletion, but its answer arrives after the watch event of the deletion.
 #[tokio::test(start_paused = true)]
-async fn s8_an_answer_after_the_deletion_opens_no_gate() {
+async fn s8_write_answer_after_deletion_opens_no_gate() {
     for verb in ["create", "update"] {
         let server = ApiServer::new();
         let election = candidate(&server, "a");
@@ -53,14 +53,14 @@ async fn s8_an_answer_after_the_deletion_opens_no_gate() {
     }
 }
 
-/// A process that is frozen while it stands down wakes to find that the time for that is over.
+/// A process freezes while it steps down. When it wakes, the time for that is over.
 #[tokio::test(start_paused = true)]
-async fn a_step_down_that_ran_out_of_time_ends_the_term() {
+async fn overdue_step_down_ends_the_term() {
     let server = ApiServer::new();
     let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
     let client = gated(&server, &election, "a");
     let mut a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let leader = a.candidate().clone();
     pass(SECOND * 20).await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
@@ -73,18 +73,18 @@ async fn a_step_down_that_ran_out_of_time_ends_the_term() {
         a
     });
     until(SOON, "the gate closes", || !leader.can_write()).await;
-    // What it knows of the lease is in doubt, so it reads before it gives it up.
+    // Its knowledge of the lease is in doubt, so it reads the lease before it releases it.
     server.break_watches(|_| true, WatchBreak::Cut);
     pass(SECOND).await;
     let _slow = server.inject(Fault::delay_before(SECOND).resource("leases").verb("get"));
     tokio::time::advance(SECOND * 60).await;
     let _a = within(SECOND * 10, "the step down ends", stepping).await.unwrap();
-    within(SECOND * 30, "it leads again", leader.elected()).await;
+    within(SECOND * 30, "the candidate leads again", leader.elected()).await;
 }
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A clock that does something when it is asked for the n-th time.
+/// A clock that runs an action at the n-th call.
 struct Trap {
     clock: TokioClock,
     left: AtomicU64,
@@ -108,9 +108,9 @@ impl Clock for Trap {
     }
 }
 
-/// The last write ends while the elector is on its way to wait for that, wherever it is then.
+/// The last write ends just before the elector begins to wait for that, at every possible point.
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_last_write_is_never_missed() {
+async fn elector_always_notices_end_of_last_write() {
     for nth in 1..=16 {
         let server = ApiServer::new();
         let trap = Arc::new(Trap { clock: TokioClock::new(), left: 0.into(), act: Mutex::default() });
@@ -134,10 +134,10 @@ async fn the_end_of_the_last_write_is_never_missed() {
         assert!(!high.candidate().is_leader());
         *trap.act.lock().unwrap() = Some(Box::new(move || {
             answer.send(()).unwrap();
-            write.now_or_never().expect("it is answered").expect("it is not cut off");
+            write.now_or_never().expect("the write is answered").expect("it is not cut off");
         }));
         trap.left.store(nth, Ordering::SeqCst);
-        // Something that sends the elector round.
+        // An event that makes the elector run its loop.
         server
             .edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["round"] = nth.to_string().into())
             .unwrap();

@@ -11,7 +11,7 @@ type Files = BTreeMap<Vec<String>, String>;
 type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 #[test]
-fn no_circle_of_files() {
+fn no_files_import_in_a_circle() {
     for (package, at_least) in [(".", 100), ("crates/fake-kube-apiserver", 40), ("crates/test-support", 10)] {
         let mut files = Files::new();
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(package).join("src"), &[], &mut files);
@@ -25,7 +25,7 @@ fn no_circle_of_files() {
 }
 
 #[test]
-fn only_imports_are_followed() {
+fn scanner_follows_braces_and_skips_comments() {
     let mut files = Files::from(["", "a", "b::mod", "d"].map(|it| (module(it), String::new())));
     files.insert(
         module("b::c"),
@@ -38,7 +38,7 @@ fn only_imports_are_followed() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn circular_import_is_found() {
     let text =
         [("a", "use crate::b::B;"), ("b", "fn f() { super::c::f(crate::d::D) }"), ("c", "use super::a;")];
     let mut files: Files = text.map(|(file, text)| (module(file), text.to_owned())).into();
@@ -64,7 +64,7 @@ fn read(folder: &Path, at: &[String], files: &mut Files) {
 
 fn imports(files: &Files) -> Imports {
     let imports = files.iter().map(|(file, text)| {
-        // Unit tests stand at the end of a file.
+        // Unit tests are at the end of a file.
         let code = text.split("\nmod tests {").next().unwrap_or_default();
         let code: String = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
         // A visibility is no import.
@@ -77,7 +77,7 @@ fn imports(files: &Files) -> Imports {
     imports.collect()
 }
 
-/// The paths that a path with braces stands for.
+/// The paths that a path with braces lists.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let code = code.trim_start();
     let end = code.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(code.len());
@@ -92,7 +92,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     tails.into_iter().map(|tail| [module(word), tail].concat()).collect()
 }
 
-/// What stands between commas up to the closing brace.
+/// The parts between commas, up to the closing brace.
 fn items(group: &str) -> Vec<&str> {
     let (mut items, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (at, it) in group.char_indices() {
@@ -113,7 +113,7 @@ fn items(group: &str) -> Vec<&str> {
     items
 }
 
-/// The file that a path in `file` leads to.
+/// The file that a path in `file` names.
 fn target(files: &Files, file: &[String], path: &[String]) -> Vec<String> {
     let (first, rest) = path.split_first().unwrap();
     let base = match first.as_str() {
@@ -128,7 +128,8 @@ fn target(files: &Files, file: &[String], path: &[String]) -> Vec<String> {
     target
 }
 
-/// The files that are left when those that import nothing more, and those that no file imports, are taken away.
+/// The files that remain after removing, again and again, those that import none of the rest and those that none of
+/// the rest imports.
 fn circles(mut imports: Imports) -> BTreeSet<Vec<String>> {
     loop {
         let before = imports.len();

@@ -1,13 +1,13 @@
-//! One subscriber for all tests of this process, each of which hears its own thread.
+//! One subscriber for all tests of this process. Each test gets the events of its own thread.
 //!
-//! `tracing` decides for the whole process which callsites are asked at all, so a subscriber of one thread alone misses what
-//! another thread has logged first.
+//! `tracing` decides once per process which callsites are enabled. With a subscriber for one thread only, an event
+//! that another thread logged first would be disabled.
 
 use crate::{logging::heard, runtime::logs};
 use std::sync::Once;
 use tracing_subscriber::{filter::dynamic_filter_fn, layer::SubscriberExt};
 
-/// Call it before a thread begins to listen.
+/// Call this before a thread begins to listen.
 pub fn begin() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -15,6 +15,6 @@ pub fn begin() {
         let subscriber = tracing_subscriber::registry().with(logs::layer()).with(heard::Ear).with(wanted);
         tracing::subscriber::set_global_default(subscriber).expect("the only one");
     });
-    // What another thread has met meanwhile was asked too early.
+    // Another thread may have met a callsite too early.
     tracing::callsite::rebuild_interest_cache();
 }

@@ -1,4 +1,4 @@
-//! How leadership is lost: the gate closes first, and at once.
+//! How a candidate loses leadership: the gate closes first, and at once.
 
 use crate::support::{
     FIRST, LEASE, SOON, candidate, is_cut_off, is_not_leader, leading, lease_writes, pass, spec, steal,
@@ -11,32 +11,32 @@ use kube_leader_gate::{
 };
 use std::time::Duration;
 
-/// The deadline counts from before the renewal was sent, not from its answer.
+/// The deadline counts from before the renewal is sent, not from its answer.
 #[tokio::test(start_paused = true)]
-async fn s1_the_deadline_counts_from_before_the_call() {
+async fn s1_deadline_counts_from_before_the_renewal_call() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("update").resource("leases"));
     pass(Duration::from_millis(3500)).await;
-    // Sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
+    // The renewal was sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
     let sent = lease_writes(&server, "a")[1].received;
     let left = a.candidate().time_left().unwrap() + sent.at.elapsed();
     assert!(left <= Duration::from_millis(10_010) && left >= Duration::from_millis(9990), "{left:?}");
 }
 
-/// The same for the call that acquires it.
+/// The same for the call that acquires the lease.
 #[tokio::test(start_paused = true)]
-async fn s1_the_first_deadline_counts_from_before_the_call() {
+async fn s1_first_deadline_counts_from_before_acquisition_call() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
-    within(FIRST * 2, "it leads", a.candidate().elected()).await;
+    within(FIRST * 2, "the candidate leads", a.candidate().elected()).await;
     let left = a.candidate().time_left().unwrap();
     assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn s1_an_outage_closes_the_gate_at_the_deadline() {
+async fn s1_outage_closes_gate_at_the_deadline() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::drop_before());
@@ -45,48 +45,48 @@ async fn s1_an_outage_closes_the_gate_at_the_deadline() {
     let after = began.elapsed();
     assert!(after <= Duration::from_secs(10) && after > Duration::from_secs(9), "{after:?}");
     assert!(is_not_leader(&write(&client).await));
-    // The lease still stands in its name: it may take it back, in a new term.
+    // The lease still names this candidate, so it may take it back, in a new term.
     let before = spec(&server)["leaseTransitions"].clone();
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_ne!(spec(&server)["leaseTransitions"], before);
-    write(&client).await.expect("it leads");
+    write(&client).await.expect("the candidate leads");
 }
 
-/// Nobody polls the workload's write, and the loss still ends it.
+/// No task polls the workload's write, and the loss still ends it.
 #[tokio::test(start_paused = true)]
-async fn s2_a_hanging_write_is_cut_off_at_the_loss() {
+async fn s2_loss_cuts_off_a_hanging_write() {
     for expire in [true, false] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
         let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
         if !expire {
             steal(&server);
         }
         let bound = if expire { Duration::from_secs(11) } else { SOON };
-        let result = within(bound, "it is cut off", hanging).await.unwrap();
+        let result = within(bound, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
         assert_eq!(a.candidate().writes_under_way(), 0);
     }
 }
 
-/// At the deadline itself, and not when the elector next looks: its own call hangs.
+/// The write ends at the deadline itself, before the elector looks again: the elector's own call hangs.
 #[tokio::test(start_paused = true)]
-async fn s2_a_hanging_write_is_cut_off_as_the_gate_closes() {
+async fn s2_deadline_cuts_off_hanging_write_at_once() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
     until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
-    let result = within(Duration::from_millis(5), "it is cut off", hanging).await.unwrap();
+    let result = within(Duration::from_millis(5), "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_closes_the_gate_by_the_watch() {
+async fn s7_watch_event_of_theft_closes_the_gate() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let renewals = lease_writes(&server, "a").len();
@@ -99,7 +99,7 @@ async fn s7_a_theft_closes_the_gate_by_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
+async fn s7_failed_renewal_after_theft_closes_the_gate() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, client) = leading(&server, "a").await;
@@ -108,9 +108,9 @@ async fn s7_a_theft_closes_the_gate_by_a_failed_renewal() {
     assert!(is_not_leader(&write(&client).await));
 }
 
-/// A renewal that hangs must not keep the elector from hearing of the theft.
+/// A renewal that hangs must not prevent the elector from noticing the theft.
 #[tokio::test(start_paused = true)]
-async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
+async fn s7_theft_is_noticed_during_hanging_renewal() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").user("a"));
@@ -120,7 +120,7 @@ async fn s7_a_theft_is_heard_during_a_hanging_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
+async fn s8_deletion_closes_gate_until_new_term() {
     for watching in [true, false] {
         let server = ApiServer::new();
         let _no_watch = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
@@ -132,14 +132,15 @@ async fn s8_a_deletion_closes_the_gate_until_a_new_term() {
         until(bound, "the gate closes", || !a.candidate().is_leader()).await;
         assert!(is_not_leader(&write(&client).await));
         drop(no_create);
-        let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        let second =
+            within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
         assert_ne!(first.lease_uid(), second.lease_uid());
     }
 }
 
-/// A renewal's 404 says enough: no read has to confirm it.
+/// The 404 of a renewal is enough: no read has to confirm it.
 #[tokio::test(start_paused = true)]
-async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
+async fn s8_renewal_of_deleted_lease_closes_the_gate() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -151,7 +152,7 @@ async fn s8_a_renewal_that_finds_nothing_closes_the_gate() {
 
 /// Two hung renewals in a row, and it still leads.
 #[tokio::test(start_paused = true)]
-async fn s9_hung_calls_do_not_eat_the_lease() {
+async fn s9_two_hung_calls_do_not_end_term() {
     for fault in [Fault::hang_before, Fault::hang_after, Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -166,9 +167,9 @@ async fn s9_hung_calls_do_not_eat_the_lease() {
     }
 }
 
-/// Client-go's health check: only a holder that cannot renew is unhealthy.
+/// client-go's health check: only a holder that cannot renew is unhealthy.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_cannot_renew_becomes_unhealthy() {
+async fn holder_that_cannot_renew_becomes_unhealthy() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();

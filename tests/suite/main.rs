@@ -1,7 +1,7 @@
-//! What the crate promises, over the in-process API server: elections, and what observes them or works by them. And what
-//! the documents say of it.
+//! What the crate promises, over the in-process API server: elections, and the parts that observe or use them. And
+//! what the documents say about it.
 #![cfg(all(feature = "election", feature = "test-util"))]
-#![expect(unreachable_pub, reason = "the modules of a test are nobody's library")]
+#![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod adversity;
 mod ambiguity;

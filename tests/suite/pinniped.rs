@@ -1,5 +1,5 @@
-//! The integration scenario of the system that this crate follows, in paused time: a write is a `TokenReview`, and only
-//! the holder's passes.
+//! The integration scenario of the system that this crate follows, in paused time: a write is a `TokenReview`, and
+//! only the holder's write passes.
 
 use crate::support::{LEASE, candidate, gated, is_not_leader, spec, until, within, write};
 use kube_client::Client;
@@ -37,7 +37,7 @@ impl Scenario {
 
     /// Waits until one candidate leads and the others know it; returns its place.
     async fn led(&self, bound: Duration) -> usize {
-        until(bound, "one leads and all know it", || {
+        until(bound, "one candidate leads and all know it", || {
             let holder = self.holder();
             let leads = |(candidate, running): (&Candidate, &Running)| {
                 running.candidate().is_leader() == (candidate.identity == holder)
@@ -54,7 +54,7 @@ impl Scenario {
         lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Everybody reads, one writes.
+    /// All candidates read, one writes.
     async fn only_the_holder_writes(&self, leader: usize) {
         for (place, candidate) in self.candidates.iter().enumerate() {
             candidate.client.apiserver_version().await.expect("reads pass");
@@ -67,7 +67,7 @@ impl Scenario {
         }
     }
 
-    async fn nobody_writes(&self) {
+    async fn no_candidate_writes(&self) {
         for candidate in &self.candidates {
             let result = write(&candidate.client).await;
             assert!(is_not_leader(&result), "{}: {result:?}", candidate.identity);
@@ -76,7 +76,7 @@ impl Scenario {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_holder_writes_whatever_happens_to_the_lease() {
+async fn only_the_holder_ever_writes() {
     for seed in 0..4 {
         for candidates in 1..=5 {
             scenario(candidates, &mut fastrand::Rng::with_seed(seed)).await;
@@ -89,7 +89,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     let leader = scenario.led(Duration::from_secs(1)).await;
     scenario.only_the_holder_writes(leader).await;
 
-    // An outsider stands in the lease: nobody can write until it has run out.
+    // An outsider takes the lease: no candidate can write until it has expired.
     let before = spec(&scenario.server);
     let edited = scenario.server.edit("outsider", LEASE, |lease| {
         lease["spec"]["holderIdentity"] = "some-other-identity".into();
@@ -99,7 +99,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
         scenario.running().all(|(_, running)| !running.candidate().can_write())
     })
     .await;
-    scenario.nobody_writes().await;
+    scenario.no_candidate_writes().await;
     let leader = scenario.led(Duration::from_secs(20)).await;
     scenario.only_the_holder_writes(leader).await;
     let after = spec(&scenario.server);
@@ -113,18 +113,18 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
     scenario.only_the_holder_writes(leader).await;
     assert!(spec(&scenario.server)["leaseTransitions"].as_u64() <= Some(1));
 
-    // Leaders stop one after the other; none writes afterwards.
+    // Leaders stop one after the other. None writes after its stop.
     let mut leader = leader;
     for left in (0..candidates).rev() {
         tokio::time::sleep(Duration::from_millis(chance.u64(..5000))).await;
         let running = scenario.candidates[leader].running.take().expect("it runs");
-        within(Duration::from_secs(1), "it stops", running.stop()).await;
+        within(Duration::from_secs(1), "the candidate stops", running.stop()).await;
         assert!(is_not_leader(&write(&scenario.candidates[leader].client).await));
         if left > 0 {
             leader = scenario.led(Duration::from_secs(5)).await;
             scenario.only_the_holder_writes(leader).await;
         }
     }
-    scenario.nobody_writes().await;
+    scenario.no_candidate_writes().await;
     assert_eq!(scenario.holder(), "");
 }

@@ -1,4 +1,4 @@
-//! A workload that is out of time keeps its writes: it is polled on behind the closed gate until they are answered.
+//! A workload that exceeds its grace keeps its writes: it is polled behind the closed gate until they are answered.
 
 use crate::support::{
     SKEW, SOON, candidate, gated, is_not_leader, lease_writes, parts, pass, releases, until, within, write,
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 const GRACE: Duration = Duration::from_secs(5);
 
-/// It writes when the shutdown comes, ends with that write's answer, and hands its output back.
+/// The workload writes when the shutdown comes, ends with that write's answer, and returns its output.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
+async fn s4_workload_finishes_its_write_after_grace() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -24,7 +24,7 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     let workload = Box::pin(async {
         let other = async {
             pass(GRACE + SOON).await;
-            assert!(leader.is_leader() && !leader.can_write(), "it drains");
+            assert!(leader.is_leader() && !leader.can_write(), "the candidate drains");
             rejected = is_not_leader(&write(&client).await);
         };
         leader.elected().await;
@@ -33,7 +33,7 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     });
     let shutdown = leader.elected();
     let run = election.run_until(async { drop(shutdown.await) }, workload);
-    let finished = within(Duration::from_secs(14), "it ends", run).await;
+    let finished = within(Duration::from_secs(14), "the run ends", run).await;
     assert_eq!(parts(finished), Ok((Some(Ok(())), LeaseEnd::Released)));
     assert!(rejected, "the gate is closed to what it writes after its grace");
     let written = server.write_log().into_iter().find(|write| write.resource == "tokenreviews").unwrap();
@@ -43,9 +43,9 @@ async fn s4_a_workload_out_of_its_grace_finishes_its_write() {
     assert!(lease_writes(&server, "a").len() >= 6, "renewed meanwhile");
 }
 
-/// It is dropped once its writes are answered, whatever else it does.
+/// The workload is dropped once its writes are answered, even if it goes on.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
+async fn s4_workload_is_dropped_once_writes_are_answered() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -58,16 +58,16 @@ async fn s4_a_workload_is_dropped_once_its_writes_are_answered() {
         pending::<()>().await;
     };
     let run = election.run_until(async { drop(leader.elected().await) }, workload);
-    let finished = within(Duration::from_secs(10), "it ends", run).await;
+    let finished = within(Duration::from_secs(10), "the run ends", run).await;
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     let (is_ok, at) = answered.expect("it has seen the answer");
     assert!(is_ok && at.elapsed() < SOON);
     assert_eq!(releases(&server, "a").len(), 1);
 }
 
-/// A write that hangs is cut off after the drain timeout, and that counts as unanswered.
+/// A write that hangs is cut off after the drain timeout, and counts as unanswered.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
+async fn s4_workload_with_hanging_write_is_dropped_after_drain() {
     struct Dropped<'a>(&'a mut Option<Instant>);
     impl Drop for Dropped<'_> {
         fn drop(&mut self) {
@@ -90,9 +90,9 @@ async fn s4_a_workload_whose_write_hangs_is_dropped_after_the_drain_timeout() {
         until(GRACE, "the write is under way", || hang.hits() == 1).await;
         Instant::now()
     };
-    let (finished, began) = tokio::join!(within(GRACE * 5, "it ends", run), watched);
+    let (finished, began) = tokio::join!(within(GRACE * 5, "the run ends", run), watched);
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
-    let lived = dropped.expect("it is dropped") - began;
+    let lived = dropped.expect("the workload is dropped") - began;
     assert!(
         lived + Duration::from_millis(10) >= GRACE * 3 && lived < GRACE * 3 + SOON,
         "5 s to end, 10 s to drain: {lived:?}"

@@ -1,4 +1,4 @@
-//! What becomes of a holder that was preempted, and for how long its successor waits.
+//! What a preempted holder does, and how long its successor waits.
 
 use crate::{
     bent::{Bend, bent_from},
@@ -20,7 +20,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 const HANDOVER: &str = "kube-leader-gate/handover";
 
-/// A holder that tells nothing: client-go's, Istio's, a crashed or frozen one.
+/// A holder that never acknowledges: client-go's, Istio's, a crashed or frozen one.
 fn held_by_foreign(server: &ApiServer, seconds: u64) {
     let mut held = lease(
         &json!({ "holderIdentity": "go", "leaseDurationSeconds": seconds, "leaseTransitions": 3,
@@ -30,9 +30,10 @@ fn held_by_foreign(server: &ApiServer, seconds: u64) {
     server.put("go", LEASE, held).unwrap();
 }
 
-/// The gate closes with the watch's news, and writes that were admitted finish; only then does the other one begin.
+/// The gate closes when the watch reports the preemption, and admitted writes finish. Only then does the successor
+/// begin.
 #[tokio::test(start_paused = true)]
-async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish() {
+async fn s7_preemption_closes_gate_and_lets_writes_finish() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews").user("a"));
@@ -51,15 +52,16 @@ async fn s7_the_gate_of_a_preempted_holder_closes_at_once_and_its_writes_finish(
     pass(Duration::from_millis(2800)).await;
     assert!(!high.candidate().is_leader() && high.candidate().holder().as_deref() == Some("b"));
     within(SOON * 2, "the higher one leads", high.candidate().elected()).await;
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     assert_eq!(low.candidate().state().lost, Some(Loss::Taken));
     pass(SOON).await;
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// A write that hangs is cut off at the deadline, and that is not acknowledged: the other waits for the lease's end.
+/// A write that hangs is cut off at the deadline. The holder does not acknowledge that, so the successor waits for
+/// the end of the lease.
 #[tokio::test(start_paused = true)]
-async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
+async fn s4_unfinished_writes_prevent_acknowledgement() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
@@ -74,9 +76,9 @@ async fn s4_writes_that_do_not_finish_are_not_acknowledged() {
     assert_eq!(lease_writes(&server, "a").len(), 1, "its acquisition, and nothing else");
 }
 
-/// A holder that does not know what is asked of it is waited for, by the duration that it had written.
+/// A holder that does not know how to acknowledge: the successor waits for the duration that the holder had written.
 #[tokio::test(start_paused = true)]
-async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
+async fn s6_successor_waits_full_duration_for_silent_holder() {
     for seconds in [5, 15, 137] {
         let server = ApiServer::new();
         held_by_foreign(&server, seconds);
@@ -86,9 +88,10 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
         let began = Instant::now();
         until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
         assert_eq!(annotations(&server), json!({ KEY: "high", HANDOVER: "from 3 to 4" }));
-        // Whoever comes next waits for both.
+        // The next candidate waits for both.
         assert_eq!(spec(&server)["leaseDurationSeconds"], seconds.max(15));
-        let leads = within(Duration::from_secs(seconds + 1), "it leads", high.candidate().elected());
+        let leads =
+            within(Duration::from_secs(seconds + 1), "the candidate leads", high.candidate().elected());
         let refused = async {
             pass(Duration::from_millis(seconds * 1000 - 100)).await;
             assert!(is_not_leader(&write(&client).await));
@@ -108,23 +111,24 @@ async fn s6_the_gate_stays_closed_for_the_time_of_a_holder_that_says_nothing() {
     }
 }
 
-/// Once it leads, a preempting candidate is a leader as any other: what has lapsed begins anew.
+/// After a preemption the new leader is like any other: a lapsed term begins anew.
 #[tokio::test(start_paused = true)]
-async fn s1_a_term_that_lapses_after_a_preemption_is_over() {
+async fn s1_lapsed_term_ends_after_preemption() {
     let server = ApiServer::new();
     held_by_foreign(&server, 5);
     let high = ranked(&server, "b", "high").start();
-    let first = within(Duration::from_secs(6), "it leads", high.candidate().elected()).await;
+    let first = within(Duration::from_secs(6), "the candidate leads", high.candidate().elected()).await;
     let outage = server.inject(Fault::drop_before());
     until(Duration::from_secs(11), "the gate closes", || !high.candidate().can_write()).await;
     drop(outage);
-    let second = within(Duration::from_secs(3), "it leads again", high.candidate().elected()).await;
+    let second =
+        within(Duration::from_secs(3), "the candidate leads again", high.candidate().elected()).await;
     assert_eq!(second.transitions(), first.transitions() + 1);
 }
 
-/// Cut off from the API server, the old holder writes on until its deadline, and hears of nothing.
+/// The old holder is disconnected from the API server. It writes until its deadline, and learns nothing.
 #[tokio::test(start_paused = true)]
-async fn s6_a_holder_that_cannot_hear_is_waited_for() {
+async fn s6_successor_waits_for_disconnected_holder() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
@@ -142,9 +146,9 @@ async fn s6_a_holder_that_cannot_hear_is_waited_for() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// The preempting candidate dies, stops, or restarts under its name while the other may still be writing.
+/// The preempting candidate dies, stops, or restarts under its name while the old holder may still write.
 #[tokio::test(start_paused = true)]
-async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
+async fn s6_next_candidate_also_waits_for_preempted_holder() {
     for how in ["dies", "stops", "restarts", "is deleted"] {
         let server = ApiServer::new();
         let timing =
@@ -153,7 +157,7 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         let mut writing = JoinSet::new();
         write_every(&mut writing, gated(&server, &low, "a"), 20);
         let low = low.start();
-        within(FIRST, "it leads", low.candidate().elected()).await;
+        within(FIRST, "the candidate leads", low.candidate().elected()).await;
         let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
         server.break_watches(|_| true, WatchBreak::Cut);
         let third = ranked(&server, "c", "middle");
@@ -196,14 +200,14 @@ async fn s6_whoever_comes_after_the_preempting_one_waits_as_well() {
         until(Duration::from_secs(60), how, leads).await;
         pass(SOON * 5).await;
         let writers = writers(&server);
-        // After a deletion the lower one may be faster, and is preempted in its turn.
+        // After a deletion the lower candidate may be faster. It is then preempted in its turn.
         assert!((2..=3).contains(&writers.len()) && writers[0] == "a", "{how}: {writers:?}");
     }
 }
 
-/// Its answers get lost on the way: whatever has landed, the wait is not forgotten.
+/// The answers to its writes are lost. The candidate waits, whichever write took effect.
 #[tokio::test(start_paused = true)]
-async fn s6_a_preemption_without_an_answer_is_one() {
+async fn s6_unanswered_preemption_keeps_the_wait() {
     for lost in [1, 2, 3] {
         let server = ApiServer::new();
         let (low, low_client) = leading_as(&server, "a", "low").await;
@@ -224,9 +228,9 @@ async fn s6_a_preemption_without_an_answer_is_one() {
     }
 }
 
-/// The watch breaks while the swap is under way, and tells once more what was there before it.
+/// The watch breaks during the swap. The new watch first reports the state before the swap.
 #[tokio::test(start_paused = true)]
-async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
+async fn s6_old_watch_event_does_not_end_wait() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
@@ -247,9 +251,9 @@ async fn s6_old_news_during_the_swap_does_not_end_the_wait() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// Preempted in the middle of a stop, it drains and tells, and has nothing to release.
+/// A holder is preempted during a stop. It drains and acknowledges, and has no lease to release.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_is_stopping_acknowledges() {
+async fn stopping_holder_acknowledges_preemption() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(2)).resource("tokenreviews").user("a"));
@@ -261,28 +265,28 @@ async fn a_holder_that_is_stopping_acknowledges() {
     let high = ranked(&server, "b", "high").start();
     within(Duration::from_secs(3), "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     assert_eq!(stopping.await.unwrap(), LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "b");
 }
 
-/// A policy forbids the acknowledgement, and the other one dies: its lease runs out, and is taken.
+/// A policy refuses the acknowledgement, and the successor dies. The lease expires, and the old holder takes it.
 #[tokio::test(start_paused = true)]
-async fn an_acknowledgement_that_is_refused_keeps_nobody_from_contending() {
+async fn refused_acknowledgement_does_not_stop_contention() {
     let server = ApiServer::new();
     let priority = Priority::ranked("low", ["high", "low"]).unwrap();
     let low = bent_from(&server, "a", builder("a").priority(priority), Bend::OwnNameOnly("a")).start();
-    within(FIRST, "it leads", low.candidate().elected()).await;
+    within(FIRST, "the candidate leads", low.candidate().elected()).await;
     let high = ranked(&server, "b", "high").start();
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
     pass(SOON).await;
     drop(high);
-    within(Duration::from_secs(20), "it leads again", low.candidate().elected()).await;
+    within(Duration::from_secs(20), "the candidate leads again", low.candidate().elected()).await;
 }
 
-/// What stands in a lease of its own is no preemption.
+/// A preemption request by the holder itself is none.
 #[tokio::test(start_paused = true)]
-async fn a_holder_does_not_yield_to_itself() {
+async fn holder_ignores_preemption_by_itself() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let term = low.candidate().term();
@@ -290,15 +294,16 @@ async fn a_holder_does_not_yield_to_itself() {
         |lease: &mut serde_json::Value| lease["metadata"]["annotations"][HANDOVER] = "from 0 to 0".into();
     server.edit("outsider", LEASE, forged).unwrap();
     pass(SOON).await;
-    write(&low_client).await.expect("it leads");
+    write(&low_client).await.expect("the candidate leads");
     assert_eq!(low.candidate().term(), term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }), "gone with a renewal");
 }
 
-/// A backup is played in, in which the preemption has not happened: a new term, not a gate that is closed for ever.
+/// A restored backup undoes the preemption. The old holder starts a new term, so its gate does not stay closed for
+/// ever.
 #[tokio::test(start_paused = true)]
-async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
+async fn undone_preemption_starts_a_new_term() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let backup = server.object(LEASE).unwrap();
@@ -317,6 +322,6 @@ async fn a_preemption_that_is_undone_leaves_no_closed_gate() {
             lease["metadata"]["annotations"] = backup["metadata"]["annotations"].clone();
         })
         .unwrap();
-    until(SOON, "it leads again", || low.candidate().can_write()).await;
+    until(SOON, "the candidate leads again", || low.candidate().can_write()).await;
     assert_eq!(low.candidate().term().unwrap().transitions(), 1);
 }

@@ -1,4 +1,4 @@
-//! Prioritised election: who preempts whom, and that nobody writes twice on the way.
+//! Prioritised election: which candidate preempts which, and that two candidates never write at once.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within,
@@ -36,11 +36,11 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     let election = ranked(server, identity, key);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
-/// A holder of somebody else's making.
+/// A holder that another program wrote.
 fn held_by(server: &ApiServer, holder: &str, annotations: &Value) {
     let mut held =
         lease(&json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
@@ -68,8 +68,8 @@ pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
     });
 }
 
-/// Reads in the server's log that nobody wrote while another's write was under way, and returns the writers in their order,
-/// each as often as it took turns: those that write by turns were both let in.
+/// Checks in the server's log that no two writes of different candidates overlap. Returns the writers in order, once
+/// for each turn: writers that alternate were both admitted.
 pub fn writers(server: &ApiServer) -> Vec<String> {
     let mut log = server.write_log();
     log.retain(|write| write.resource != "leases" && write.took_effect());
@@ -87,7 +87,7 @@ pub fn writers(server: &ApiServer) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twice() {
+async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
@@ -110,7 +110,7 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
     assert_eq!(high.candidate().term(), Some(after));
     assert_eq!(writers(&server), ["a", "b"]);
     drop(writing);
-    // The key goes with a release, as Istio has it; anybody may lead then.
+    // The release removes the key, as in Istio. Then any candidate may lead.
     assert_eq!(high.stop().await, LeaseEnd::Released);
     within(SOON, "the lower one leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
@@ -119,12 +119,12 @@ async fn a_higher_candidate_preempts_a_live_holder_at_once_and_nobody_writes_twi
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
+async fn candidate_preempts_when_holder_or_own_key_changes() {
     let server = ApiServer::new();
     let (high, _) = leading_as(&server, "a", "high").await;
     let middle = ranked(&server, "b", "middle").start();
     until(SOON, "b knows a", || middle.candidate().holder().is_some()).await;
-    // Somebody faster, of lower precedence.
+    // A faster candidate of lower priority.
     high.stop().await;
     held_by(&server, "c", &json!({ KEY: "low" }));
     until(SOON, "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
@@ -143,42 +143,42 @@ async fn it_preempts_when_the_holder_changes_and_when_its_own_mind_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_an_equal_nor_a_higher_holder_is_preempted() {
+async fn equal_or_higher_holder_is_not_preempted() {
     for (holder, candidate) in [("high", "low"), ("high", "high"), ("low", "low"), ("unheard of", "high")] {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
         let a = with(&server, "a", Priority::ranked(holder, order).unwrap()).start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let b = ranked(&server, "b", candidate).start();
         pass(Duration::from_secs(60)).await;
         assert!(a.candidate().is_leader(), "{holder}, {candidate}");
         assert!(server.write_log().iter().all(|write| write.user == "a"), "{holder}, {candidate}");
-        // What nobody holds is anybody's.
+        // A lease without a holder is free for every candidate.
         a.stop().await;
         within(SOON, "b leads", b.candidate().elected()).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_a_lease_that_has_run_out_is_taken_by_a_lower_one_too() {
+async fn s6_lower_candidate_takes_expired_lease() {
     let server = ApiServer::new();
     held_by(&server, "dead", &json!({ KEY: "high" }));
     let low = ranked(&server, "a", "low").start();
     pass(Duration::from_millis(14_900)).await;
     assert!(!low.candidate().is_leader());
-    within(Duration::from_millis(200), "it leads", low.candidate().elected()).await;
+    within(Duration::from_millis(200), "the candidate leads", low.candidate().elected()).await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
 }
 
 /// Revisions of a program from before and after it had priorities.
 #[tokio::test(start_paused = true)]
-async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
+async fn holder_without_key_is_preempted_and_acknowledges() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let mut writing = JoinSet::new();
     hammer(&mut writing, gated(&server, &election, "a"));
     let old = election.start();
-    within(FIRST, "it leads", old.candidate().elected()).await;
+    within(FIRST, "the candidate leads", old.candidate().elected()).await;
     assert!(annotations(&server).is_null());
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
@@ -188,9 +188,9 @@ async fn a_holder_without_a_key_is_preempted_and_acknowledges_as_well() {
     assert_eq!(writers(&server), ["a", "b"]);
 }
 
-/// Three replicas of one revision are replaced, one by one, by three of the next, and those by three more.
+/// Three replicas of one revision are replaced one by one by three of the next, and those by three more.
 #[tokio::test(start_paused = true)]
-async fn each_rollout_hands_over_once() {
+async fn each_rollout_makes_one_handover() {
     let server = ApiServer::new();
     let generation = |generation: u64| {
         Priority::new(generation.to_string(), move |holder| {
@@ -209,7 +209,7 @@ async fn each_rollout_hands_over_once() {
             .iter()
             .any(|it| it.candidate().can_write() && it.candidate().identity().as_str().starts_with(number))
     };
-    until(FIRST, "one leads", || leaders(&running, "one")).await;
+    until(FIRST, "one candidate leads", || leaders(&running, "one")).await;
     pass(SOON).await;
     for (number, name) in [(2, "two"), (3, "three")] {
         let before = spec(&server)["leaseTransitions"].as_u64().unwrap();
@@ -224,9 +224,9 @@ async fn each_rollout_hands_over_once() {
     assert_eq!(writers(&server).len(), 3, "{:?}", writers(&server));
 }
 
-/// Without the permission to watch, both poll.
+/// Without the permission to watch, both candidates poll.
 #[tokio::test(start_paused = true)]
-async fn without_watches_it_preempts_within_some_retry_periods() {
+async fn candidate_without_watch_preempts_within_retry_periods() {
     for deaf in ["a", "b", "both"] {
         let server = ApiServer::new();
         let fault = Fault::forbidden().verb("watch");
@@ -237,7 +237,7 @@ async fn without_watches_it_preempts_within_some_retry_periods() {
         hammer(&mut writing, low_client);
         hammer(&mut writing, gated(&server, &election, "b"));
         let high = election.start();
-        // The holder's next renewal tells it, the other's next one tells of the acknowledgement.
+        // The holder's next renewal shows it the preemption. The other one's next poll shows it the acknowledgement.
         within(Duration::from_millis(4100), deaf, high.candidate().elected()).await;
         pass(SOON).await;
         assert!(!low.candidate().is_leader());
@@ -245,23 +245,23 @@ async fn without_watches_it_preempts_within_some_retry_periods() {
     }
 }
 
-/// Keys that are no keys: their holders are left alone, whatever the comparison would say.
+/// Invalid keys: their holders are not preempted, whatever the comparison says.
 #[tokio::test(start_paused = true)]
-async fn a_holder_whose_key_makes_no_sense_is_not_preempted() {
+async fn holder_with_invalid_key_is_not_preempted() {
     for key in ["x".repeat(254), "x".repeat(200_000), "a\u{0}b".into(), " ".into(), "a\n".into()] {
         let server = ApiServer::new();
         held_by(&server, "foreign", &json!({ KEY: key, "other": "stays" }));
         let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
         pass(Duration::from_millis(14_900)).await;
         assert_eq!(spec(&server)["holderIdentity"], "foreign");
-        within(Duration::from_millis(200), "it leads", a.candidate().elected()).await;
+        within(Duration::from_millis(200), "the candidate leads", a.candidate().elected()).await;
         assert_eq!(annotations(&server), json!({ KEY: "a", "other": "stays" }));
     }
 }
 
-/// A panic in the program's own comparison is a dead election: the gate stays closed.
+/// A panic in the program's own comparison ends the election: the gate stays closed.
 #[tokio::test(start_paused = true)]
-async fn s10_a_comparison_that_panics_ends_the_election() {
+async fn s10_panic_in_comparison_ends_the_election() {
     let server = ApiServer::new();
     held_by(&server, "foreign", &json!({}));
     let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());

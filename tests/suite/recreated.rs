@@ -1,4 +1,4 @@
-//! A lease that was deleted: under a holder that does not see it, and before the eyes of a newcomer.
+//! A deleted lease: under a holder that does not see the deletion, and in front of a newcomer.
 
 use crate::{
     many::replica::{Fate, Network, is_watch, over},
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Deletes the lease and makes it anew as it was, but for its uid; which that is.
+/// Deletes the lease and creates it again with all its fields. Returns the new uid.
 fn recreate(server: &ApiServer) -> Value {
     let before = server.object(LEASE).unwrap();
     server.delete("outsider", LEASE).unwrap();
@@ -28,9 +28,9 @@ fn recreate(server: &ApiServer) -> Value {
     after["metadata"]["uid"].clone()
 }
 
-/// A restored backup, say: the object is another one, so the term is over.
+/// For example after a restored backup: the object is another one, so the term is over.
 #[tokio::test(start_paused = true)]
-async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
+async fn s8_recreated_lease_ends_the_term() {
     for watching in [false, true] {
         let server = ApiServer::new();
         let _blind = (!watching).then(|| server.inject(Fault::forbidden().verb("watch")));
@@ -44,17 +44,17 @@ async fn s8_a_lease_that_was_made_anew_unseen_ends_the_term() {
         until(bound, "the gate closes", || !a.candidate().is_leader()).await;
         assert_eq!(a.candidate().state().lost, Some(Loss::Deleted), "watching: {watching}");
         assert!(is_not_leader(&write(&client).await));
-        // What stands there is in its name, and nobody knows whose it is.
-        let second = within(SECOND * 16, "it leads again", a.candidate().elected()).await;
+        // The new lease names this candidate, but no candidate knows who wrote it.
+        let second = within(SECOND * 16, "the candidate leads again", a.candidate().elected()).await;
         assert_eq!(uid, second.lease_uid(), "watching: {watching}");
         assert_ne!(first.lease_uid(), second.lease_uid());
-        write(&client).await.expect("it leads");
+        write(&client).await.expect("the candidate leads");
     }
 }
 
-/// The deletion reaches the holder by its watch, some time later; a newcomer finds nothing and must not be faster.
+/// The holder's watch reports the deletion some time later. A newcomer finds no lease and must not be faster.
 #[tokio::test(start_paused = true)]
-async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
+async fn s8_newcomer_after_deletion_never_overlaps_holder() {
     for lag in [20, 100, 200, 5, 0] {
         for _ in 0..3 {
             let server = ApiServer::new();
@@ -88,13 +88,13 @@ async fn s8_a_newcomer_after_a_deletion_never_writes_beside_the_holder() {
     }
 }
 
-/// The price: one pause, where there is no lease at all.
+/// The price: one pause, where no lease exists.
 #[tokio::test(start_paused = true)]
-async fn a_first_candidate_looks_twice_before_it_creates_the_lease() {
+async fn first_candidate_reads_twice_before_creating_lease() {
     let server = ApiServer::new();
     let a = candidate(&server, "a").start();
     let began = tokio::time::Instant::now();
-    within(SECOND, "it leads", a.candidate().elected()).await;
+    within(SECOND, "the candidate leads", a.candidate().elected()).await;
     let after = began.elapsed();
     assert!(after >= SECOND / 4 && after < SECOND / 2 + SOON, "{after:?}");
     assert!(server.reads("a", "get", "leases") >= 2);

@@ -1,4 +1,4 @@
-//! Rule S9: what a leader does after a renewal that failed.
+//! Rule S9: what a leader does after a failed renewal.
 
 use crate::support::{SOON, leading, pass, until};
 use futures_util::{FutureExt, StreamExt};
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Only calls that name the lease: no watch.
+/// Only calls that name the lease. No watch.
 fn calls(fault: Fault) -> Fault {
     fault.path(|path| path.ends_with("/leases/operator"))
 }
 
-/// A read renews nothing, and a server that answers no read may well answer a write.
+/// A read renews nothing, and a server that answers no read may still answer a write.
 #[tokio::test(start_paused = true)]
-async fn s9_a_failed_renewal_is_followed_by_a_renewal() {
+async fn s9_failed_renewal_is_followed_by_renewal() {
     let failures = [
         Fault::status(500),
         Fault::status(429),
@@ -40,9 +40,9 @@ async fn s9_a_failed_renewal_is_followed_by_a_renewal() {
     }
 }
 
-/// Without a watch, a renewal that has landed unheard makes the next one conflict: that alone is a reason to read.
+/// Without a watch, a renewal whose answer was lost makes the next one conflict. Only that is a reason to read.
 #[tokio::test(start_paused = true)]
-async fn s9_a_conflict_is_followed_by_a_read_and_a_renewal() {
+async fn s9_conflict_is_followed_by_read_and_renewal() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -55,9 +55,9 @@ async fn s9_a_conflict_is_followed_by_a_read_and_a_renewal() {
     assert_eq!(server.reads("a", "get", "leases"), before + 1);
 }
 
-/// Three calls hang, and every later answer takes most of a call's time: the timing leaves room for exactly that.
+/// Three calls hang, and every later answer takes most of the call timeout. The timing leaves room for exactly that.
 #[tokio::test(start_paused = true)]
-async fn s9_slow_answers_after_three_hung_calls_keep_the_term() {
+async fn s9_slow_answers_after_hung_calls_keep_term() {
     for round in 0..20 {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;

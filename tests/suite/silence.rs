@@ -1,4 +1,4 @@
-//! A watch that stands and tells nothing, over a half-open connection, say.
+//! A watch that is open but sends nothing, for example over a half-open connection.
 
 use crate::bent::{Bend, Bent, bent};
 use crate::support::{FIRST, SOON, build, builder, candidate, leading, pass, until, within};
@@ -20,7 +20,7 @@ fn mute(server: &ApiServer, identity: &str) -> (Election<Bent>, Arc<AtomicU32>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_behind_a_silent_watch_is_seen_within_a_few_retry_periods() {
+async fn follower_sees_release_despite_silent_watch() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let (b, watches) = mute(&server, "b");
@@ -34,19 +34,20 @@ async fn a_release_behind_a_silent_watch_is_seen_within_a_few_retry_periods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_with_a_silent_watch_starts_it_afresh() {
+async fn leader_restarts_a_silent_watch() {
     let server = ApiServer::new();
     let (a, watches) = mute(&server, "a");
     let a = a.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     pass(Duration::from_secs(60)).await;
     assert!(a.candidate().is_leader());
     assert!(watches.load(Ordering::SeqCst) > 5);
 }
 
-/// While nothing works, the pauses between two attempts at a watch grow to a minute; they are not slept to their end.
+/// During an outage, the pauses between two attempts to watch grow to a minute. The watch does not wait until such a
+/// pause ends.
 #[tokio::test(start_paused = true)]
-async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
+async fn watch_restarts_when_calls_work_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let outage = server.inject(Fault::status(503).user("b"));
@@ -59,9 +60,9 @@ async fn after_an_outage_the_watch_stands_as_soon_as_calls_work() {
     within(SOON, "b leads", b.candidate().elected()).await;
 }
 
-/// To a follower with a silent watch, a holder with a short lease seems to have run out each time.
+/// To a follower with a silent watch, a holder with a short lease seems to have expired each time.
 #[tokio::test(start_paused = true)]
-async fn s6_a_follower_reads_before_it_swaps() {
+async fn s6_follower_reads_lease_before_swap() {
     let server = ApiServer::new();
     let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
     let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();

@@ -1,4 +1,4 @@
-//! How a leader stops: flag first, then the writes, then the lease.
+//! How a leader stops: first the gate closes, then the writes finish, then the lease is released.
 
 use crate::support::{
     LEASE, SKEW, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, parts, pass,
@@ -12,9 +12,9 @@ use kube_leader_gate::{
 use std::{future::pending, panic::AssertUnwindSafe, time::Duration};
 use tokio::{sync::oneshot, time::Instant};
 
-/// Pinniped's order: nobody can write from the moment at which the release is sent, whatever becomes of it.
+/// Pinniped's order: no write can pass from the moment when the release is sent, even if the release fails.
 #[tokio::test(start_paused = true)]
-async fn s3_the_flag_falls_before_the_release_is_sent() {
+async fn s3_gate_closes_before_release_is_sent() {
     for fault in [Fault::hang_before, Fault::drop_before, Fault::drop_after, Fault::forbidden] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
@@ -24,27 +24,30 @@ async fn s3_the_flag_falls_before_the_release_is_sent() {
         until(SOON, "the release is sent", || fault.hits() > 0).await;
         assert!(!leader.is_leader());
         assert!(is_not_leader(&write(&client).await));
-        within(Duration::from_secs(10), "it stops", stop).await.unwrap();
+        within(Duration::from_secs(10), "the candidate stops", stop).await.unwrap();
         let refused = write(&client).await;
         assert!(is_not_leader(&refused));
-        assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
+        assert!(
+            refused.unwrap_err().to_string().ends_with("the candidate will not lead again"),
+            "and says so"
+        );
     }
 }
 
-/// A workload that is deaf to its signal keeps neither the process nor the lease.
+/// A workload that ignores its signal blocks neither the end of the process nor the release of the lease.
 #[tokio::test(start_paused = true)]
-async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_lease_released() {
+async fn s4_workload_that_ignores_stop_is_dropped_after_grace() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
     let (told, shutdown) = oneshot::channel();
     let workload = async {
         leader.elected().await;
-        told.send(()).expect("somebody waits");
+        told.send(()).expect("the receiver waits");
         pending::<()>().await;
     };
     let (began, grace) = (Instant::now(), Duration::from_secs(5));
-    let shutdown = async { shutdown.await.expect("it leads") };
+    let shutdown = async { shutdown.await.expect("the candidate leads") };
     let finished = within(Duration::from_secs(6), "it ends", election.run_until(shutdown, workload)).await;
     assert_eq!(parts(finished), Ok((None, LeaseEnd::Released)));
     assert!(began.elapsed() >= grace, "it had its grace");
@@ -52,7 +55,7 @@ async fn s4_a_workload_that_does_not_end_is_dropped_after_its_grace_and_the_leas
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
+async fn workload_that_ends_within_grace_returns_its_output() {
     let server = ApiServer::new();
     let slow = async {
         pass(Duration::from_secs(4)).await;
@@ -66,9 +69,9 @@ async fn a_workload_that_ends_in_its_grace_hands_its_output_back() {
     assert_eq!(parts(finished), Ok((Some(7), LeaseEnd::Released)));
 }
 
-/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
+/// The workload ends, the gate closes, open writes finish while the lease is renewed, and then the lease is released.
 #[tokio::test(start_paused = true)]
-async fn s4_a_clean_stop_drains_before_it_releases() {
+async fn s4_clean_stop_drains_writes_before_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let (leader, client) = (election.candidate(), gated(&server, &election, "a"));
@@ -78,12 +81,12 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
         let writer = client.clone();
         let left_behind = tokio::spawn(async move { write(&writer).await });
         until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
-        // Wrapped, since a task that is handed out is no task that is waited for.
+        // Wrapped in a closure: a task that is returned would not be waited for.
         Some(left_behind)
     };
     let meanwhile = async {
         pass(Duration::from_secs(5)).await;
-        assert!(leader.is_leader() && !leader.can_write(), "it drains");
+        assert!(leader.is_leader() && !leader.can_write(), "the candidate drains");
         assert!(is_not_leader(&write(&client).await));
     };
     let (run, ()) =
@@ -97,7 +100,7 @@ async fn s4_a_clean_stop_drains_before_it_releases() {
     assert!(renewals >= 3, "renewed meanwhile: {renewals}");
 }
 
-/// They are cut off after the drain timeout, and may still land for as long as a lease tolerates.
+/// The writes are cut off after the drain timeout. They may take effect for as long as a lease tolerates.
 #[tokio::test(start_paused = true)]
 async fn s4_writes_that_do_not_finish_delay_the_release() {
     let server = ApiServer::new();
@@ -105,41 +108,41 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     let leader = a.candidate().clone();
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
     let stop = tokio::spawn(a.stop());
     let result = within(Duration::from_millis(10_100), "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
-    let stopped = within(SKEW + SOON, "it stops", stop).await.unwrap();
+    let stopped = within(SKEW + SOON, "the candidate stops", stop).await.unwrap();
     assert_eq!(stopped, LeaseEnd::Released);
     let after = releases(&server, "a")[0].received.at - cut_off;
     assert!(after >= SKEW, "released {after:?} after the write was cut off");
 }
 
-/// While it drains, a leader that loses the lease must not take it back and open the gate again.
+/// A leader that loses the lease while it drains must not take it back and open the gate again.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stopping_candidate_acquires_nothing() {
+async fn s4_stopping_candidate_does_not_acquire_the_lease() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
     let writer = client.clone();
     let hanging = tokio::spawn(async move { write(&writer).await });
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     let leader = a.candidate().clone();
     let stop = tokio::spawn(a.stop());
-    until(SOON, "it drains", || !leader.can_write()).await;
+    until(SOON, "the candidate drains", || !leader.can_write()).await;
     server.delete("outsider", LEASE).unwrap();
     within(SOON, "the write is cut off", hanging).await.unwrap().unwrap_err();
-    within(SOON, "it stops", stop).await.unwrap();
+    within(SOON, "the candidate stops", stop).await.unwrap();
     assert!(server.object(LEASE).is_none());
     assert!(is_not_leader(&write(&client).await));
 }
 
 /// kubernetes #131867: a late release erased a successor.
 #[tokio::test(start_paused = true)]
-async fn s5_a_late_release_leaves_a_successor_alone() {
+async fn s5_late_release_does_not_change_successors_lease() {
     let server = ApiServer::new();
-    // Without a watch, the candidate does not know of its successor when it stops.
+    // Without a watch, the candidate does not know its successor when it stops.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     steal(&server);
@@ -150,7 +153,7 @@ async fn s5_a_late_release_leaves_a_successor_alone() {
 
 /// The same holder in another term is another process.
 #[tokio::test(start_paused = true)]
-async fn s5_a_late_release_leaves_its_own_next_life_alone() {
+async fn s5_late_release_does_not_change_own_later_term() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (first, _) = leading(&server, "a").await;
@@ -162,7 +165,7 @@ async fn s5_a_late_release_leaves_its_own_next_life_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
+async fn s5_release_succeeds_after_conflict_with_foreign_label() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
@@ -172,22 +175,22 @@ async fn s5_a_conflict_with_a_stranger_s_label_does_not_stop_the_release() {
     assert_eq!(server.object(LEASE).unwrap()["metadata"]["labels"]["x"], "y");
 }
 
-/// There is nothing left to give up, and that is known at once: an API server may answer 409 or 404.
+/// No lease is left to release, and the candidate knows that at once: an API server may answer 409 or 404.
 #[tokio::test(start_paused = true)]
-async fn s5_a_release_of_what_is_gone_makes_nothing() {
+async fn s5_release_of_deleted_lease_creates_nothing() {
     for status in [None, Some(404)] {
         let server = ApiServer::new();
         let _no_watch = server.inject(Fault::forbidden().verb("watch"));
         let (a, _) = leading(&server, "a").await;
         let _answer = status.map(|status| server.inject(Fault::status(status).verb("update")));
         server.delete("outsider", LEASE).unwrap();
-        assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+        assert_eq!(within(SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
         assert!(server.object(LEASE).is_none());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_a_hung_release_is_sent_again() {
+async fn s4_hung_release_is_sent_again() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().verb("update").resource("leases").times(1));
@@ -197,17 +200,17 @@ async fn s4_a_hung_release_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stops_without_touching_the_lease() {
+async fn follower_stops_without_writing_the_lease() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    assert_eq!(within(SOON, "it stops", b.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(SOON, "the candidate stops", b.stop()).await, LeaseEnd::Released);
     assert_eq!(spec(&server)["holderIdentity"], "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_returns_the_workload_s_output_after_the_release() {
+async fn run_returns_workload_output_after_release() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
@@ -216,9 +219,9 @@ async fn run_returns_the_workload_s_output_after_the_release() {
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
-/// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
+/// kcp #3196, cilium #48385: the workload was dead, but its process still held the lease.
 #[tokio::test(start_paused = true)]
-async fn a_workload_that_panics_releases_and_the_panic_goes_on() {
+async fn workload_panic_releases_lease_and_reaches_caller() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();

@@ -10,9 +10,9 @@ use kube_leader_gate::testing::ApiServer;
 use std::time::Duration;
 use tokio::{task::JoinSet, time::Instant};
 
-/// The server answers such an update with the version that was there, and tells no watch of it.
+/// The server answers such an update with the old version, and no watch reports it.
 #[tokio::test(start_paused = true)]
-async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
+async fn s6_renewal_without_change_does_not_extend_term() {
     let server = ApiServer::new();
     let election = bent(&server, "a", Bend::StandsStill);
     let mut writing = JoinSet::new();
@@ -20,7 +20,7 @@ async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
     write_every(&mut writing, client, 10);
     let began = Instant::now();
     let a = election.start();
-    within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
+    within(Duration::from_secs(1), "the candidate leads", a.candidate().elected()).await;
     let first = a.candidate().term();
     let b = candidate(&server, "b");
     write_every(&mut writing, gated(&server, &b, "b"), 10);
@@ -33,7 +33,7 @@ async fn s6_a_renewal_that_changes_nothing_moves_no_deadline() {
     assert_eq!(a.candidate().term(), first, "its deadline is still to come");
     until(Duration::from_secs(3), "the gate closes at the deadline", || a.candidate().term() != first).await;
     assert!(began.elapsed() <= Duration::from_millis(10_600), "{:?}", began.elapsed());
-    // Whoever leads after that, they are never two.
+    // Another candidate may lead after that, but never two at once.
     pass(Duration::from_secs(40)).await;
     assert!(!writers(&server).is_empty() && spec(&server)["leaseTransitions"] != 0);
 }

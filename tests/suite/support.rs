@@ -19,13 +19,13 @@ pub use test_support::{
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
 
-/// Plenty for a handover that needs no clock to run out.
+/// Long enough for a handover that does not wait for an expiry.
 pub const SOON: Duration = Duration::from_millis(100);
 
-/// Plenty for a candidate that finds no lease: it looks twice before it makes one.
+/// Long enough for a candidate that finds no lease: it reads twice before it creates one.
 pub const FIRST: Duration = Duration::from_secs(1);
 
-/// How long after an unanswered write nothing is released at 15/10/2 s: the tolerated skew.
+/// How long the release waits after an unanswered write at 15/10/2 s: the tolerated skew.
 pub const SKEW: Duration = Duration::from_secs(5);
 
 /// The builder of a candidate on the lease `default/operator`, on tokio's clock, at 15/10/2 s.
@@ -56,20 +56,20 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
     let election = candidate(server, identity);
     let client = gated(server, &election, identity);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
 /// One write, as Pinniped's own test does it.
 pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
     let review = TokenReview {
-        spec: TokenReviewSpec { token: "nobody".into(), ..TokenReviewSpec::default() },
+        spec: TokenReviewSpec { token: "unknown".into(), ..TokenReviewSpec::default() },
         ..TokenReview::default()
     };
     Api::<TokenReview>::all(client.clone()).create(&PostParams::default(), &review).await.map(drop)
 }
 
-/// A write in a task of its own, once it is under way; a fault of the server's holds it up.
+/// A write in a task of its own, once it is open. A fault of the server holds it up.
 pub async fn begin_write(leader: &Candidate, client: &Client) -> JoinHandle<Result<(), kube_client::Error>> {
     let (before, client) = (leader.writes_under_way(), client.clone());
     let writing = tokio::spawn(async move { write(&client).await });
@@ -88,7 +88,8 @@ pub fn lease(spec: &Value) -> Value {
             "metadata": { "name": "operator", "namespace": "default" }, "spec": spec })
 }
 
-/// Puts a lease there that nobody holds: a clock that stands still does not pass a first look for one.
+/// Creates a lease without a holder: with a stopped clock, a candidate that finds no lease would not get past its
+/// first read.
 pub fn free(server: &ApiServer) {
     server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).expect("a valid lease");
 }
@@ -115,7 +116,7 @@ pub fn lease_writes(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     log
 }
 
-/// The writes by which `user` gave the lease up.
+/// The writes by which `user` released the lease.
 pub fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     let mut writes = lease_writes(server, user);
     writes.retain(|write| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty()));

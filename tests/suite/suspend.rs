@@ -1,4 +1,4 @@
-//! Rule S13: a machine that was suspended. Its clock has jumped when it resumes, and its timers have not.
+//! Rule S13: a suspended machine. When it resumes, its clock has jumped, but its timers have not.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, free, gated, is_cut_off, lease, pass, until, within, write,
@@ -7,11 +7,11 @@ use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// Whoever waits looks at the clock within a second of a resume.
+/// A waiting task looks at the clock within a second of a resume.
 const RESUMED: Duration = Duration::from_millis(1100);
 
 #[tokio::test(start_paused = true)]
-async fn s13_a_candidate_counts_the_suspend() {
+async fn s13_candidate_counts_suspended_time() {
     let server = ApiServer::new();
     let spec = json!({ "holderIdentity": "x", "leaseDurationSeconds": 15 });
     server.put("outsider", LEASE, lease(&spec)).unwrap();
@@ -20,23 +20,23 @@ async fn s13_a_candidate_counts_the_suspend() {
     until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
     pass(SOON).await;
     clock.advance(Duration::from_secs(15));
-    within(RESUMED, "it leads", a.candidate().elected()).await;
+    within(RESUMED, "the candidate leads", a.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn s13_a_leader_counts_the_suspend() {
+async fn s13_leader_counts_suspended_time() {
     let server = ApiServer::new();
     free(&server);
     let clock = ManualClock::new();
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     clock.advance(Duration::from_secs(10));
     assert!(!a.candidate().can_write());
-    let result = within(RESUMED, "it is cut off", hanging).await.unwrap();
+    let result = within(RESUMED, "the write is cut off", hanging).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
 }

@@ -1,4 +1,4 @@
-//! When a candidate takes the lease, what it writes, and over what.
+//! When a candidate takes the lease, what it writes, and which lease it replaces.
 
 use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, leading, lease, pass, spec, until, within, write,
@@ -10,24 +10,24 @@ use kube_leader_gate::{
 use serde_json::json;
 use std::time::Duration;
 
-/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are.
+/// client-go #448, kubernetes #120824: times in the lease are for people. They may be wrong.
 #[tokio::test(start_paused = true)]
-async fn s6_no_wall_clock_is_ever_compared() {
+async fn s6_wall_clock_times_are_ignored() {
     for renew_time in ["1999-01-01T00:00:00.000000Z", "2199-01-01T00:00:00.000000Z"] {
         let server = ApiServer::new();
         let spec = json!({ "holderIdentity": "old", "leaseDurationSeconds": 30, "renewTime": renew_time });
         server.put("outsider", LEASE, lease(&spec)).unwrap();
         let a = candidate(&server, "a").start();
         let began = tokio::time::Instant::now();
-        within(Duration::from_secs(31), "it leads", a.candidate().elected()).await;
-        // The *recorded* duration, not this candidate's 15 s, from when it was first seen.
+        within(Duration::from_secs(31), "the candidate leads", a.candidate().elected()).await;
+        // The *recorded* duration counts, not this candidate's 15 s, from when this candidate first saw it.
         let after = began.elapsed();
         assert!(after >= Duration::from_secs(30) && after < Duration::from_millis(30_050), "{after:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_a_holder_that_renews_is_never_overtaken() {
+async fn s6_renewing_holder_keeps_the_lease() {
     let server = ApiServer::new();
     server.put("go", LEASE, lease(&json!({ "holderIdentity": "go", "leaseDurationSeconds": 15 }))).unwrap();
     let a = candidate(&server, "a").start();
@@ -36,7 +36,7 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
         server.edit("go", LEASE, |lease| lease["spec"]["renewTime"] = format!("beat {beat}").into()).unwrap();
         assert!(!a.candidate().is_leader());
     }
-    // Labels are no renewal: a stranger that touches them all the time does not keep a dead holder alive.
+    // A label change is no renewal: an outsider that changes labels all the time does not keep a dead holder alive.
     let began = tokio::time::Instant::now();
     let touching = async {
         loop {
@@ -47,13 +47,13 @@ async fn s6_a_holder_that_renews_is_never_overtaken() {
     };
     tokio::select! {
         () = touching => {}
-        _ = within(Duration::from_millis(15_100), "it leads", a.candidate().elected()) => {}
+        _ = within(Duration::from_millis(15_100), "the candidate leads", a.candidate().elected()) => {}
     }
 }
 
-/// Everybody goes for an expired lease at the same instant; the swap lets one through.
+/// All candidates try to take an expired lease at the same instant. The swap admits one of them.
 #[tokio::test(start_paused = true)]
-async fn s6_one_of_many_wins_the_race() {
+async fn s6_only_one_of_many_candidates_acquires() {
     let server = ApiServer::new();
     server
         .put("outsider", LEASE, lease(&json!({ "holderIdentity": "dead", "leaseDurationSeconds": 15 })))
@@ -64,7 +64,7 @@ async fn s6_one_of_many_wins_the_race() {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let running: Vec<_> = names.iter().map(|name| candidate(&server, name).start()).collect();
     let leaders = || running.iter().filter(|candidate| candidate.candidate().is_leader()).count();
-    until(Duration::from_secs(16), "one leads", || leaders() > 0).await;
+    until(Duration::from_secs(16), "one candidate leads", || leaders() > 0).await;
     for _ in 0..1000 {
         pass(Duration::from_millis(1)).await;
         assert_eq!(leaders(), 1);
@@ -76,7 +76,7 @@ async fn s6_one_of_many_wins_the_race() {
 
 /// An update never goes out without the version that was read.
 #[tokio::test(start_paused = true)]
-async fn s6_a_write_between_read_and_swap_wins() {
+async fn s6_swap_fails_after_concurrent_write() {
     let server = ApiServer::new();
     server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
     let slow =
@@ -108,7 +108,7 @@ async fn s11_terms_of_one_process_never_overlap() {
     }
 }
 
-/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+/// client-go #1331, kubernetes #131632: all other fields of the object stay.
 #[tokio::test(start_paused = true)]
 async fn s12_foreign_fields_survive_every_update() {
     let server = ApiServer::new();
@@ -135,28 +135,28 @@ async fn s12_foreign_fields_survive_every_update() {
     assert_eq!(after["spec"]["leaseTransitions"], 1);
 }
 
-/// A restarted container takes its own lease back at once, and its earlier life notices.
+/// A restarted container takes its own lease back at once, and its earlier process notices.
 #[tokio::test(start_paused = true)]
-async fn a_restarted_candidate_takes_its_own_lease_back_in_a_new_term() {
+async fn restarted_candidate_retakes_own_lease_in_new_term() {
     let server = ApiServer::new();
     let (first, _) = leading(&server, "a").await;
     let before = first.candidate().term().unwrap();
     let second = candidate(&server, "a").start();
-    let after = within(FIRST, "it leads", second.candidate().elected()).await;
+    let after = within(FIRST, "the candidate leads", second.candidate().elected()).await;
     assert_eq!(after.transitions(), before.transitions() + 1);
     until(SOON, "the first life has noticed", || !first.candidate().is_leader()).await;
-    // Two live processes with one identity do not fight for ever.
+    // Two live processes with one identity do not take the lease from each other for ever.
     pass(Duration::from_secs(60)).await;
     assert!(second.candidate().is_leader() && !first.candidate().is_leader());
     assert_eq!(spec(&server)["leaseTransitions"], after.transitions());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_default_timing_is_what_stands_in_the_lease() {
+async fn lease_contains_the_default_timing() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let spec = spec(&server);
     assert_eq!(spec["leaseDurationSeconds"], 137);
     assert_eq!(spec["leaseTransitions"], 0);

@@ -1,4 +1,5 @@
-//! What is written as text is read again as the same value, and what is not is refused with the value and what is allowed.
+//! A value that is written as text is parsed as the same value. The error for any other text names it and what is
+//! allowed.
 use kube_leader_gate::{
     Identity, LeaseTiming,
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, ErrInvalidTiming, LeaseName},
@@ -10,7 +11,7 @@ use proptest::{
 };
 use std::{fmt, str::FromStr, time::Duration};
 
-/// A timing that is valid, by chance with a call timeout of its own.
+/// A random valid timing, sometimes with its own call timeout.
 fn timing() -> impl Strategy<Value = LeaseTiming> {
     let parts = (2..500_000_u64, 0.1..0.999_f64, 0.01..0.7_f64, proptest::option::of(0.0..1.0_f64));
     parts.prop_filter_map("no valid timing", |(lease, renew, retry, call)| {
@@ -32,18 +33,18 @@ fn read<T: FromStr>(value: &impl fmt::Display) -> Option<T> {
 
 proptest! {
     #[test]
-    fn a_timing_is_read_as_it_is_written(timing in timing()) {
+    fn timing_text_round_trips(timing in timing()) {
         prop_assert_eq!(read(&timing), Some(timing), "{}", timing);
     }
 
     #[test]
-    fn a_lease_name_is_read_as_it_is_written(namespace in label(), name in label(), more in label()) {
+    fn lease_name_text_round_trips(namespace in label(), name in label(), more in label()) {
         let lease = LeaseName::new(namespace, format!("{name}.{more}")).unwrap();
         prop_assert_eq!(read(&lease), Some(lease));
     }
 
     #[test]
-    fn an_identity_is_read_as_it_is_written(text in "\\PC{1,80}") {
+    fn identity_text_round_trips(text in "\\PC{1,80}") {
         if let Ok(identity) = Identity::new(text.as_str()) {
             prop_assert_eq!(read(&identity), Some(identity));
         } else {
@@ -52,12 +53,12 @@ proptest! {
     }
 
     #[test]
-    fn a_preset_is_read_as_it_is_written(preset in select(Preset::ALL)) {
+    fn preset_text_round_trips(preset in select(Preset::ALL)) {
         prop_assert_eq!(read(&preset), Some(preset));
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>(), numbers in "[0-9./]{0,24}") {
+    fn parsed_text_round_trips_or_is_refused(text in any::<String>(), numbers in "[0-9./]{0,24}") {
         for text in [text, numbers] {
             if let Ok(timing) = text.parse::<LeaseTiming>() {
                 prop_assert_eq!(read(&timing), Some(timing), "{}", text);
@@ -71,7 +72,7 @@ proptest! {
 }
 
 #[test]
-fn each_preset_has_a_name_in_kebab_case() {
+fn preset_names_are_kebab_case() {
     for preset in Preset::ALL {
         let camel: String =
             preset.as_str().split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
@@ -80,7 +81,7 @@ fn each_preset_has_a_name_in_kebab_case() {
 }
 
 #[test]
-fn timings_have_names_and_a_fourth_number() {
+fn timing_parses_names_and_fourth_number() {
     let parsed = |text: &str| text.parse::<LeaseTiming>().unwrap();
     assert_eq!((parsed("default"), parsed("fast")), (LeaseTiming::default(), LeaseTiming::fast()));
     assert_eq!(parsed("137/107/26"), LeaseTiming::default());
@@ -90,7 +91,7 @@ fn timings_have_names_and_a_fourth_number() {
 }
 
 #[test]
-fn a_refusal_says_what_was_given_and_what_is_allowed() {
+fn parse_error_names_input_and_allowed_values() {
     let timing = |text: &str| text.parse::<LeaseTiming>().unwrap_err();
     for text in [
         "",

@@ -1,4 +1,4 @@
-//! Why an election makes no progress: the handle says so, and so does a rejected write.
+//! Why an election makes no progress: the handle and a rejected write both report it.
 
 use crate::bent::{Bend, bent};
 use crate::support::{
@@ -27,17 +27,17 @@ async fn rejection(client: &Client) -> String {
 }
 
 async fn in_trouble(leader: &Candidate, bound: Duration) -> Arc<str> {
-    until(bound, "it is in trouble", || leader.trouble().is_some()).await;
+    until(bound, "the election is in trouble", || leader.trouble().is_some()).await;
     leader.trouble().expect("trouble")
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_permission_it_says_which_until_it_has_it() {
+async fn missing_permission_is_named_until_granted() {
     let server = ApiServer::new();
     let refused = server.inject(Fault::forbidden().resource("leases"));
     let election = candidate(&server, "a");
     let client = gated(&server, &election, "a");
-    assert!(!rejection(&client).await.contains("trouble"), "it has not begun");
+    assert!(!rejection(&client).await.contains("trouble"), "the election has not begun");
     let running = election.start();
     let trouble = in_trouble(running.candidate(), SOON).await;
     assert!(trouble.starts_with("lease calls fail: read: forbidden: 403: "), "{trouble}");
@@ -50,14 +50,14 @@ async fn without_permission_it_says_which_until_it_has_it() {
         format!("no holder of the lease is known; the election is in trouble: {trouble}; nothing was sent");
     assert!(message.contains(&said), "{message}");
     drop(refused);
-    within(Duration::from_secs(3), "it leads", running.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads", running.candidate().elected()).await;
     assert_eq!(running.candidate().trouble(), None);
     write(&client).await.unwrap();
 }
 
-/// Each sort of trouble once, however often it is met; and observers of leadership hear nothing of it.
+/// Each kind of trouble is reported once, however often it occurs. Observers of leadership receive no change.
 #[tokio::test(start_paused = true)]
-async fn it_changes_with_the_kind_of_trouble_alone() {
+async fn trouble_is_reported_once_per_kind() {
     let server = ApiServer::new();
     let heard = Arc::new(AtomicUsize::new(0));
     let count = heard.clone();
@@ -84,9 +84,9 @@ async fn it_changes_with_the_kind_of_trouble_alone() {
     assert!(second.contains("timeout: no answer within 1.625s; look at the API server"), "{second}");
 }
 
-/// A leader that cannot renew is rejected by its own gate, and the holder that was last seen is itself.
+/// The gate of a leader that cannot renew rejects its writes. The last holder that it saw is itself.
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
+async fn rejected_write_names_the_failed_renewals() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
@@ -96,25 +96,25 @@ async fn a_leader_that_cannot_renew_says_why_it_may_not_write() {
         message.contains("last seen held by \"a\"; the election is in trouble: lease calls fail: renew: ")
     );
     drop(outage);
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(a.candidate().trouble(), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_has_passed_with_the_next_renewal() {
+async fn trouble_ends_with_next_successful_renewal() {
     let server = ApiServer::new();
-    // Whose news would tell of it too.
+    // Without this fault, a watch event would end the trouble too.
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (a, _) = leading(&server, "a").await;
     let once = server.inject(Fault::status(503).verb("update").resource("leases").times(1));
     until(Duration::from_secs(3), "a renewal fails", || once.hits() > 0).await;
     in_trouble(a.candidate(), SOON).await;
-    until(Duration::from_secs(1), "it has passed", || a.candidate().trouble().is_none()).await;
+    until(Duration::from_secs(1), "the trouble is over", || a.candidate().trouble().is_none()).await;
     assert!(a.candidate().can_write());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_may_not_watch_is_in_no_trouble() {
+async fn follower_without_watch_permission_has_no_trouble() {
     let server = ApiServer::new();
     let (_a, _) = leading(&server, "a").await;
     let refused = server.inject(Fault::forbidden().user("b").verb("watch"));
@@ -125,7 +125,7 @@ async fn a_follower_that_may_not_watch_is_in_no_trouble() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_makes_no_sense_is_trouble() {
+async fn invalid_lease_is_reported_as_trouble() {
     let server = ApiServer::new();
     server.put("x", LEASE, lease(&json!({ "holderIdentity": "x" }))).unwrap();
     let a = candidate(&server, "a").start();
@@ -134,13 +134,13 @@ async fn a_lease_that_makes_no_sense_is_trouble() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_an_election_that_has_ended_says_so() {
+async fn s10_ended_election_is_reported_as_trouble() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", running.candidate().ended()).await.unwrap_err();
     let trouble = running.candidate().trouble().expect("trouble");

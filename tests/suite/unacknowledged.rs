@@ -1,4 +1,4 @@
-//! A preempted holder acknowledges nothing while a write of its own may still land.
+//! A preempted holder does not acknowledge while one of its own writes may still take effect.
 
 use crate::{
     priority::{hammer, leading_as, ranked, writers},
@@ -13,7 +13,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Waits until it leads, and says how long after `end` that was.
+/// Waits until it leads. Returns how long after `end` that was.
 async fn led_after(leader: &Candidate, end: Instant) -> Duration {
     within(SECOND * 16, "the higher one leads", leader.elected()).await;
     end.elapsed()
@@ -23,9 +23,9 @@ fn is_skew(after: Duration) -> bool {
     after + Duration::from_millis(5) >= SKEW && after < SKEW + SOON
 }
 
-/// Its caller gives the write up while the successor waits.
+/// The caller drops the write while the successor waits.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
+async fn s4_successor_waits_for_write_dropped_after_preemption() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -39,9 +39,9 @@ async fn s4_a_write_that_is_dropped_after_a_preemption_is_waited_for() {
     assert!(is_skew(after), "b leads {after:?} after the drop");
 }
 
-/// The write ended before anybody preempted anybody.
+/// The write ended before the preemption.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
+async fn s4_successor_waits_for_unanswered_write_before_preemption() {
     for fault in [Fault::drop_before, Fault::drop_after] {
         let server = ApiServer::new();
         let (_low, low_client) = leading_as(&server, "a", "low").await;
@@ -56,9 +56,9 @@ async fn s4_an_unanswered_write_of_before_a_preemption_is_waited_for() {
     }
 }
 
-/// The lease stays taken meanwhile, the old holder writes nothing, and says so in the end.
+/// Meanwhile the holder in the lease does not change, the old holder writes nothing, and it acknowledges in the end.
 #[tokio::test(start_paused = true)]
-async fn s4_nobody_writes_while_an_unanswered_write_is_waited_for() {
+async fn s4_preempted_holder_waits_before_acknowledging() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));

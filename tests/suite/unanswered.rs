@@ -1,4 +1,4 @@
-//! Writes that ended without an answer: they may still land, so the lease is not given up before they cannot.
+//! Writes that ended without an answer may still take effect, so the lease is not released before that is over.
 
 use crate::{
     leading::support::SteppedClock,
@@ -35,11 +35,11 @@ async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     };
     let client = election.wrap(client);
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
-/// Lets a write end in this way; returns when it did.
+/// Ends a write in this way. Returns when that was.
 async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Client) -> Instant {
     let fault = match way {
         "lost on its way" => Fault::drop_before(),
@@ -60,7 +60,7 @@ async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Cli
     Instant::now()
 }
 
-/// How long after `end` the lease was given up.
+/// How long after `end` the lease was released.
 fn released_after(server: &ApiServer, end: Instant) -> Duration {
     releases(server, "a").last().expect("a has released the lease").received.at.saturating_duration_since(end)
 }
@@ -71,20 +71,20 @@ fn is_skew(after: Duration) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_delays_the_release() {
+async fn s4_unanswered_write_delays_the_release() {
     for way in WAYS {
         let server = ApiServer::new();
         let (a, client) = leading_with(&server, way).await;
         let end = end_unanswered(&server, way, &a, &client).await;
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{way}");
+        assert_eq!(within(SKEW + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released, "{way}");
         let after = released_after(&server, end);
         assert!(is_skew(after), "{way}: released {after:?} later");
     }
 }
 
-/// The same when it gives the lease up for a while.
+/// The same when the candidate steps down.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_delays_a_step_down() {
+async fn s4_unanswered_write_delays_a_step_down() {
     for way in WAYS {
         let server = ApiServer::new();
         let (mut a, client) = leading_with(&server, way).await;
@@ -99,9 +99,9 @@ async fn s4_an_unanswered_write_delays_a_step_down() {
     }
 }
 
-/// Its write is dropped with the workload, in whatever way that ends.
+/// The workload's end drops its write, whichever way it ends.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
+async fn s4_write_dropped_with_workload_delays_the_release() {
     for panics in [false, true] {
         let server = ApiServer::new();
         let election = candidate(&server, "a");
@@ -111,33 +111,33 @@ async fn s4_a_write_that_ends_with_its_workload_delays_the_release() {
         let workload = async {
             leader.elected().await;
             let mut writing = Box::pin(write(&client));
-            assert!(timeout(SECOND, &mut writing).await.is_err(), "it hangs");
+            assert!(timeout(SECOND, &mut writing).await.is_err(), "the write hangs");
             end = Some(Instant::now());
             assert!(!panics, "the workload breaks");
         };
         let run =
-            within(SECOND * 8, "it ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
+            within(SECOND * 8, "the run ends", AssertUnwindSafe(election.run(workload)).catch_unwind()).await;
         assert_eq!(run.is_err(), panics);
-        let after = released_after(&server, end.expect("it led"));
+        let after = released_after(&server, end.expect("the candidate led"));
         assert!(is_skew(after), "panics: {panics}, released {after:?} later");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_the_last_unanswered_write_counts() {
+async fn s4_release_waits_for_last_unanswered_write() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
     end_unanswered(&server, "dropped", &a, &client).await;
     pass(SECOND * 3).await;
     let last = end_unanswered(&server, "answer lost", &a, &client).await;
-    write(&client).await.expect("it is answered");
+    write(&client).await.expect("the write is answered");
     assert_eq!(a.stop().await, LeaseEnd::Released);
     assert!(is_skew(released_after(&server, last)));
 }
 
-/// A guard: answered writes cost a stop nothing, whatever the answer, nor do unanswered ones of long ago.
+/// A guard: answered writes do not delay a stop, whatever the answer. Neither do old unanswered ones.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stop_after_answered_writes_takes_no_time() {
+async fn s4_stop_after_answered_writes_is_immediate() {
     for status in [None, Some(409), Some(429), Some(500), Some(504)] {
         let server = ApiServer::new();
         let (a, client) = leading(&server, "a").await;
@@ -145,20 +145,21 @@ async fn s4_a_stop_after_answered_writes_takes_no_time() {
         pass(SKEW + SOON).await;
         let _refused = status.map(|code| server.inject(Fault::status(code).resource("tokenreviews")));
         assert_eq!(write(&client).await.is_ok(), status.is_none());
-        let stopping = within(Duration::from_millis(10), "it stops", a.stop()).await;
+        let stopping = within(Duration::from_millis(10), "the candidate stops", a.stop()).await;
         assert_eq!(stopping, LeaseEnd::Released, "{status:?}");
     }
 }
 
-/// Renewals fail while a candidate gives the lease up, so the deadline cuts its write off: the lease has no time left.
+/// Renewals fail while a candidate releases the lease, so the deadline cuts its write off: the lease has no time
+/// left.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
+async fn s4_write_cut_off_at_deadline_prevents_release() {
     for for_good in [true, false] {
         let server = ApiServer::new();
         let election = build(&server, "a", builder("a").drain_timeout(SECOND * 60)).unwrap();
         let client = gated(&server, &election, "a");
         let mut a = election.start();
-        within(FIRST, "it leads", a.candidate().elected()).await;
+        within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let b = candidate(&server, "b").start();
         until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -182,9 +183,9 @@ async fn s4_a_write_that_the_deadline_cuts_off_leaves_the_lease_to_expire() {
     }
 }
 
-/// The process is frozen past its deadline while it waits for a write to finish.
+/// The process freezes past its deadline while it waits for a write to finish.
 #[tokio::test(start_paused = true)]
-async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
+async fn s4_suspend_during_stop_prevents_release() {
     for for_good in [true, false] {
         let server = ApiServer::new();
         let clock = SteppedClock::new();
@@ -192,7 +193,7 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
         let client = gated(&server, &election, "a");
         let mut a = election.start();
         let leader = a.candidate().clone();
-        within(FIRST, "it leads", leader.elected()).await;
+        within(FIRST, "the candidate leads", leader.elected()).await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = begin_write(&leader, &client).await;
         let ending =
@@ -201,14 +202,14 @@ async fn s4_a_suspend_during_a_stop_leaves_the_lease_to_expire() {
         clock.step(SECOND * 12);
         let result = within(SECOND * 2, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(SECOND * 3, "it ends", ending).await.unwrap(), LeaseEnd::LeftToExpire);
+        assert_eq!(within(SECOND * 3, "the run ends", ending).await.unwrap(), LeaseEnd::LeftToExpire);
         assert!(releases(&server, "a").is_empty());
     }
 }
 
-/// A term may end, and another begin, before a write of the first can no longer land.
+/// A term may end, and another one begin, before a write of the first can no longer take effect.
 #[tokio::test(start_paused = true)]
-async fn s4_an_unanswered_write_outlives_its_term() {
+async fn s4_unanswered_write_delays_release_of_later_term() {
     for how in ["deleted", "expired", "stood down"] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
@@ -235,27 +236,27 @@ async fn s4_an_unanswered_write_outlives_its_term() {
                 cut_off
             }
         };
-        let second = within(SECOND * 3, "it leads again", leader.elected()).await;
+        let second = within(SECOND * 3, "the candidate leads again", leader.elected()).await;
         assert_ne!(Some(second), first);
-        write(&client).await.expect("it leads");
-        assert_eq!(within(SKEW + SOON, "it stops", a.stop()).await, LeaseEnd::Released, "{how}");
+        write(&client).await.expect("the candidate leads");
+        assert_eq!(within(SKEW + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released, "{how}");
         let after = released_after(&server, cut_off);
         assert!(is_skew(after), "{how}: released {after:?} later");
     }
 }
 
-/// With other times, too: the skew is the lease duration less the renew deadline.
+/// With other timings too: the skew is the lease duration minus the renew deadline.
 #[tokio::test(start_paused = true)]
-async fn s4_the_release_waits_for_the_skew_of_the_timing() {
+async fn s4_release_waits_for_tolerated_skew() {
     let server = ApiServer::new();
     let timing = LeaseTiming::default();
     let election: Election = build(&server, "a", builder("a").timing(timing)).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let end = end_unanswered(&server, "dropped", &a, &client).await;
     let skew = timing.tolerated_skew();
-    assert_eq!(within(skew + SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(skew + SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
     let after = released_after(&server, end);
     assert!(after >= skew, "{after:?}");
 }

@@ -1,4 +1,4 @@
-//! Acknowledgements of preemption at the edges: a gate that never opened, and a term that was another's.
+//! Acknowledgements in edge cases: a gate that never opened, and a term of another candidate.
 
 use crate::{
     priority::{KEY, hammer, leading_as, ranked, writers},
@@ -9,14 +9,15 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::{task::JoinSet, time::Instant};
 
-/// The answer to its own claim comes late, or never, and another candidate takes the lease meanwhile: no write is waited for.
+/// The answer to its own claim comes late, or never, and meanwhile another candidate takes the lease. No write has to
+/// be waited for.
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_never_opened_acknowledges_at_once() {
+async fn holder_with_unopened_gate_acknowledges_at_once() {
     let late = || Fault::delay_after(Duration::from_millis(50));
     let ways = [
         ("create", late(), SOON),
         ("update", late(), SOON),
-        // Until its call is given up, and the pause after that is over.
+        // Until its call times out and the pause after that is over.
         ("create", Fault::hang_after(), Duration::from_millis(2200)),
         ("update", Fault::hang_after(), Duration::from_millis(2200)),
     ];
@@ -40,15 +41,18 @@ async fn a_holder_that_never_opened_acknowledges_at_once() {
         let (began, high) = (Instant::now(), high.start());
         within(Duration::from_secs(16), "the higher one leads", high.candidate().elected()).await;
         assert!(began.elapsed() < bound, "{what}: b leads after {:?}", began.elapsed());
-        assert!(!low.candidate().is_leader() && low.candidate().state().lost.is_none(), "it never led");
+        assert!(
+            !low.candidate().is_leader() && low.candidate().state().lost.is_none(),
+            "the candidate never led"
+        );
         pass(SOON).await;
         assert_eq!(writers(&server), ["b"], "{what}");
     }
 }
 
-/// A backup is played in, in which the lease is somebody else's, at a count of transitions that was this candidate's.
+/// A restored backup names another holder, with a count of transitions that was this candidate's.
 #[tokio::test(start_paused = true)]
-async fn s6_a_term_of_another_s_is_never_acknowledged() {
+async fn s6_candidate_never_acknowledges_for_another_holder() {
     let server = ApiServer::new();
     let (a, _) = leading_as(&server, "a", "low").await;
     assert_eq!(a.candidate().term().unwrap().transitions(), 0);

@@ -1,4 +1,4 @@
-//! A slow way out, over real sockets: what a client has sent arrives, though the client has hung up by then.
+//! A slow uplink, over real sockets: what a client has sent arrives even if the client has disconnected.
 
 use crate::support::{until, within};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -31,7 +31,7 @@ use tokio::{
 const PATIENCE: Duration = Duration::from_secs(20);
 const SLOWNESS: Duration = Duration::from_millis(500);
 
-/// A proxy whose way up delivers each piece, and the end, so much later; its way down delivers at once.
+/// A proxy whose uplink delays each piece, and the end, by this time. Its downlink delivers at once.
 struct Uplink {
     addr: SocketAddr,
     /// Bytes of bodies that clients have sent.
@@ -88,11 +88,11 @@ async fn up(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, sent: Arc<Ato
             // A reset is an end, too.
             let count = client.read(&mut piece).await.unwrap_or(0);
             whole.extend_from_slice(&piece[..count]);
-            // A write whose body has not left is carried out by no server.
+            // No server carries out a write whose body has not arrived.
             let head =
                 whole.windows(4).position(|window| window == b"\r\n\r\n").map_or(whole.len(), |at| at + 4);
             sent.fetch_max((whole.len() - head) as u64, Ordering::SeqCst);
-            // The end comes later still: a server that sees it gives up what it has not carried out.
+            // The end arrives even later: a server that sees it drops what it has not carried out.
             let late = if count == 0 { SLOWNESS * 2 } else { SLOWNESS };
             let _ = pieces.send((Instant::now() + late, piece[..count].to_vec()));
             if count == 0 {
@@ -124,7 +124,10 @@ async fn following(endpoint: &Endpoint, holder: &str) -> (Running, Client) {
     let election = election(endpoint, "b");
     let client = election.client(&endpoint.config("b")).unwrap();
     let running = election.start();
-    until(PATIENCE, "it knows the holder", || running.candidate().holder().as_deref() == Some(holder)).await;
+    until(PATIENCE, "the candidate knows the holder", || {
+        running.candidate().holder().as_deref() == Some(holder)
+    })
+    .await;
     (running, client)
 }
 
@@ -140,9 +143,9 @@ fn creates(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     log
 }
 
-/// The write of the old leader is on its way when its workload is told to end, or gives the write up.
+/// The old leader's write is on its way when its workload must end, or drops the write.
 #[tokio::test]
-async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
+async fn s4_slow_write_lands_before_successor_leads() {
     for given_up in [false, true] {
         let server = ApiServer::new();
         let endpoint = server.serve().await.unwrap();
@@ -174,13 +177,13 @@ async fn s4_a_write_on_a_slow_uplink_lands_before_the_successor_leads() {
             followed.notify_one();
             within(PATIENCE, "b leads", b.candidate().elected()).await;
             create(&b_client, "of-b").await.expect("b leads");
-            // What is under way lands.
+            // The bytes on the way arrive.
             let landed = async { until(PATIENCE, "it lands", || !creates(&server, "a").is_empty()).await };
             timeout(SLOWNESS * 4, landed).await.expect("the way is slow, and loses nothing");
             b
         };
         let (ended, _b) = tokio::join!(
-            within(PATIENCE, "it ends", election.run_until(shutdown, workload)),
+            within(PATIENCE, "the run ends", election.run_until(shutdown, workload)),
             within(PATIENCE, "b succeeds", succeeding),
         );
         ended.expect("it was told to end").into_output();

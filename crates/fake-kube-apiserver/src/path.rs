@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_paths_lead_nowhere() {
+    fn odd_paths_are_not_found() {
         for path in [
             "//api/v1/pods",
             "/api/v1//pods",

@@ -1,7 +1,7 @@
-//! A real kube-apiserver on loopback, for trials of your own: the one that the tests start. `make cluster` runs it.
+//! A real kube-apiserver on loopback, for your own trials. The tests use the same one. `make cluster` runs it.
 //!
-//! It has no nodes, so no Pod ever runs; everything else that an operator asks of an API server is there. It ends, data and
-//! all, on Ctrl-C.
+//! It has no nodes, so no Pod ever runs. It serves everything else that an operator needs. Ctrl-C ends it and deletes
+//! its data.
 
 use std::{error::Error, io};
 use test_support::apiserver::{Cluster, assets, is_there};

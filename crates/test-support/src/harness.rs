@@ -1,15 +1,16 @@
 //! A harness for test targets in which tests need programs that may be missing.
 //!
-//! libtest has no way to say at run time that a test could not run, so these targets have `harness = false` and this as
-//! their `main`. A test whose programs are missing is shown as ignored, with what to do about it; with `CI=true` it fails.
+//! libtest cannot report at run time that a test could not run. So these targets have `harness = false` and use this
+//! as their `main`. A test whose programs are missing is shown as ignored, with what to do about it. With `CI=true`
+//! it fails.
 //!
 //! A target names each of its tests once, in [`tests!`](crate::tests). The compiler warns of a function that is not named.
-//! Do not write `#[test]` there: the compiler drops such a function without a word.
+//! Do not write `#[test]` there: the compiler silently drops such a function.
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::{env, fmt::Display, process::ExitCode};
 
-/// A program or a folder that a test needs: `Err` says what is missing, and what to do about it.
+/// A program or a folder that a test needs. `Err` says what is missing and what to do about it.
 pub type Need = fn() -> Result<(), String>;
 
 /// One test.
@@ -39,7 +40,7 @@ fn is_ci() -> bool {
     env::var_os("CI").is_some_and(|it| it == "true")
 }
 
-/// Runs the tests that the arguments of this process ask for.
+/// Runs the tests that the arguments of this process select.
 pub fn run(tests: Vec<Test>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let threads = || env::var("RUST_TEST_THREADS").ok()?.parse().ok();
@@ -47,7 +48,7 @@ pub fn run(tests: Vec<Test>) -> ExitCode {
     libtest_mimic::run(&arguments, tests.into_iter().map(Test::trial).collect()).exit_code()
 }
 
-/// Prints if the arguments of this process say `--nocapture`, as libtest does for tests that pass.
+/// Prints if the arguments of this process contain `--nocapture`, as libtest does for tests that pass.
 pub fn say(what: impl Display) {
     if env::args().any(|it| it == "--nocapture") {
         println!("{what}");
@@ -71,8 +72,8 @@ fn on_this_thread(paused: bool, test: impl Future<Output = ()>) {
     runtime.enable_all().start_paused(paused).build().expect("a runtime").block_on(test);
 }
 
-/// A list of [`Test`](crate::harness::Test)s, by what they need. `plain` functions are called, `real_time` ones run as
-/// `#[tokio::test]` runs them, and `paused` ones the same in paused time.
+/// A list of [`Test`](crate::harness::Test)s, grouped by their needs. `plain` functions are called, `real_time` ones
+/// run as with `#[tokio::test]`, and `paused` ones the same in paused time.
 ///
 /// ```
 /// mod gate {

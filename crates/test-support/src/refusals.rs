@@ -1,4 +1,4 @@
-//! What a gate answers, in tests.
+//! Checks the errors of a gate, for tests.
 
 use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader};
 

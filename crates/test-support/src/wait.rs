@@ -7,7 +7,7 @@ pub async fn within<T>(bound: Duration, what: &str, future: impl Future<Output =
     tokio::time::timeout(bound, future).await.unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
 }
 
-/// Waits until `condition` holds. Looks every millisecond.
+/// Waits until `condition` holds. Checks every millisecond.
 pub async fn until(bound: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     within(bound, what, async {
         while !condition() {
@@ -17,7 +17,7 @@ pub async fn until(bound: Duration, what: &str, mut condition: impl FnMut() -> b
     .await;
 }
 
-/// Waits until `condition`, which asks a server, holds. Looks after each of `pauses`.
+/// Waits until `condition`, which asks a server, holds. Checks after each of `pauses`.
 pub async fn until_told(
     bound: Duration,
     pauses: Duration,

@@ -3,7 +3,7 @@
 use crate::{acts::ACTS, cast::NAMES, journal::Journal, replica::State, stage::Stage};
 use std::{fmt::Write, time::Duration};
 
-/// How often each replica's state is told.
+/// The time between two reports of each replica's state.
 const STATUS: Duration = Duration::from_secs(2);
 
 pub struct Lines {
@@ -29,7 +29,7 @@ impl Lines {
         let _ = (|| {
             let untold = pages.acts.iter().zip(&ACTS).enumerate().skip(self.acts);
             for (number, (began, act)) in untold {
-                // What belongs to the act before comes before.
+                // Notes of the previous act are printed before the next act begins.
                 let began = journal.time(*began);
                 let earlier = pages.notes.iter().skip(self.notes).take_while(|(at, _)| *at < began);
                 for (at, note) in earlier {

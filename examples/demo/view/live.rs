@@ -24,7 +24,8 @@ const COLUMNS: usize = 76;
 /// How many of the latest notes are shown.
 const NOTES: usize = 6;
 
-// Close to Okabe and Ito's colours, told apart by everybody. Each state has a character of its own too.
+// Close to Okabe and Ito's colours, which people with any kind of colour vision can tell apart. Each state has a
+// character of its own too.
 const LEADS: Ink = Ink { mark: '█', colour: "\x1b[38;5;32m" };
 const FOLLOWS: Ink = Ink { mark: '·', colour: "\x1b[38;5;245m" };
 const FROZEN_OPEN: Ink = Ink { mark: '▓', colour: "\x1b[38;5;214m" };
@@ -158,7 +159,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Whoever has taken the terminal away needs no cursor.
+        // If the terminal is gone, no cursor has to be restored.
         let _ = io::stdout().write_all(SHOW_CURSOR_AND_WRAP_LINES.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! What one sees while it plays: a live picture on a terminal, lines elsewhere.
+//! What the user sees during the play: a live picture on a terminal, otherwise lines.
 
 mod lines;
 mod live;
@@ -34,8 +34,8 @@ impl View {
         }
     }
 
-    /// Looks at the replicas and shows what there is, again and again; dropping it ends it. A terminal that is gone does
-    /// not end the play.
+    /// Samples the replicas and shows them, again and again, until it is dropped. A closed terminal does not end the
+    /// play.
     pub async fn show(&mut self, cast: Arc<Cast>, journal: Arc<Journal>) {
         let mut ticks = interval(SAMPLING);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,4 +1,4 @@
-//! Which requests each follower is attacked with.
+//! The requests with which each follower is attacked.
 
 use super::bodies::{Body, body};
 use crate::{
@@ -9,7 +9,7 @@ use fastrand::Rng;
 use kube_leader_gate::{policy::Policy, request::RequestInfo};
 use std::{collections::HashMap, fmt::Write as _};
 
-/// A policy permits at least one in so many of those that are made for it.
+/// A policy permits at least one in this many of the requests that are made for it.
 const RAREST: usize = 1_500;
 
 pub struct Ammunition(HashMap<String, Vec<Shot>>);
@@ -19,7 +19,7 @@ pub struct Ammunition(HashMap<String, Vec<Shot>>);
 pub struct Shot {
     pub what: String,
     pub bytes: Vec<u8>,
-    /// What the gate should make of it.
+    /// What the gate should do with it.
     pub sort: Sort,
 }
 
@@ -28,7 +28,7 @@ pub enum Sort {
     /// The policy permits it.
     Permitted,
     Read,
-    /// Anything.
+    /// Any request.
     Stray,
 }
 
@@ -63,7 +63,7 @@ impl Ammunition {
     }
 }
 
-/// Numbers of requests, with their sort.
+/// The numbers of requests, with their sort.
 fn choose(
     rng: &mut Rng,
     made: &[(Request, http::Request<()>)],
@@ -71,7 +71,7 @@ fn choose(
     policy: &Policy,
 ) -> Vec<(usize, Sort)> {
     let (mut chosen, mut counts) = (Vec::new(), [0; 3]);
-    // Others for each policy.
+    // Each policy gets different requests.
     let begin = rng.usize(..made.len());
     for (index, (_, built)) in made.iter().enumerate().cycle().skip(begin).take(made.len()) {
         let info = RequestInfo::of(built);

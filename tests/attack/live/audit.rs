@@ -1,4 +1,4 @@
-//! What the server says of the attack, and whether it explains what has changed.
+//! What the server's log says about the attack, and whether it explains the changes.
 
 use super::{
     objects::{Change, Objects, Place},
@@ -12,17 +12,17 @@ use http::{Method, Request};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long the log may take to say what explains a change.
+/// How long the log may take to show the reason of a change.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub struct Witness(Audit);
 
-/// A request that came through, as the server and the oracle read it.
+/// A request that reached the server, as the server and the oracle read it.
 struct Deed<'a> {
     event: AuditEvent,
     method: Method,
     reading: Reading,
-    /// None for those whom nobody judges: the server itself, and the leader's election.
+    /// `None` for users that are not judged: the server itself, and the leader's election.
     follower: Option<&'a Follower>,
 }
 
@@ -31,7 +31,7 @@ impl Witness {
         Self(stage.cluster.audit())
     }
 
-    /// Everything that is not as it should be.
+    /// Every request and change that should not exist.
     pub async fn complaints(
         &mut self,
         stage: &Stage,
@@ -68,7 +68,7 @@ impl<'a> Deed<'a> {
         if !ended || event.user.username == "admin" {
             return None;
         }
-        // The log has the verb; for a resource only one method makes it, a HEAD and odd ones aside.
+        // The log has the verb. For a resource only one method gives it, except for HEAD and odd methods.
         let method = match &*event.verb {
             "create" | "post" => Method::POST,
             "update" | "put" => Method::PUT,
@@ -89,7 +89,7 @@ impl<'a> Deed<'a> {
         let meant =
             reading.is_read(&self.method) || follower.exemption.as_ref().is_some_and(|it| it.means(reading));
         let name = there.name.as_deref().unwrap_or_default();
-        // It fills in what stands in the body.
+        // The server fills in the name that stands in the body.
         let same_name = reading.name == name || reading.verb == "create";
         let same = (&*there.api_group, &*there.resource) == (&*reading.group, &*reading.resource)
             && there.subresource.as_deref().unwrap_or_default() == reading.subresource
@@ -110,7 +110,7 @@ impl<'a> Deed<'a> {
         ))
     }
 
-    /// It was carried out, not as a dry run, and is about this object.
+    /// Whether the request took effect, was no dry run, and concerns this object.
     fn explains(&self, change: &Change<'_>) -> bool {
         let (there, reading) = (&self.event.object_ref, &self.reading);
         let name = there.name.as_deref().unwrap_or_default();
@@ -122,12 +122,12 @@ impl<'a> Deed<'a> {
             && (namespace.is_empty() || namespace == wanted.namespace);
         let about = match (&*self.event.verb, change.before, change.after) {
             ("deletecollection", Some(_), _) => among,
-            // What deletes makes nothing, and what changes deletes nothing. (An eviction is a create.)
+            // A delete creates nothing, and a change deletes nothing. (An eviction is a create.)
             ("deletecollection" | "delete", None, _) | ("update" | "patch", _, None) => false,
             _ => same,
         };
         let meant = self.follower.is_none_or(|it| it.exemption.as_ref().is_some_and(|it| it.means(reading)));
-        // Below `status` nothing else changes than the status and what the server writes down about objects.
+        // A request for `status` changes only the status and the server's own records about objects.
         let kept = |part: &str| match (change.before, change.after) {
             (Some(before), Some(after)) => before[part] == after[part],
             _ => true,

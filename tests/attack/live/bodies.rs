@@ -1,4 +1,4 @@
-//! Bodies with which a request takes effect, if it comes through.
+//! Bodies with which a request takes effect if it reaches the server.
 
 use crate::oracle::Reading;
 use http::Method;
@@ -12,7 +12,7 @@ pub struct Body {
 
 const JSON: &str = "application/json";
 
-/// What a request that the server reads so needs to change something; `number` is another each time.
+/// The body that a request with this reading needs to change something. `number` differs each time.
 pub fn body(method: &Method, reading: &Reading, number: usize) -> Option<Body> {
     let json = |value: Value| Some(Body { kind: JSON, text: value.to_string() });
     let name = if reading.name.is_empty() { format!("made-{number}") } else { reading.name.clone() };
@@ -20,11 +20,11 @@ pub fn body(method: &Method, reading: &Reading, number: usize) -> Option<Body> {
         "POST" | "PUT" => json(whole(reading, &name, number)),
         "PATCH" => {
             let kind = ["application/merge-patch+json", "application/strategic-merge-patch+json"][number % 2];
-            // A custom resource takes the first alone.
+            // A custom resource accepts only the first.
             let kind = if reading.built_in { kind } else { "application/merge-patch+json" };
             Some(Body { kind, text: patch(number).to_string() })
         }
-        // Options in the body make the server look past those in the query.
+        // Options in the body make the server ignore those in the query.
         "DELETE" if number.is_multiple_of(2) => {
             json(json!({ "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0 }))
         }
@@ -32,7 +32,7 @@ pub fn body(method: &Method, reading: &Reading, number: usize) -> Option<Body> {
     }
 }
 
-/// It changes any object, and those with a status there too.
+/// A patch that changes any object, and the status where there is one.
 fn patch(number: usize) -> Value {
     json!({
         "metadata": { "labels": { "attack": number.to_string() } },
@@ -122,7 +122,7 @@ pub fn object(group: &str, resource: &str, namespace: &str, name: &str) -> Value
     let mut object = rest;
     object["apiVersion"] = version.into();
     object["kind"] = kind.into();
-    // Reviews are not stored, and take no name.
+    // Reviews are not stored, and have no name.
     if !kind.ends_with("Review") {
         object["metadata"] = json!({ "name": name });
     }

@@ -1,12 +1,13 @@
-//! The attack on a real kube-apiserver: what followers let through changes nothing but what their policies mean.
+//! The attack on a real kube-apiserver: requests that followers let through change only what their policies permit.
 //!
-//! `stage` has a leader and one follower for each policy, each a sidecar before the server, with a user of its own. `ammunition`
-//! chooses requests for each: what its gate permits, what it takes for reads, and whatever else. `bodies` gives them bodies
-//! that would take effect, `wire` sends them byte by byte, and `tricks` after them. Then two witnesses are asked:
+//! `stage` has a leader and one follower for each policy. Each is a sidecar in front of the server, with a user of
+//! its own. `ammunition` chooses requests for each: those that its gate permits, those that the gate takes for reads,
+//! and any others. `bodies` gives them bodies that would take effect, `wire` sends them byte by byte, and `tricks`
+//! follow. Then two witnesses are asked:
 //!
-//! 1. `audit`: each request that came through to the server is, by the server's own account, a read or what the policy
-//!    means; and that account is the oracle's reading.
-//! 2. `objects`: all objects of all kinds are as before, but for the changes that such a request explains.
+//! 1. `audit`: each request that reached the server is a read, or what the policy permits, by the server's own
+//!    account. That account equals the oracle's reading.
+//! 2. `objects`: all objects of all kinds are unchanged, except for changes that such a request explains.
 
 mod ammunition;
 mod audit;
@@ -24,7 +25,7 @@ use futures_util::future::join_all;
 const REQUESTS: usize = 40;
 
 #[tokio::main(worker_threads = 2)]
-pub async fn followers_change_nothing_but_what_their_policies_mean() {
+pub async fn followers_change_only_what_policies_permit() {
     let mut oracle = Oracle::start();
     let stage = Stage::set().await;
     let (seed, requests) = (settings::seed(), settings::number("ATTACK_LIVE").unwrap_or(REQUESTS));

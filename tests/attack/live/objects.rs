@@ -1,11 +1,11 @@
-//! All that the server stores.
+//! All objects that the server stores.
 
 use http::Request;
 use kube_client::Client;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// An object's place. Events have one, whatever group they are seen through.
+/// An object's place. An Event has one place in both groups.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub group: String,
@@ -14,7 +14,7 @@ pub struct Place {
     pub name: String,
 }
 
-/// What has become of an object; none where there is none.
+/// The state of an object. `None` where there is none.
 #[derive(Debug)]
 pub struct Change<'a> {
     pub place: &'a Place,
@@ -27,7 +27,7 @@ pub struct Objects(BTreeMap<Place, Value>);
 impl Place {
     pub fn new(group: &str, resource: &str, namespace: &str, name: &str) -> Self {
         let group = if group == "events.k8s.io" { "" } else { group };
-        // The server says of a namespace that it is in itself.
+        // By the server's account, a namespace is inside itself.
         let namespace = if (group, resource) == ("", "namespaces") { "" } else { namespace };
         let [group, resource, namespace, name] = [group, resource, namespace, name].map(str::to_owned);
         Self { group, resource, namespace, name }
@@ -59,7 +59,7 @@ impl Objects {
                     let text =
                         |member: &str| object["metadata"][member].as_str().unwrap_or_default().to_owned();
                     let place = Place::new(&group, &resource.name, &text("namespace"), &text("name"));
-                    // Some are listed in several versions: the first one is as good as any.
+                    // Some objects are listed in several versions. Any version will do.
                     all.entry(place).or_insert(object);
                 }
             }

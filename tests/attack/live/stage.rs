@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Stage {
     pub cluster: Cluster,
-    /// One that may do anything, and whose doings nobody judges.
+    /// A user that may do anything, and is not judged.
     pub client: Client,
     leader: Running,
     followers: Vec<Follower>,
@@ -36,9 +36,9 @@ pub struct Stage {
 
 /// A sidecar that does not lead.
 pub struct Follower {
-    /// By which the server knows it.
+    /// The user that the server sees.
     pub user: String,
-    /// None under the strict policy.
+    /// `None` under the strict policy.
     pub exemption: Option<Exemption>,
     pub addr: SocketAddr,
     running: Running,
@@ -71,7 +71,8 @@ impl Stage {
         self.followers.iter().map(|follower| (follower.user.clone(), follower.policy())).collect()
     }
 
-    /// Those who may attack at once. A namespace that is deleted takes nothing more: that comes last.
+    /// The users that may attack at once. The deletion of the namespace comes last, because a deleted namespace
+    /// accepts nothing more.
     pub fn groups(&self) -> [Vec<&Follower>; 2] {
         let (last, first) = self.followers.iter().partition(|follower| {
             follower.exemption.as_ref().is_some_and(|exemption| exemption.is_about("namespaces"))
@@ -79,7 +80,7 @@ impl Stage {
         [first, last]
     }
 
-    /// Sees that the leader has led all the time, and stops all.
+    /// Checks that the leader has led all the time, and stops all.
     pub async fn end(self) {
         for follower in self.followers {
             assert_eq!(follower.running.candidate().holder().as_deref(), Some(LEADER), "{}", follower.user);
@@ -93,7 +94,7 @@ impl Stage {
 // === impl Follower ===
 
 impl Follower {
-    /// As the sidecar's `run` does it.
+    /// As the sidecar's `run` does.
     async fn start(cluster: &Cluster, user: String, exemption: Option<Exemption>) -> Self {
         let policy = policy(exemption.as_ref());
         let election = election(cluster, &user, policy.clone());
@@ -145,7 +146,7 @@ fn election(cluster: &Cluster, user: &str, policy: Policy) -> Election {
     election.build(&cluster.config(user)).expect("an election")
 }
 
-/// Makes the objects that requests are about.
+/// Creates the objects that requests name.
 async fn furnish(client: &Client) {
     let definition = json!({
         "metadata": { "name": "widgets.example.com" },
@@ -164,7 +165,7 @@ async fn furnish(client: &Client) {
     });
     create(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
     for namespace in NAMESPACES {
-        // One is there from the beginning.
+        // One exists from the beginning.
         create(client, "/api/v1/namespaces", &json!({ "metadata": { "name": namespace } })).await;
         for resource in ["pods", "configmaps", "secrets", "services", "events", "serviceaccounts"] {
             furnish_with(client, "", resource, Some(namespace)).await;
@@ -188,7 +189,7 @@ async fn furnish_with(client: &Client, group: &str, resource: &str, namespace: O
     }
 }
 
-/// Creates it unless it is there, as soon as the server has its kind.
+/// Creates it unless it exists, as soon as the server has its kind.
 async fn create(client: &Client, path: &str, object: &Value) {
     let creating = async {
         loop {

@@ -1,8 +1,8 @@
-//! Known tricks, byte by byte: what no HTTP library would send.
+//! Known tricks, byte by byte, which no HTTP library would send.
 
-/// Each tries to have something done on the quiet: to create, to patch or to delete a `ConfigMap` in the namespace
-/// `default`, or to run something in a pod there. Generated requests do not go to that namespace, so that what a trick has
-/// done is still seen at the end. `{BODY}` stands for a body that creates one, `{LENGTH}` for its length.
+/// Each one tries to change something unnoticed: to create, patch or delete a `ConfigMap` in the namespace `default`,
+/// or to run a command in a pod there. Generated requests do not use that namespace, so that the effect of a trick is
+/// visible at the end. `{BODY}` stands for a body that creates a `ConfigMap`, `{LENGTH}` for its length.
 const TRICKS: [&str; 46] = [
     // One request inside another.
     "GET /version HTTP/1.1\r\nhost: localhost\r\n\r\nPOST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
@@ -19,7 +19,7 @@ const TRICKS: [&str; 46] = [
     "GET /version HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n10000000000000000\r\n\r\nPOST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
     "GET /version HTTP/1.1\nhost: localhost\n\nPOST {MAPS} HTTP/1.1\nhost: localhost\ncontent-type: application/json\ncontent-length: {LENGTH}\n\n{BODY}",
     "GET /version HTTP/1.1\r\nhost: localhost\r\nx: \rPOST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
-    // What Connection names does not go through: a length, an encoding, a host.
+    // Headers that Connection names do not pass: a length, an encoding, a host.
     "POST {MAPS}?dryRun=All HTTP/1.1\r\nhost: localhost\r\nconnection: content-length\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
     "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: content-length, close\r\ncontent-length: {SMUGGLED_LENGTH}\r\n\r\n{SMUGGLED}",
     "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: transfer-encoding, close\r\ntransfer-encoding: chunked\r\n\r\n{SMUGGLED_CHUNK}",
@@ -30,7 +30,7 @@ const TRICKS: [&str; 46] = [
     // A rejected write, and another request in what would be its body.
     "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n{JSON}content-length: {LENGTH}\r\n\r\n{SMUGGLED}",
     "DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n{SMUGGLED}",
-    // Another method than it looks like.
+    // The method is not what it looks like.
     "GET {MAPS}/x HTTP/1.1\r\nhost: localhost\r\nx-http-method-override: DELETE\r\nx-method-override: DELETE\r\nx-http-method: DELETE\r\n\r\n",
     "GET {MAPS}/x?_method=DELETE HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "delete {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
@@ -41,7 +41,7 @@ const TRICKS: [&str; 46] = [
     "DELETE {MAPS}/x\r\n\r\n",
     "DELETE {MAPS}/x HTTP/0.9\r\nhost: localhost\r\n\r\n",
     "\r\n\r\nDELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
-    // Another target than it looks like.
+    // The target is not what it looks like.
     "DELETE http://localhost{MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "GET http://localhost/api/v1/namespaces/default/pods/x/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
     "GET /api/v1/namespaces/default/pods/x#/exec?command=ls HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
@@ -53,13 +53,13 @@ const TRICKS: [&str; 46] = [
     "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0",
     "GET /api/v1/pods?watch=1 HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n{SMUGGLED}",
-    // A dry run that is none.
+    // Dry runs that are none.
     "POST {MAPS}?dryRun=All{FLOOD} HTTP/1.1\r\nhost: localhost\r\n{JSON}content-length: {LENGTH}\r\n\r\n{BODY}",
     "PATCH {MAPS}/y?dryRun=All{FLOOD} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/merge-patch+json\r\ncontent-length: {LENGTH}\r\n\r\n{BODY}",
     "POST {MAPS}?dryRun=All HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ntrailer: x-http-method-override\r\n{JSON}\r\n{CHUNK}0\r\nx-http-method-override: DELETE\r\n\r\n",
 ];
 
-/// What each sends; `number` is another for each attacker.
+/// The bytes of each trick. `number` differs for each attacker.
 pub fn all(number: usize) -> Vec<String> {
     let all =
         TRICKS.iter().enumerate().map(|(index, trick)| filled(trick, &format!("trick-{number}-{index}")));

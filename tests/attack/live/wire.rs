@@ -12,15 +12,15 @@ use tokio::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After it nothing more comes.
+/// The last request: no answer comes after its answer.
 const SILENCE: Duration = Duration::from_secs(3);
 const LAST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-/// The status code of the answer, over a connection of its own; none when the sidecar hangs up.
+/// The status code of the answer, over a connection of its own. `None` when the sidecar closes the connection.
 pub async fn fire(addr: SocketAddr, shot: &Shot) -> Option<u16> {
     let exchange = async {
         let mut stream = TcpStream::connect(addr).await.expect("it listens");
-        // It may be refused before it is whole.
+        // The sidecar may refuse it before it is complete.
         let _ = stream.write_all(&shot.bytes).await;
         let mut line = Vec::new();
         // `HTTP/1.1 200`
@@ -36,8 +36,8 @@ pub async fn fire(addr: SocketAddr, shot: &Shot) -> Option<u16> {
     timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("no answer to {}", shot.what))
 }
 
-/// Sends what may be more than one request, or less, and a last one after it. Returns all answers, until the sidecar hangs
-/// up or falls silent: it may wait for more.
+/// Sends bytes that may be more or less than one request, and then a last request. Returns all answers, until the
+/// sidecar closes the connection or sends nothing more: it may wait for more bytes.
 pub async fn trick(addr: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(addr).await.expect("it listens");
     let _ = stream.write_all(bytes.as_bytes()).await;
@@ -65,7 +65,7 @@ impl Tally {
         counted.map(|(_, count)| count).sum()
     }
 
-    /// Sees that what the policy permits reached the server.
+    /// Checks that requests that the policy permits reached the server.
     pub fn check(&self, follower: &Follower, requests: usize) {
         let name = follower.name();
         test_support::harness::say(format_args!("{name}: {:?}", self.codes));
@@ -73,7 +73,7 @@ impl Tally {
         assert!(follower.exemption.is_none() || permitted > requests / 8, "{name}: {self:?}");
     }
 
-    /// Sees that the attack on all followers was one. Each alone sends too few requests to judge by.
+    /// Checks that the attack on all followers together was large enough. Each alone sends too few requests to judge.
     pub fn check_all(tallies: &[Self], requests: usize) {
         let sum = |sort, is: fn(u16) -> bool| tallies.iter().map(|tally| tally.of(sort, is)).sum::<usize>();
         let least = tallies.len() * requests;

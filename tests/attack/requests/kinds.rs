@@ -1,6 +1,6 @@
-//! What requests are about: few kinds, namespaces and names, so that rules and requests often meet.
+//! The objects of the requests: few kinds, namespaces and names, so that rules and requests often match.
 
-/// A kind of object, as paths have it.
+/// A kind of object, as it appears in paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Empty for the core group.
@@ -9,7 +9,7 @@ pub struct Kind {
     pub resource: &'static str,
     pub namespaced: bool,
     pub subresources: &'static [&'static str],
-    /// How often it comes up.
+    /// The weight with which it is chosen.
     pub weight: usize,
 }
 

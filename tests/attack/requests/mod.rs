@@ -1,4 +1,4 @@
-//! A request in pieces, so that it can be made by chance and made smaller.
+//! A request in pieces, so that it can be made randomly and made smaller.
 
 mod headers;
 mod kinds;
@@ -24,20 +24,20 @@ pub struct Request {
     pub method: &'static str,
     /// Scheme and host of an absolute target; mostly empty.
     pub origin: &'static str,
-    /// What stands between the slashes.
+    /// The segments between the slashes.
     pub path: Vec<String>,
-    /// What stands between the ampersands; none without a question mark.
+    /// The pairs between the ampersands. `None` without a question mark.
     pub query: Option<Vec<String>>,
     pub flood: Flood,
     pub headers: Vec<(&'static str, String)>,
 }
 
-/// Many pairs that say nothing.
+/// Many pairs without meaning.
 #[derive(Clone, Copy, Default)]
 pub struct Flood {
     pub pairs: usize,
     pub pair: &'static str,
-    /// Before the other pairs, not after them.
+    /// Whether the flood comes before the other pairs, not after them.
     pub first: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn head(request: &http::Request<()>) -> Vec<u8> {
     head
 }
 
-/// Long floods are told in words.
+/// A long flood is described in words.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Flood { pairs, pair, first } = self.flood;
@@ -113,7 +113,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// One of these.
+/// Chooses one of these.
 fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.usize(..choices.len())]
 }

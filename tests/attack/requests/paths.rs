@@ -1,4 +1,4 @@
-//! Where requests go: ordinary places, of which `spelling` makes odd ones.
+//! The paths of requests: ordinary ones, of which `spelling` makes odd ones.
 
 use super::{
     kinds::{KINDS, Kind, NAMES, NAMESPACES},
@@ -6,10 +6,10 @@ use super::{
 };
 use fastrand::Rng;
 
-/// A path and what it addresses.
+/// A path and the object that it names.
 pub struct Place {
     pub path: Vec<String>,
-    /// The methods that clients use there.
+    /// The methods that clients use for it.
     usual: &'static [&'static str],
 }
 
@@ -34,7 +34,7 @@ const PLAIN: [&str; 12] = [
     "debug/pprof/",
 ];
 
-/// As metrics adapters and other aggregated APIs have them.
+/// As metrics adapters and other aggregated APIs use them.
 const UNUSUAL: [&str; 10] = [
     "apis/external.metrics.k8s.io/v1beta1/namespaces/a/s0-rabbitmq-queueName",
     "apis/external.metrics.k8s.io/v1beta1/namespaces/a/pubsub%7Cmessages",
@@ -92,7 +92,7 @@ fn random_kind(rng: &mut Rng) -> Kind {
     *often().nth(rng.usize(..often().count())).expect("it is less than the count")
 }
 
-/// Now and then in a version that is not built in: there an operator can register an API of another server.
+/// Sometimes in a version that is not built in: there an operator can register another server's API.
 fn root(rng: &mut Rng, kind: Kind) -> Vec<String> {
     let version = if rng.u8(..16) == 0 { "v9" } else { kind.version }.to_owned();
     if kind.group.is_empty() {
@@ -146,7 +146,7 @@ fn namespace(rng: &mut Rng) -> Place {
     Place { path, usual: SUBRESOURCE }
 }
 
-/// The verbs that once stood in paths.
+/// The verbs that were once part of paths.
 fn legacy(rng: &mut Rng) -> Place {
     let mut place = if rng.bool() { on_kind(rng) } else { connection(rng) };
     let place_of_verb = if place.path[0] == "api" { 2 } else { 3 };
@@ -154,7 +154,7 @@ fn legacy(rng: &mut Rng) -> Place {
     place
 }
 
-/// Most are the plain ones, for which there are objects.
+/// Most are the plain ones, for which objects exist.
 fn name(rng: &mut Rng) -> String {
     let odd =
         ["system%3Anode%3An", "my%20role", "x%2Fstatus", "Upper", "%C3%A9", "*", "a,b", "%2E%2E", "x;y"];

@@ -1,4 +1,4 @@
-//! Queries: dry runs and watches in every spelling, and more pairs than the server's parser takes.
+//! Queries: dry runs and watches in every spelling, and more pairs than the server's parser accepts.
 
 use super::{Flood, pick};
 use fastrand::Rng;
@@ -72,7 +72,7 @@ pub fn query(rng: &mut Rng) -> Option<Vec<String>> {
     Some(pairs.into_iter().map(str::to_owned).collect())
 }
 
-/// The server's parser takes 10,000 pairs, empty ones too; `others` is how many there are besides.
+/// The server's parser accepts 10,000 pairs, empty ones included. `others` is the number of the other pairs.
 pub fn flood(rng: &mut Rng, others: usize) -> Flood {
     let all = match rng.u8(..200) {
         0..4 => pick(rng, &[9_999, 10_000, 10_001, 10_002]),

@@ -1,9 +1,9 @@
-//! Other spellings of a path, which some server may take for the same.
+//! Other spellings of a path that some server may take for the same path.
 
 use super::pick;
 use fastrand::Rng;
 
-/// Words that may mean something wherever they stand.
+/// Words that may have a meaning in any place.
 const WORDS: [&str; 16] = [
     "",
     "",
@@ -47,9 +47,9 @@ const ODD_BYTES: [&str; 22] = [
     "#x",
 ];
 
-/// Changes one thing.
+/// Changes one segment.
 pub fn misspell(rng: &mut Rng, path: &mut Vec<String>) {
-    // What comes last says most.
+    // The last segments matter most.
     let index = rng.usize(..path.len()).max(rng.usize(..path.len()));
     match rng.u8(..12) {
         0..3 => escape_one(rng, &mut path[index]),
@@ -73,7 +73,7 @@ pub fn misspell(rng: &mut Rng, path: &mut Vec<String>) {
     }
 }
 
-/// All of it in escapes.
+/// Spells the whole segment in escapes.
 fn hex(segment: &str) -> String {
     segment.bytes().fold(String::new(), |hex, byte| format!("{hex}%{byte:02x}"))
 }
@@ -101,7 +101,7 @@ fn insert(rng: &mut Rng, segment: &mut String) {
     }
 }
 
-/// Spells the slash behind a segment in another way.
+/// Spells the slash behind a segment differently.
 fn join(rng: &mut Rng, path: &mut Vec<String>, index: usize) {
     if index + 1 < path.len() {
         let next = path.remove(index + 1);
@@ -110,7 +110,7 @@ fn join(rng: &mut Rng, path: &mut Vec<String>, index: usize) {
     }
 }
 
-/// An ASCII character of it.
+/// One of its ASCII characters.
 fn at_random(rng: &mut Rng, segment: &str) -> Option<(usize, u8)> {
     let at = rng.usize(..segment.len().max(1));
     segment.as_bytes().get(at).filter(|byte| byte.is_ascii()).map(|byte| (at, *byte))

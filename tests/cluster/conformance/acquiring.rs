@@ -12,7 +12,7 @@ use kube_leader_gate::testing::SuccessionKind;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub async fn the_first_candidate_creates_the_lease(world: &impl World) {
+pub async fn first_candidate_creates_the_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;
     let lease = Outsider::of(world).get().await.expect("the lease");
@@ -39,7 +39,7 @@ pub async fn the_first_candidate_creates_the_lease(world: &impl World) {
     }
 }
 
-pub async fn one_of_many_creates_the_lease(world: &impl World) {
+pub async fn only_one_of_many_candidates_creates_lease(world: &impl World) {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
     until("all know the holder", async || {
@@ -60,7 +60,7 @@ pub async fn one_of_many_creates_the_lease(world: &impl World) {
     assert!(creations.len() <= all.len(), "{creations:?}");
 }
 
-pub async fn a_lease_that_nobody_holds_is_taken(world: &impl World) {
+pub async fn free_lease_is_acquired(world: &impl World) {
     let free = [
         ("no-spec", Value::Null, 1),
         ("empty-spec", json!({}), 1),
@@ -80,14 +80,14 @@ pub async fn a_lease_that_nobody_holds_is_taken(world: &impl World) {
     .await;
 }
 
-/// Everybody goes for an expired lease at the same instant; the swap lets one through.
-pub async fn s6_one_of_many_takes_an_expired_lease(world: &impl World) {
+/// All candidates try to take an expired lease at the same instant. The swap admits one of them.
+pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     Outsider::of(world).create_held("dead", 1, &micro_time(SignedDuration::ZERO)).await;
     let names: Vec<String> = (0..6).map(|number| format!("candidate-{number}")).collect();
     let all = join_all(names.iter().map(|name| contending(world, name))).await;
     let leaders = || all.iter().filter(|candidate| candidate.candidate().is_leader()).count();
-    until("one leads", async || leaders() > 0).await;
-    throughout(Duration::from_secs(1), "one leads", || leaders() == 1).await;
+    until("one candidate leads", async || leaders() > 0).await;
+    throughout(Duration::from_secs(1), "one candidate leads", || leaders() == 1).await;
     let log = world.writes().await;
     let taken = log.iter().filter(|write| {
         write.took_effect() && write.lease.as_ref().is_some_and(|lease| lease.lease_transitions == Some(4))
@@ -98,8 +98,8 @@ pub async fn s6_one_of_many_takes_an_expired_lease(world: &impl World) {
     assert!(lost < all.len(), "{lost} lost swaps of {} candidates", all.len());
 }
 
-/// A restarted container takes its own lease back at once, and its earlier life, if it is not quite dead, notices.
-pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) {
+/// A restarted container takes its own lease back at once. Its earlier process, if it still runs, notices.
+pub async fn restarted_candidate_retakes_its_own_lease(world: &impl World) {
     let first = leading(world, "candidate-0").await;
     let before = first.elected().await;
     let other = following(world, "candidate-1").await;
@@ -110,7 +110,7 @@ pub async fn a_restarted_candidate_takes_its_own_lease_back(world: &impl World) 
     assert_eq!(after.transitions(), before.transitions() + 1);
     first.line.mend();
     until("the first life has noticed", async || !first.candidate().is_leader()).await;
-    // Two live processes with one identity do not fight for ever.
+    // Two live processes with one identity do not take the lease from each other for ever.
     throughout(timing().lease_duration() + Duration::from_secs(1), "the second leads", || {
         second.candidate().is_leader() && !first.candidate().is_leader() && !other.candidate().is_leader()
     })

@@ -1,4 +1,4 @@
-//! Candidates that fall silent.
+//! Candidates that stop answering.
 
 use crate::{
     candidate::{Contender, following, leading, timing},
@@ -7,7 +7,7 @@ use crate::{
     world::World,
 };
 
-pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: &impl World) {
+pub async fn s6_successor_of_crashed_leader_leads_after_expiry(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let (b, c) = (following(world, "candidate-1").await, following(world, "candidate-2").await);
     let _writers = [a.writing(), b.writing(), c.writing()];
@@ -25,11 +25,11 @@ pub async fn s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out(world: 
 
 const CANDIDATES: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
-/// Rule S1: nobody tells the candidate, and its gate is closed before the others take over.
-pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl World) {
+/// Rule S1: no message reaches the candidate, and its gate closes before the others take over.
+pub async fn disconnected_leader_is_replaced_and_then_follows(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
-    // The workload's own line stays: only the gate holds its writes back.
+    // The workload's own line stays open: only the gate holds its writes back.
     let _writers = [a.writing(), b.writing()];
     a.write().await.expect("the leader writes");
     a.line.cut();
@@ -42,15 +42,15 @@ pub async fn a_candidate_that_is_cut_off_is_succeeded_and_follows(world: &impl W
     taken_over(world, "candidate-0").await;
 }
 
-/// The same when connections stand and nothing comes through: a partition without a word.
-pub async fn a_silent_line_closes_the_gate(world: &impl World) {
+/// The same when connections stay open but carry nothing: a silent partition.
+pub async fn silent_connection_closes_the_gate(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
     a.write().await.expect("the leader writes");
     a.line.hold();
     closes_before_a_successor(&a, &b).await;
-    // What was held back arrives late: renewals of a term that is over.
+    // Requests that the line held back arrive late: renewals of a term that is over.
     a.line.mend();
     until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
     assert_eq!(Outsider::of(world).holder().await, "candidate-1");
@@ -71,15 +71,15 @@ async fn closes_before_a_successor(a: &Contender, b: &Contender) {
     b.write().await.expect("the leader writes");
 }
 
-/// Every connection that stands goes dead, as when a load balancer forgets them; new ones work.
-pub async fn s9_an_attempt_after_a_timeout_uses_a_fresh_connection(world: &impl World) {
+/// Every open connection goes dead, as when a load balancer forgets them. New ones work.
+pub async fn s9_renewal_after_timeout_uses_fresh_connection(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;
     for _ in 0..3 {
-        // Its connection stands: it has been used twice.
+        // Its connection is established: it has been used twice.
         a.renews(2).await;
         a.line.forget();
-        // A retry period and a call's timeout have passed at least.
+        // At least a retry period and a call timeout have passed.
         let low = timing().renew_deadline().saturating_sub(timing().retry_period() + timing().call_timeout());
         until("a renewal fails", async || a.candidate().time_left() < Some(low)).await;
         a.renews(1).await;

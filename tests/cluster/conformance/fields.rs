@@ -1,4 +1,4 @@
-//! What stands in the lease besides the election, and what is believed of it.
+//! Other fields of the lease, and which of them a candidate believes.
 
 use crate::{
     candidate::{builder_for, contending, leading, start, timing},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// client-go #1331, kubernetes #131632: whatever else stands in the object stays.
+/// client-go #1331, kubernetes #131632: all other fields of the object stay.
 pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     let outsider = Outsider::of(world);
     let metadata = json!({
@@ -21,7 +21,7 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
         "finalizers": ["example.com/keep"],
         "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }],
     });
-    // A server keeps of these what its version and its feature gates know.
+    // A server keeps those of these fields that its version and feature gates know.
     let spec = json!({ "holderIdentity": "", "leaseTransitions": 2, "strategy": "OldestEmulationVersion",
                        "preferredHolder": "c", "aFieldOfTheFuture": { "deep": [1, 2, 3] } });
     let before = outsider.create(json!({ "metadata": metadata, "spec": spec })).await;
@@ -39,7 +39,7 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     assert_eq!(after["spec"]["leaseTransitions"], 3);
 }
 
-/// The spec without what an election writes.
+/// The spec without the fields that an election writes.
 fn foreign(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let fields = spec.as_object_mut().expect("a spec");
@@ -49,9 +49,9 @@ fn foreign(spec: &Value) -> Value {
     spec
 }
 
-/// client-go #448, kubernetes #120824: times in the lease are for people, however wrong they are; the *recorded* duration
-/// counts, from when it was first seen.
-pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
+/// client-go #448, kubernetes #120824: times in the lease are for people. They may be wrong. The *recorded* duration
+/// counts, from when the candidate first saw it.
+pub async fn s6_wall_clock_times_are_ignored(world: &impl World) {
     let hour = SignedDuration::from_hours(1);
     let cases = [
         ("behind", micro_time(-hour), Some(5)),
@@ -68,7 +68,7 @@ pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
         let duration = recorded.map_or(timing().lease_duration(), Duration::from_secs);
         let before = Instant::now();
         let a = start(world, "candidate-0", builder_for(world, "candidate-0", name)).await;
-        until("it knows x", async || a.candidate().holder().as_deref() == Some("x")).await;
+        until("the candidate knows x", async || a.candidate().holder().as_deref() == Some("x")).await;
         let seen = Instant::now();
         a.elected().await;
         assert!(before.elapsed() >= duration, "{name}: after {:?}", before.elapsed());
@@ -77,8 +77,8 @@ pub async fn s6_no_wall_clock_is_ever_compared(world: &impl World) {
     .await;
 }
 
-/// And a live holder whose clock is wrong stays the holder.
-pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &impl World) {
+/// A live holder whose clock is wrong stays the holder.
+pub async fn s6_holder_with_slow_clock_keeps_the_lease(world: &impl World) {
     let outsider = Outsider::of(world);
     let behind = || micro_time(SignedDuration::from_hours(-1));
     outsider.create_held("x", 2, &behind()).await;
@@ -92,8 +92,8 @@ pub async fn s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken(world: &
     a.elected().await;
 }
 
-/// A stranger that touches the lease all the time does not keep a dead holder alive.
-pub async fn s6_labels_are_no_renewal(world: &impl World) {
+/// An outsider that changes the lease's labels all the time does not keep a dead holder alive.
+pub async fn s6_label_change_is_not_a_renewal(world: &impl World) {
     let outsider = Outsider::of(world);
     outsider.create_held("dead", 2, &micro_time(SignedDuration::ZERO)).await;
     let a = contending(world, "candidate-0").await;

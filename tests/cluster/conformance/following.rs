@@ -1,4 +1,4 @@
-//! What a follower does while it waits, and how it hears that the waiting is over.
+//! What a follower does while it waits, and how it learns that it may lead.
 
 use crate::{
     candidate::{Contender, builder, start},
@@ -10,8 +10,8 @@ use kube_leader_gate::LeaseTiming;
 use std::time::Duration;
 
 /// client-go's sends 19 requests a minute at 15/10/2 s.
-pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
-    // A watch that tells nothing for two retry periods is doubted: no shorter ones, on a busy machine.
+pub async fn steady_follower_only_watches(world: &impl World) {
+    // A watch without events for two retry periods counts as silent. A shorter period would not suit a busy machine.
     let (lease, renew, retry) = (Duration::from_secs(6), Duration::from_secs(4), Duration::from_secs(1));
     let timing = LeaseTiming::new(lease, renew, retry).expect("a valid timing");
     let candidate = async |user| start(world, user, builder(world, user).timing(timing)).await;
@@ -30,8 +30,8 @@ pub async fn a_follower_in_steady_state_only_watches(world: &impl World) {
     assert!(!b.candidate().is_leader());
 }
 
-/// At a retry period of 2 s, no poll explains it.
-pub async fn followers_hand_over_by_watch(world: &impl World) {
+/// At a retry period of 2 s, a poll cannot explain it.
+pub async fn handover_by_watch_needs_no_poll(world: &impl World) {
     let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
     let mut names = vec!["candidate-0", "candidate-1", "candidate-2"];
     let mut all: Vec<Contender> = join_all(names.iter().map(|user| candidate(*user))).await;
@@ -49,7 +49,7 @@ pub async fn followers_hand_over_by_watch(world: &impl World) {
     }
 }
 
-/// One of them leads, and the others know it.
+/// One candidate leads, and the others know it.
 fn known(all: &[Contender]) -> bool {
     let mut leaders = all.iter().filter(|candidate| candidate.candidate().is_leader());
     let (Some(leader), None) = (leaders.next(), leaders.next()) else { return false };
@@ -57,7 +57,7 @@ fn known(all: &[Contender]) -> bool {
     all.iter().all(|candidate| candidate.candidate().holder().as_deref() == Some(identity))
 }
 
-pub async fn a_watch_that_ended_is_started_again(world: &impl World) {
+pub async fn ended_watch_is_started_again(world: &impl World) {
     let candidate = async |user| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
     let a = candidate("candidate-0").await;
     a.elected().await;
@@ -71,15 +71,15 @@ pub async fn a_watch_that_ended_is_started_again(world: &impl World) {
         watches("candidate-1", round).await;
     }
     assert!(world.reads("candidate-1", "watch").await <= 4, "no flood");
-    // Released meanwhile: it is not the watch that tells of it, but the look that goes with a new one.
+    // The release came while no watch was open. The read that goes with a new watch shows it.
     b.line.cut();
     a.running.stop().await;
     b.line.mend();
     b.elected().await;
 }
 
-/// They all see the release at the same instant.
-pub async fn a_crowd_of_followers_does_not_storm(world: &impl World) {
+/// All followers see the release at the same instant.
+pub async fn many_followers_send_few_requests_at_release(world: &impl World) {
     let names: Vec<String> = (0..=16).map(|number| format!("candidate-{number}")).collect();
     let candidate =
         async |user: &str| start(world, user, builder(world, user).timing(LeaseTiming::fast())).await;
@@ -92,8 +92,8 @@ pub async fn a_crowd_of_followers_does_not_storm(world: &impl World) {
     }
     let reads = world.reads("candidate-1", "get").await;
     a.running.stop().await;
-    until("one leads and all know it", async || known(&crowd)).await;
-    throughout(DELAY, "one leads", || known(&crowd)).await;
+    until("one candidate leads and all know it", async || known(&crowd)).await;
+    throughout(DELAY, "one candidate leads", || known(&crowd)).await;
     let released = release(world, "candidate-0").await.expect("a release").received;
     let mut log = world.writes().await;
     log.retain(|write| write.resource == "leases" && write.received > released);

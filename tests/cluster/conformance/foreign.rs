@@ -1,4 +1,4 @@
-//! What others do to the lease under a leader's hands.
+//! What other clients do to the lease while a candidate leads.
 
 use crate::{
     candidate::{contending, following, leading, timing},
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
+pub async fn s7_theft_closes_the_gate(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
@@ -36,11 +36,11 @@ pub async fn s7_a_theft_closes_the_gate(world: &impl World) {
     assert_eq!((thief.holder.as_str(), thief.transitions, successor.transitions), ("outsider", 7, 8));
 }
 
-pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) {
+pub async fn s8_deletion_closes_gate_until_new_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let first = a.elected().await;
     let _writer = a.writing();
-    // Its second life, so that a count of 0 is a new one.
+    // The candidate's second term, so that a count of 0 shows a new lease.
     let outsider = Outsider::of(world);
     outsider.patch(json!({ "spec": { "holderIdentity": "" } })).await;
     until("it takes it again", async || a.candidate().term().is_some_and(|term| term.transitions() == 1))
@@ -53,13 +53,13 @@ pub async fn s8_a_deletion_closes_the_gate_until_a_new_term(world: &impl World) 
     let spec = outsider.spec().await;
     assert_eq!(spec["leaseTransitions"], 0);
     assert_eq!(a.candidate().term().map(|term| term.transitions()), Some(0));
-    a.write().await.expect("it leads");
+    a.write().await.expect("the candidate leads");
     let verdict = judged(world, &["candidate-0"]).await;
     assert_eq!(verdict.successions().last().map(|last| last.kind), Some(SuccessionKind::AfterDeletion));
 }
 
-/// A holder that has not heard of it may still write.
-pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl World) {
+/// A holder that has not learned of the deletion may still write.
+pub async fn s8_follower_waits_for_holder_of_deleted_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];
@@ -76,7 +76,7 @@ pub async fn s8_a_deleted_lease_is_not_taken_from_under_its_holder(world: &impl 
     assert_eq!(users, ["candidate-0", "candidate-1"]);
 }
 
-pub async fn labels_disturb_nobody(world: &impl World) {
+pub async fn label_changes_do_not_end_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
@@ -92,8 +92,8 @@ pub async fn labels_disturb_nobody(world: &impl World) {
     assert_eq!(lease_writes(world, "candidate-1").await.len(), 0);
 }
 
-/// The others believe what stands there, so the holder must not go on.
-pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
+/// The other candidates use the duration in the lease, so the holder must not go on.
+pub async fn shortened_lease_duration_ends_the_term(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     let first = a.elected().await;
@@ -107,8 +107,8 @@ pub async fn a_shortened_duration_ends_the_term(world: &impl World) {
     assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
 }
 
-/// linkerd2 #15506, kubert #134: electors that die silently or run once.
-pub async fn it_never_gives_up(world: &impl World) {
+/// linkerd2 #15506, kubert #134: electors that died silently, or ran only once.
+pub async fn candidate_leads_again_after_every_outage(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
     for round in 0..10 {

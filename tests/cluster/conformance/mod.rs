@@ -1,8 +1,8 @@
-//! One body of scenarios, two servers: what an election promises, as far as it can be seen from outside. Over the real
-//! server they take place over real sockets and in real time; over the in-process one, over pipes in memory and in paused
-//! time. It must not matter which server it is.
+//! One set of scenarios for two servers: what an election promises, as seen from outside. Over the real server they
+//! run over real sockets and in real time. Over the in-process one they run over pipes in memory and in paused time.
+//! The server must make no difference.
 //!
-//! What needs faults on demand is in `tests/suite`.
+//! Scenarios that need faults on demand are in `tests/suite`.
 
 mod acquiring;
 mod crashes;
@@ -22,7 +22,7 @@ use test_support::{
     harness::{Test, block_on, block_on_paused},
 };
 
-/// Two tests of each scenario; those of the second list stop the server, so they get one of their own.
+/// Makes two tests of each scenario. Those of the second list stop the server, so each gets a server of its own.
 macro_rules! scenarios {
     (
         together { $($file:ident: $($scenario:ident)+;)+ }
@@ -61,58 +61,58 @@ macro_rules! both {
 scenarios! {
     together {
         acquiring:
-            the_first_candidate_creates_the_lease
-            one_of_many_creates_the_lease
-            a_lease_that_nobody_holds_is_taken
-            s6_one_of_many_takes_an_expired_lease
-            a_restarted_candidate_takes_its_own_lease_back;
+            first_candidate_creates_the_lease
+            only_one_of_many_candidates_creates_lease
+            free_lease_is_acquired
+            s6_only_one_of_many_takes_expired_lease
+            restarted_candidate_retakes_its_own_lease;
         crashes:
-            s6_a_crashed_leader_is_succeeded_when_its_lease_has_run_out
-            a_candidate_that_is_cut_off_is_succeeded_and_follows
-            a_silent_line_closes_the_gate
-            s9_an_attempt_after_a_timeout_uses_a_fresh_connection;
+            s6_successor_of_crashed_leader_leads_after_expiry
+            disconnected_leader_is_replaced_and_then_follows
+            silent_connection_closes_the_gate
+            s9_renewal_after_timeout_uses_fresh_connection;
         fields:
             s12_foreign_fields_survive_every_update
-            s6_no_wall_clock_is_ever_compared
-            s6_a_holder_whose_clock_is_an_hour_behind_is_not_overtaken
-            s6_labels_are_no_renewal;
+            s6_wall_clock_times_are_ignored
+            s6_holder_with_slow_clock_keeps_the_lease
+            s6_label_change_is_not_a_renewal;
         following:
-            a_follower_in_steady_state_only_watches
-            followers_hand_over_by_watch
-            a_watch_that_ended_is_started_again
-            a_crowd_of_followers_does_not_storm;
+            steady_follower_only_watches
+            handover_by_watch_needs_no_poll
+            ended_watch_is_started_again
+            many_followers_send_few_requests_at_release;
         foreign:
-            s7_a_theft_closes_the_gate
-            s8_a_deletion_closes_the_gate_until_a_new_term
-            s8_a_deleted_lease_is_not_taken_from_under_its_holder
-            labels_disturb_nobody
-            a_shortened_duration_ends_the_term
-            it_never_gives_up;
+            s7_theft_closes_the_gate
+            s8_deletion_closes_gate_until_new_term
+            s8_follower_waits_for_holder_of_deleted_lease
+            label_changes_do_not_end_term
+            shortened_lease_duration_ends_the_term
+            candidate_leads_again_after_every_outage;
         many:
             many_elections_hand_over_by_one_watch;
         pinniped:
-            only_the_holder_writes_whatever_happens_to_the_lease;
+            only_the_holder_ever_writes;
         preferring:
-            a_preferred_candidate_takes_over_and_nobody_writes_twice
-            a_preempted_holder_that_says_nothing_is_waited_for;
+            preferred_candidate_takes_over_without_overlapping_writes
+            successor_waits_for_silent_preempted_holder;
         stopping:
-            s3_a_leader_that_stops_hands_over_with_its_gate_closed
-            s4_a_clean_stop_drains_before_it_releases
+            s3_stopping_leader_closes_gate_before_handover
+            s4_clean_stop_drains_writes_before_release
             s4_writes_that_do_not_finish_delay_the_release
-            s5_a_lease_that_was_stolen_meanwhile_is_left_alone
-            s5_a_late_release_leaves_a_successor_alone
-            s5_a_stranger_s_label_does_not_stop_the_release
-            s5_a_release_of_what_is_gone_makes_nothing
-            a_follower_stops_without_touching_the_lease;
+            s5_stop_does_not_release_stolen_lease
+            s5_late_release_does_not_change_successors_lease
+            s5_foreign_label_does_not_prevent_release
+            s5_release_of_deleted_lease_creates_nothing
+            follower_stops_without_writing_the_lease;
         workload:
-            a_follower_reads_everything_and_writes_nothing
-            a_leader_writes_whatever_it_likes
-            s2_a_hanging_write_is_cut_off_at_the_loss
-            s14_hanging_requests_of_the_workload_do_not_hold_up_renewals;
+            follower_can_read_everything_and_write_nothing
+            leader_can_make_every_kind_of_write
+            s2_loss_cuts_off_a_hanging_write
+            s14_hanging_workload_requests_do_not_delay_renewals;
     }
     alone {
         outages:
-            s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline
-            a_server_that_was_restarted_is_found_again;
+            s1_outage_ends_term_only_past_its_deadline
+            candidates_reconnect_after_server_restart;
     }
 }

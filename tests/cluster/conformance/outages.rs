@@ -9,7 +9,7 @@ use kube_leader_gate::{leadership::Loss, testing::SuccessionKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world: &impl World) {
+pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let term = a.elected().await;
@@ -28,7 +28,7 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
     let gone = Instant::now();
     let mut last_open = gone;
     until("the gate closes", async || {
-        // In this order: a look that takes long counts as an early one.
+        // In this order: a slow check counts as an early one.
         let now = Instant::now();
         let open = a.candidate().can_write();
         last_open = if open { now } else { last_open };
@@ -39,7 +39,7 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
     until("and is known to be", async || a.candidate().state().lost == Some(Loss::Expired)).await;
     // A rejection needs no server.
     assert!(is_not_leader(&a.write().await) && is_not_leader(&b.write().await));
-    throughout(Duration::from_secs(1), "nobody leads", || {
+    throughout(Duration::from_secs(1), "no candidate leads", || {
         !a.candidate().is_leader() && !b.candidate().is_leader()
     })
     .await;
@@ -55,14 +55,14 @@ pub async fn s1_an_outage_costs_a_term_only_when_it_outlasts_the_deadline(world:
     let renewals = lease_writes(world, "candidate-0").await;
     let renewed =
         renewals.iter().map(|renewal| renewal.received.at).filter(|at| *at < gone).max().expect("one");
-    // The deadline counts from when it was sent, somewhat before it was received.
+    // The deadline counts from when the renewal was sent, somewhat before the server received it.
     let deadline = renewed + timing().renew_deadline();
     assert!(last_open < deadline, "open {:?} after the deadline", last_open - deadline);
     assert!(closed > deadline - Duration::from_millis(500), "closed {:?} early", deadline - closed);
 }
 
-/// Connections are refused for a while, and watches are gone; whether that costs the term depends on how long it takes.
-pub async fn a_server_that_was_restarted_is_found_again(world: &impl World) {
+/// The server refuses connections for a while, and watches end. Whether the term ends depends on how long that takes.
+pub async fn candidates_reconnect_after_server_restart(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), b.writing()];

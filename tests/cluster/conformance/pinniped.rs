@@ -1,4 +1,5 @@
-//! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the lease.
+//! The integration scenario of the system that this crate follows: only the holder writes, whatever happens to the
+//! lease.
 
 use crate::{
     candidate::{Contender, contending, write},
@@ -9,18 +10,18 @@ use crate::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl World) {
+pub async fn only_the_holder_ever_writes(world: &impl World) {
     let names = ["candidate-0", "candidate-1", "candidate-2"];
     let mut all: Vec<Contender> = join_all(names.map(|name| contending(world, name))).await;
     let outsider = Outsider::of(world);
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
 
-    // An outsider stands in the lease: nobody can write until it has run out.
+    // An outsider takes the lease: no candidate can write until it has expired.
     let before = outsider.spec().await;
     outsider.patch(json!({ "spec": { "holderIdentity": "some-other-identity" } })).await;
     until("all gates close", async || all.iter().all(|candidate| !candidate.candidate().can_write())).await;
-    nobody_writes(&all).await;
+    no_candidate_writes(&all).await;
     led(&all, &outsider).await;
     only_the_holder_writes(&all).await;
     let after = outsider.spec().await;
@@ -33,7 +34,7 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
     only_the_holder_writes(&all).await;
     assert_eq!(outsider.spec().await["leaseTransitions"], 0);
 
-    // Leaders stop one after the other; none writes afterwards.
+    // Leaders stop one after the other. None writes after its stop.
     while !all.is_empty() {
         led(&all, &outsider).await;
         only_the_holder_writes(&all).await;
@@ -45,9 +46,9 @@ pub async fn only_the_holder_writes_whatever_happens_to_the_lease(world: &impl W
     assert_eq!(outsider.holder().await, "");
 }
 
-/// One leads, and all know it.
+/// One candidate leads, and all know it.
 async fn led(all: &[Contender], outsider: &Outsider) {
-    until("one leads and all know it", async || {
+    until("one candidate leads and all know it", async || {
         let holder = outsider.holder().await;
         let leads = |candidate: &Contender| {
             candidate.candidate().can_write() == (candidate.candidate().identity().as_str() == holder)
@@ -58,7 +59,7 @@ async fn led(all: &[Contender], outsider: &Outsider) {
     .await;
 }
 
-/// Everybody reads, one writes.
+/// All candidates read, one writes.
 async fn only_the_holder_writes(all: &[Contender]) {
     for candidate in all {
         candidate.client.apiserver_version().await.expect("reads pass");
@@ -72,7 +73,7 @@ async fn only_the_holder_writes(all: &[Contender]) {
     }
 }
 
-async fn nobody_writes(all: &[Contender]) {
+async fn no_candidate_writes(all: &[Contender]) {
     for candidate in all {
         let result = candidate.write().await;
         assert!(is_not_leader(&result), "{:?}: {result:?}", candidate.candidate().identity());

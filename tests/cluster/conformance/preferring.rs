@@ -18,7 +18,7 @@ async fn work_of(world: &impl World, user: &str) -> Vec<WriteRecord> {
     log
 }
 
-pub async fn a_preferred_candidate_takes_over_and_nobody_writes_twice(world: &impl World) {
+pub async fn preferred_candidate_takes_over_without_overlapping_writes(world: &impl World) {
     let low = ranked(world, "candidate-0", "low").await;
     low.elected().await;
     let _writers = [low.writing(), low.writing()];
@@ -37,11 +37,11 @@ pub async fn a_preferred_candidate_takes_over_and_nobody_writes_twice(world: &im
             "{write:?} when another writes from {first:?} on"
         );
     }
-    assert!(high.candidate().is_leader(), "and nobody takes it back");
+    assert!(high.candidate().is_leader(), "and no candidate takes it back");
 }
 
-/// It may still write: nobody has told it.
-pub async fn a_preempted_holder_that_says_nothing_is_waited_for(world: &impl World) {
+/// The old holder may still write: it does not know that it was preempted.
+pub async fn successor_waits_for_silent_preempted_holder(world: &impl World) {
     let low = ranked(world, "candidate-0", "low").await;
     low.elected().await;
     low.renews(1).await;

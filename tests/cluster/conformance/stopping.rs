@@ -1,4 +1,4 @@
-//! How a leader stops: flag first, then the writes, then the lease.
+//! How a leader stops: first the gate closes, then the writes finish, then the lease is released.
 
 use crate::{
     candidate::{builder, following, leading, start, timing, write},
@@ -11,8 +11,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Pinniped's order, by the server's own log: nothing of the old leader arrives after its release.
-pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl World) {
+/// Pinniped's order, by the server's own log: no request of the old leader arrives after its release.
+pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     let _writers = [a.writing(), a.writing(), a.writing(), b.writing()];
@@ -22,7 +22,7 @@ pub async fn s3_a_leader_that_stops_hands_over_with_its_gate_closed(world: &impl
     assert!(!leader.is_leader());
     let refused = write(&client).await;
     assert!(is_not_leader(&refused));
-    assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
+    assert!(refused.unwrap_err().to_string().ends_with("the candidate will not lead again"), "and says so");
     b.elected().await;
     b.write().await.expect("the leader writes");
     let released = release(world, "candidate-0").await.expect("a release");
@@ -43,25 +43,25 @@ fn is_work_of(write: &kube_leader_gate::testing::WriteRecord, user: &str) -> boo
     write.user == user && write.resource == "configmaps" && write.took_effect()
 }
 
-/// The workload ends, the gate closes, what it left behind finishes while the lease is renewed, then it is released.
-pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
+/// The workload ends, the gate closes, open writes finish while the lease is renewed, and then the lease is released.
+pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
     let leader = a.candidate().clone();
     let renewed = lease_writes(world, "candidate-0").await.len();
     let stop = tokio::spawn(a.running.stop());
-    until("it drains", async || !leader.can_write()).await;
+    until("the candidate drains", async || !leader.can_write()).await;
     assert!(leader.is_leader(), "and still renews");
     assert!(is_not_leader(&write(&a.client).await));
-    // Longer than its deadline: it does renew.
+    // Longer than its deadline, so it does renew.
     tokio::time::sleep(timing().renew_deadline() + timing().retry_period()).await;
     assert!(leader.is_leader() && !stop.is_finished());
     a.work.mend();
     within(PATIENCE, "the write finishes", slow).await.unwrap().expect("it is carried out");
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
     let log = world.writes().await;
     let written = log.iter().find(|write| is_work_of(write, "candidate-0")).expect("the write");
     let released = release(world, "candidate-0").await.expect("a release");
@@ -70,7 +70,7 @@ pub async fn s4_a_clean_stop_drains_before_it_releases(world: &impl World) {
     assert!(renewals >= 4, "renewed meanwhile: {renewals}");
 }
 
-/// They are cut off, and may still land for as long as a lease tolerates.
+/// The writes are cut off. They may take effect for as long as a lease tolerates.
 pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) {
     let patience = Duration::from_millis(700);
     let a = start(world, "candidate-0", builder(world, "candidate-0").drain_timeout(patience)).await;
@@ -79,31 +79,31 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
     let stop = tokio::spawn(a.running.stop());
     let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
     let cut_off = Instant::now();
-    assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
     let waited = cut_off.elapsed();
-    // The task that waits for the write may be told late.
+    // The task that waits for the write may learn of it late.
     assert!(waited + DELAY / 4 >= timing().tolerated_skew(), "released after {waited:?}");
     b.elected().await;
     assert!(release(world, "candidate-0").await.is_some());
     judged(world, &["candidate-0", "candidate-1"]).await;
 }
 
-/// While it drains, a leader that loses the lease must neither take it back nor release what is another's.
-pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl World) {
+/// A leader that loses the lease while it drains must neither take it back nor release another candidate's lease.
+pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
     for deleted in [false, true] {
         let a = leading(world, "candidate-0").await;
         a.work.hold();
         let client = a.client.clone();
         let slow = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+        until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
         let leader = a.candidate().clone();
         let stop = tokio::spawn(a.running.stop());
-        until("it drains", async || !leader.can_write()).await;
+        until("the candidate drains", async || !leader.can_write()).await;
         let outsider = Outsider::of(world);
         if deleted {
             outsider.delete().await;
@@ -112,7 +112,7 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
         }
         let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(within(PATIENCE, "it stops", stop).await.unwrap(), LeaseEnd::Released);
+        assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
         assert!(is_not_leader(&write(&a.client).await));
         if deleted {
             assert!(outsider.get().await.is_none());
@@ -124,8 +124,8 @@ pub async fn s5_a_lease_that_was_stolen_meanwhile_is_left_alone(world: &impl Wor
     assert!(release(world, "candidate-0").await.is_none());
 }
 
-/// Stops a leader whose line is held while somebody changes the lease, so that it asks for the release before it can hear
-/// of the change.
+/// Stops a leader whose line is held while an outsider changes the lease. So the leader sends its release before it
+/// can learn of the change.
 async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (LeaseEnd, Outsider) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
@@ -136,17 +136,17 @@ async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider
     let stop = tokio::spawn(a.running.stop());
     until("its gate is closed", async || !leader.is_leader()).await;
     a.line.mend();
-    (within(PATIENCE, "it stops", stop).await.unwrap(), outsider)
+    (within(PATIENCE, "the candidate stops", stop).await.unwrap(), outsider)
 }
 
 /// kubernetes #131867: a late release erased a successor.
-pub async fn s5_a_late_release_leaves_a_successor_alone(world: &impl World) {
+pub async fn s5_late_release_does_not_change_successors_lease(world: &impl World) {
     let (_, outsider) = stopped_too_late(world, async |outsider| outsider.steal().await).await;
     assert_eq!(outsider.holder().await, "outsider");
     assert!(release(world, "candidate-0").await.is_none());
 }
 
-pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World) {
+pub async fn s5_foreign_label_does_not_prevent_release(world: &impl World) {
     let label = json!({ "metadata": { "labels": { "x": "y" } } });
     let (stopped, outsider) =
         stopped_too_late(world, async |outsider| drop(outsider.patch(label).await)).await;
@@ -155,17 +155,17 @@ pub async fn s5_a_stranger_s_label_does_not_stop_the_release(world: &impl World)
     assert_eq!(outsider.get().await.expect("the lease")["metadata"]["labels"]["x"], "y");
 }
 
-/// There is nothing left to give up.
-pub async fn s5_a_release_of_what_is_gone_makes_nothing(world: &impl World) {
+/// No lease is left to release.
+pub async fn s5_release_of_deleted_lease_creates_nothing(world: &impl World) {
     let (stopped, outsider) = stopped_too_late(world, async |outsider| outsider.delete().await).await;
     assert_eq!(stopped, LeaseEnd::Released);
     assert!(outsider.get().await.is_none());
 }
 
-pub async fn a_follower_stops_without_touching_the_lease(world: &impl World) {
+pub async fn follower_stops_without_writing_the_lease(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
-    assert_eq!(within(PATIENCE, "it stops", b.running.stop()).await, LeaseEnd::Released);
+    assert_eq!(within(PATIENCE, "the candidate stops", b.running.stop()).await, LeaseEnd::Released);
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"));
     assert!(a.candidate().is_leader());
 }

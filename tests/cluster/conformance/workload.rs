@@ -1,4 +1,4 @@
-//! What goes through the gate of a workload's own client.
+//! What passes through the gate of a workload's own client.
 
 use crate::{
     candidate::{Contender, following, leading, timing, write},
@@ -17,7 +17,7 @@ use kube_client::{
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// Each kind of write that there is: method, path below the namespace, content type, body.
+/// Each kind of write: method, path below the namespace, content type and body.
 fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
     let json = "application/json";
     let map = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
@@ -49,11 +49,11 @@ fn writes() -> Vec<(Method, &'static str, &'static str, serde_json::Value)> {
         (Method::POST, "pods/none/eviction", json, json!({ "apiVersion": "policy/v1", "kind": "Eviction" })),
         (Method::POST, "pods/none/binding", json, json!({ "apiVersion": "v1", "kind": "Binding" })),
         (Method::DELETE, "configmaps/new", json, json!({})),
-        (Method::DELETE, "configmaps?labelSelector=nobody%3Dhas-it", json, json!({})),
+        (Method::DELETE, "configmaps?labelSelector=no-object%3Dhas-it", json, json!({})),
     ]
 }
 
-/// Sends it through the gate, and says what became of it: an HTTP status, or the error.
+/// Sends it through the gate. Returns the HTTP status or the error.
 async fn send(
     candidate: &Contender,
     world: &impl World,
@@ -65,7 +65,7 @@ async fn send(
     candidate.client.send(request).await.map(|response| response.status().as_u16())
 }
 
-pub async fn a_follower_reads_everything_and_writes_nothing(world: &impl World) {
+pub async fn follower_can_read_everything_and_write_nothing(world: &impl World) {
     let _a = leading(world, "candidate-0").await;
     let b = following(world, "candidate-1").await;
     for write in writes() {
@@ -90,7 +90,7 @@ pub async fn a_follower_reads_everything_and_writes_nothing(world: &impl World) 
     assert!(world.writes().await.iter().all(|write| write.user != "candidate-1"), "nothing has arrived");
 }
 
-pub async fn a_leader_writes_whatever_it_likes(world: &impl World) {
+pub async fn leader_can_make_every_kind_of_write(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let mut answers = Vec::new();
     for write in writes() {
@@ -98,25 +98,25 @@ pub async fn a_leader_writes_whatever_it_likes(world: &impl World) {
     }
     let mut log = world.writes().await;
     log.retain(|write| write.user == "candidate-0" && write.resource != "leases");
-    // All have arrived, each one once.
+    // All writes have arrived, each one once.
     assert_eq!(log.iter().map(|write| write.status).collect::<Vec<_>>(), answers);
     assert!(answers.iter().filter(|status| (200..300).contains(*status)).count() >= 8, "{answers:?}");
 }
 
-/// Nobody polls the workload's write, and the loss still ends it.
-pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
+/// No task polls the workload's write, and the loss still ends it.
+pub async fn s2_loss_cuts_off_a_hanging_write(world: &impl World) {
     for stolen in [true, false] {
         let a = leading(world, "candidate-0").await;
         a.work.hold();
         let client = a.client.clone();
         let hanging = tokio::spawn(async move { write(&client).await });
-        until("it is under way", async || a.candidate().writes_under_way() == 1).await;
+        until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
         if stolen {
             Outsider::of(world).steal().await;
         } else {
             a.line.cut();
         }
-        let result = within(PATIENCE, "it is cut off", hanging).await.unwrap();
+        let result = within(PATIENCE, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
         assert!(!a.candidate().can_write());
         assert_eq!(a.candidate().writes_under_way(), 0);
@@ -125,8 +125,8 @@ pub async fn s2_a_hanging_write_is_cut_off_at_the_loss(world: &impl World) {
     }
 }
 
-/// Its connections are all taken by requests that hang; the election has its own.
-pub async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals(world: &impl World) {
+/// Hanging requests take all connections of the workload's client. The election has its own.
+pub async fn s14_hanging_workload_requests_do_not_delay_renewals(world: &impl World) {
     let a = leading(world, "candidate-0").await;
     let term = a.elected().await;
     a.work.hold();
@@ -136,7 +136,7 @@ pub async fn s14_hanging_requests_of_the_workload_do_not_hold_up_renewals(world:
         stuck.spawn(async move { write(&client).await });
     }
     until("they hang", async || a.candidate().writes_under_way() == 50).await;
-    throughout(timing().renew_deadline() * 2, "it leads", || a.candidate().can_write()).await;
+    throughout(timing().renew_deadline() * 2, "the candidate leads", || a.candidate().can_write()).await;
     assert_eq!(a.candidate().term(), Some(term));
     assert_eq!(a.candidate().writes_under_way(), 50);
 }

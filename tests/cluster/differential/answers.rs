@@ -1,4 +1,4 @@
-//! The two answers side by side.
+//! Compares the two answers.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -12,7 +12,7 @@ struct Difference {
     ours: Option<Value>,
 }
 
-/// What is wrong with the two answers; empty when they are as expected.
+/// What is wrong with the two answers. Empty when they are as expected.
 pub fn complaints(expect: &Expect, real: &Value, ours: &Value) -> Vec<String> {
     if [real, ours].iter().any(|it| it.to_string().contains(SILENCE)) {
         return vec![format!("one has come to nothing\n        real: {real}\n        ours: {ours}")];
@@ -29,7 +29,7 @@ pub fn complaints(expect: &Expect, real: &Value, ours: &Value) -> Vec<String> {
 
 fn differences(real: &Value, ours: &Value) -> Vec<Difference> {
     if real["status"] != ours["status"] {
-        // They have nothing in common.
+        // The two answers have nothing in common.
         let path = "the answer".to_owned();
         return vec![Difference { path, real: Some(gist(real)), ours: Some(gist(ours)) }];
     }
@@ -55,7 +55,7 @@ fn descend(path: &str, real: Option<&Value>, ours: Option<&Value>, found: &mut V
     }
 }
 
-/// The status and the words, or what else there is.
+/// The status and the message, or the rest.
 fn gist(answer: &Value) -> Value {
     let body = &answer["body"];
     if body["kind"] == "Status" {
@@ -75,7 +75,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a person needs of a long text to see where it begins to differ.
+/// The part of a long text where the difference begins.
 fn around(text: &str, at: usize) -> String {
     let skipped = if text.len() > 400 { at.saturating_sub(60) } else { 0 };
     let shown: String = text.chars().skip(skipped).take(400).collect();

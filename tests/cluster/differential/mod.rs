@@ -20,7 +20,7 @@
 //! READ it 3         three more events of the stream; without a number, all until its end
 //! ```
 //!
-//! A bookmark that comes by the server's own clock is passed over.
+//! A bookmark that the server's own clock sends is skipped.
 
 mod answers;
 mod run;
@@ -48,17 +48,19 @@ const SCENES: [(&str, &str); 10] = [
     ("watches.http", include_str!("scenes/watches.http")),
 ];
 
-pub async fn the_in_process_server_answers_as_the_real_one() {
+pub async fn in_process_server_answers_like_real_server() {
     let cluster = shared().await;
     compare(cluster, &ApiServer::new(), &SCENES).await;
 }
 
-/// A server that has just started still knows its first version; so both begin anew here.
-pub async fn both_say_alike_that_a_version_is_gone() {
+/// A server that has just started still knows its first version, so both servers start here.
+pub async fn both_servers_report_expired_version_alike() {
     let cluster = Cluster::start(assets()).await;
     cluster.restart().await;
     let server = ApiServer::new();
-    server.put("admin", "/api/v1/namespaces/first", json!({})).expect("it takes anything");
+    server
+        .put("admin", "/api/v1/namespaces/first", json!({}))
+        .expect("the in-process server accepts any object");
     server.compact();
     compare(&cluster, &server, &[("gone.http", include_str!("scenes/gone.http"))]).await;
 }
@@ -73,7 +75,7 @@ async fn compare(cluster: &Cluster, server: &ApiServer, scenes: &[(&str, &str)])
         let namespace = cluster.namespace().await;
         server
             .put("admin", &format!("/api/v1/namespaces/{namespace}"), json!({}))
-            .expect("it takes anything");
+            .expect("the in-process server accepts any object");
         let variables = variables(&namespace);
         let (real, ours) = tokio::join!(
             run::play(real.clone(), scene, variables.clone()),
@@ -108,11 +110,11 @@ fn variables(namespace: &str) -> Variables {
         ("pods", format!("{core}/pods")),
         // Longer than any name may be.
         ("long", "v".repeat(300)),
-        // More than all annotations of an object may take.
+        // More than all annotations of an object may hold.
         ("large", "v".repeat(300_000)),
-        // More than etcd takes.
+        // More than etcd accepts.
         ("bulk", "v".repeat(2_000_000)),
-        // More than a body may take.
+        // More than a body may hold.
         ("huge", "v".repeat(3_200_000)),
         ("deep", "[".repeat(20_000)),
     ]

@@ -16,7 +16,7 @@ use super::{
 /// Longer than any answer or event of a healthy server takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is seen when that has passed: never what a scene is about.
+/// Recorded when that time has passed. No scene expects it.
 pub const SILENCE: &str = "nothing more in time";
 
 /// A scene that is being played.
@@ -129,7 +129,7 @@ fn message(request: &Request) -> http::Request<Body> {
 // === impl Stream ===
 
 impl Stream {
-    /// The next line; none at the end.
+    /// The next line, or `None` at the end.
     async fn line(&mut self) -> Option<BytesMut> {
         loop {
             if let Some(end) = self.buffer.iter().position(|it| *it == b'\n') {

@@ -20,7 +20,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub enum Action {
     Send(Request),
-    /// Reads events of an open stream: so many, or up to its end.
+    /// Reads events of an open stream: this many, or all until its end.
     Read {
         stream: String,
         count: Option<usize>,
@@ -39,7 +39,7 @@ pub struct Request {
     pub stream: Option<String>,
 }
 
-/// What is expected of the two answers, and why.
+/// The expected relation of the two answers, and why.
 #[derive(Clone, Debug, Default)]
 pub enum Expect {
     #[default]
@@ -48,7 +48,7 @@ pub enum Expect {
     Difference(String),
 }
 
-/// Names and what they stand for.
+/// Names and their values.
 pub type Variables = BTreeMap<String, String>;
 
 // === impl Scene ===
@@ -156,7 +156,7 @@ impl fmt::Display for Action {
 // === impl Request ===
 
 impl Request {
-    /// Puts in what is known; other names stay as they are.
+    /// Replaces known names by their values. Other names stay.
     pub fn with(mut self, variables: &Variables) -> Self {
         self.method = substitute(&self.method, variables);
         self.path = substitute(&self.path, variables);
@@ -172,7 +172,7 @@ fn substitute(text: &str, variables: &Variables) -> String {
     let mut pieces = text.split('$');
     let mut whole = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        // The longest name that is known: `$made.version` before `$made`.
+        // The longest known name first: `$made.version` before `$made`.
         let known = variables.iter().filter(|(name, _)| piece.starts_with(name.as_str()));
         if let Some((name, value)) = known.max_by_key(|(name, _)| name.len()) {
             whole.push_str(value);

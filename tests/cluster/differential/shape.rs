@@ -1,4 +1,4 @@
-//! What of an answer is compared: without what every server makes up for itself.
+//! The parts of an answer that are compared, without values that each server makes up.
 
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// The headers that clients act on.
 const HEADERS: [&str; 5] = ["content-type", "retry-after", "warning", "allow", "www-authenticate"];
 
-/// Where the words of a parser begin.
+/// Text after which a parser's words begin.
 const PARSERS: [&str; 8] = [
     "json parse error: ",
     "json: cannot unmarshal ",
@@ -18,7 +18,7 @@ const PARSERS: [&str; 8] = [
     "continue key is not valid: ",
 ];
 
-/// Behind these words stands a version of the whole server.
+/// After these words comes a version of the whole server.
 const CURRENT: [&str; 2] =
     ["Too large resource version: 99999999, current: ", "too old resource version: 1 ("];
 
@@ -61,14 +61,14 @@ impl Names {
         }
     }
 
-    /// One line of a stream; none for a bookmark that came by the server's own clock.
+    /// One line of a stream. `None` for a bookmark that the server's own clock sent.
     pub fn event(&mut self, line: &[u8]) -> Option<Value> {
         let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
             return Some(String::from_utf8_lossy(line).into());
         };
         let bookmark = value["type"] == "BOOKMARK";
         let Some(object) = value.get_mut("object") else {
-            // The stream was no watch after all.
+            // The stream was not a watch.
             self.object(&mut value);
             return Some(value);
         };
@@ -87,7 +87,7 @@ impl Names {
             for item in items {
                 self.object(item);
             }
-            // A list's version is the whole server's; other scenes move it.
+            // The version of a list is the server's. Other scenes change it.
             for member in ["resourceVersion", "continue"] {
                 if let Some(text) = value["metadata"].get_mut(member) {
                     *text = member.to_uppercase().into();
@@ -136,20 +136,20 @@ impl Names {
         for cause in status["details"].get_mut("causes").and_then(Value::as_array_mut).into_iter().flatten() {
             self.words(&mut cause["message"]);
             if cause["field"] == "patch" {
-                // The whole object, and then a parser.
+                // First the whole object, then a parser.
                 cause["message"] = "OBJECT".into();
             }
         }
     }
 
-    /// Puts names for the uids and versions inside of a sentence, and cuts off what a parser says.
+    /// Replaces the uids and versions in a sentence by names, and removes the text of a parser.
     fn words(&self, text: &mut Value) {
         let Value::String(text) = text else { return };
         for (index, uid) in self.uids.iter().enumerate() {
             *text = text.replace(uid.as_str(), &format!("uid-{index}"));
         }
         for (index, version) in self.versions.iter().enumerate() {
-            // Not every number that is the same is a version.
+            // Not every equal number is a version.
             for (before, behind) in [("(", ")"), ("\"", " \"")] {
                 let name = format!("{before}version-{index}{behind}");
                 *text = text.replace(&format!("{before}{version}{behind}"), &name);

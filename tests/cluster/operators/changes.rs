@@ -1,4 +1,4 @@
-//! What changes while this replica follows, in paused time over the in-process API server.
+//! Changes that happen while this replica follows, in paused time over the in-process API server.
 
 use crate::{
     operator::{self, Greeting, Mode, NAME},
@@ -21,7 +21,7 @@ use tokio::{
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/greeting-operator";
 const KINDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// Of paused time.
+/// In paused time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A replica as a task.
@@ -31,7 +31,7 @@ struct Replica {
     task: JoinSet<Result<(), ErrElectionEnded>>,
 }
 
-/// A server that has the kind.
+/// A server that serves the kind.
 fn server() -> ApiServer {
     let server = ApiServer::new();
     let mut kind = serde_json::to_value(Greeting::crd()).unwrap();
@@ -62,7 +62,7 @@ impl Replica {
     }
 
     async fn leads(&self) {
-        timeout(PATIENCE, self.leader.elected()).await.expect("it leads");
+        timeout(PATIENCE, self.leader.elected()).await.expect("the candidate leads");
     }
 
     async fn stop(mut self) {
@@ -72,7 +72,7 @@ impl Replica {
     }
 }
 
-/// Somebody else holds the lease; nobody, when the name is empty.
+/// Another candidate holds the lease. An empty name stands for no holder.
 fn held_by(server: &ApiServer, holder: &str) {
     let edited = server.edit("outsider", LEASE, |lease| {
         lease["spec"]["holderIdentity"] = holder.into();
@@ -88,14 +88,14 @@ fn work_of(server: &ApiServer, replica: &str) -> Vec<WriteRecord> {
 }
 
 pub async fn gated() {
-    are_reconciled_at_the_next_gain(Mode::Gated).await;
+    changes_during_following_are_reconciled_at_gain(Mode::Gated).await;
 }
 
 pub async fn leading_only() {
-    are_reconciled_at_the_next_gain(Mode::LeadingOnly).await;
+    changes_during_following_are_reconciled_at_gain(Mode::LeadingOnly).await;
 }
 
-async fn are_reconciled_at_the_next_gain(mode: Mode) {
+async fn changes_during_following_are_reconciled_at_gain(mode: Mode) {
     let server = server();
     let replica = Replica::start(&server, "a", mode);
     replica.leads().await;
@@ -104,10 +104,10 @@ async fn are_reconciled_at_the_next_gain(mode: Mode) {
     user.satisfied(PATIENCE).await.unwrap();
 
     held_by(&server, "outsider");
-    // It has seen that, and what was under way has ended.
+    // The replica has seen that, and its open work has ended.
     sleep(Duration::from_secs(1)).await;
     let before = work_of(&server, "a").len();
-    user.change(&changed, "somebody else").await.unwrap();
+    user.change(&changed, "another person").await.unwrap();
     user.delete(&deleted).await.unwrap();
     user.create().await.unwrap();
     sleep(Duration::from_secs(3)).await;
@@ -122,7 +122,7 @@ async fn are_reconciled_at_the_next_gain(mode: Mode) {
 }
 
 /// The finalizer holds the greeting until its text is gone.
-pub async fn the_text_goes_before_its_greeting() {
+pub async fn text_is_deleted_before_its_greeting() {
     let server = server();
     let replica = Replica::start(&server, "a", Mode::Gated);
     let mut user = user(&server);
@@ -138,20 +138,20 @@ pub async fn the_text_goes_before_its_greeting() {
     replica.stop().await;
 }
 
-/// Somebody has taken the text away.
-pub async fn an_owned_map_comes_back() {
+/// A user has deleted the text.
+pub async fn deleted_owned_map_is_recreated() {
     let server = server();
     let replica = Replica::start(&server, "a", Mode::Gated);
     let mut user = user(&server);
     let name = user.create().await.unwrap();
     user.satisfied(PATIENCE).await.unwrap();
-    server.delete("somebody", &format!("/api/v1/namespaces/default/configmaps/{name}-greeting")).unwrap();
+    server.delete("outsider", &format!("/api/v1/namespaces/default/configmaps/{name}-greeting")).unwrap();
     user.satisfied(PATIENCE).await.unwrap();
     replica.stop().await;
 }
 
 /// A stop ends the controller, then releases the lease.
-pub async fn a_stop_releases_the_lease() {
+pub async fn stop_releases_the_lease() {
     for mode in [Mode::Gated, Mode::LeadingOnly] {
         let server = server();
         let replica = Replica::start(&server, "a", mode);

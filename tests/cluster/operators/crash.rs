@@ -1,5 +1,5 @@
-//! A leader that is killed, on a real API server: nobody leads until its lease has run out, and what changes meanwhile is
-//! waited for.
+//! A leader is killed on a real API server. No replica leads until its lease has expired, and the next leader
+//! reconciles what changes meanwhile.
 
 use super::world::{PATIENCE, World};
 use kube_leader_gate::testing::SuccessionKind;
@@ -10,14 +10,14 @@ use test_support::harness::say;
 const CAUGHT_UP: Duration = Duration::from_secs(1);
 
 pub async fn gated() {
-    what_changed_while_nobody_led_is_reconciled_at_the_next_gain("gated").await;
+    changes_without_leader_are_reconciled_at_next_gain("gated").await;
 }
 
 pub async fn leading_only() {
-    what_changed_while_nobody_led_is_reconciled_at_the_next_gain("leading-only").await;
+    changes_without_leader_are_reconciled_at_next_gain("leading-only").await;
 }
 
-async fn what_changed_while_nobody_led_is_reconciled_at_the_next_gain(mode: &'static str) {
+async fn changes_without_leader_are_reconciled_at_next_gain(mode: &'static str) {
     let mut world = World::with_replicas(mode).await;
     let mut user = world.user();
     let (changed, deleted) = (user.create().await.unwrap(), user.create().await.unwrap());
@@ -25,7 +25,7 @@ async fn what_changed_while_nobody_led_is_reconciled_at_the_next_gain(mode: &'st
 
     world.take_leader().await.kill();
     let last = world.writes().len();
-    user.change(&changed, "somebody else").await.unwrap();
+    user.change(&changed, "another person").await.unwrap();
     user.delete(&deleted).await.unwrap();
     let created = user.create().await.unwrap();
     world.leader().await;

@@ -1,4 +1,4 @@
-//! The operator's processes.
+//! The operator as processes.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 use test_support::{apiserver::Guarded, example};
 
-/// An orderly end takes milliseconds, on an idle machine.
+/// A stop in order takes milliseconds on an idle machine.
 const ORDERLY: Duration = Duration::from_secs(20);
 
 /// One replica.
@@ -23,7 +23,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// `name` stands in the lease.
+    /// `name` is the holder in the lease.
     pub fn start(name: &str, kubeconfig: &Value, options: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("kubeconfig");
@@ -36,7 +36,7 @@ impl Replica {
         Self { name: name.to_owned(), process, folder }
     }
 
-    /// As Kubernetes ends a pod. It must end in good order.
+    /// Stops it as Kubernetes ends a pod. It must end in order.
     pub async fn terminate(mut self) {
         assert!(self.process.is_running(), "{} has ended: {}", self.name, self.log());
         self.process.signal(Signal::TERM);
@@ -50,13 +50,13 @@ impl Replica {
         self.process.kill();
     }
 
-    /// All that it has printed.
+    /// All lines that it has printed.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }
 
-/// Runs it to its end, and returns what it prints.
+/// Runs it to its end, and returns its output.
 pub async fn run(options: &[&str]) -> (ExitStatus, String) {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("log");
@@ -79,7 +79,7 @@ pub fn kubeconfig(server: &str, ca: &Path, token: &str, namespace: &str) -> Valu
     })
 }
 
-/// Built once, with all features, as the tests mostly are.
+/// Built once, with all features, like most of the tests.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| example::build("operator"))

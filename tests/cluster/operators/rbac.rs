@@ -1,5 +1,5 @@
-//! `examples/operator/rbac.yaml` suffices, and grants nothing that is not needed, on a real API server of its own: one
-//! that has never seen the operator's kind.
+//! `examples/operator/rbac.yaml` suffices and grants nothing more than needed. The test uses a real API server of its
+//! own that has never seen the operator's kind.
 
 use crate::{
     apiserver::{AuditEvent, Cluster, assets},
@@ -29,7 +29,7 @@ const MANIFEST: &str = include_str!("../../../examples/operator/rbac.yaml");
 /// Group, resource and verb.
 type Right = (String, String, String);
 
-pub async fn the_manifest_grants_what_is_needed_and_no_more() {
+pub async fn rbac_manifest_grants_exactly_what_is_needed() {
     let cluster = Cluster::start(assets()).await;
     let namespace = cluster.namespace().await;
     kubectl(&cluster, &["apply", "-f", "-"], &MANIFEST.replace("my-namespace", &namespace));
@@ -53,8 +53,8 @@ pub async fn the_manifest_grants_what_is_needed_and_no_more() {
     let mut user = User::new(client.clone());
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
 
-    // Both wait for somebody else to bring the kind, then for the release.
-    let held = json!({ "metadata": { "name": NAME }, "spec": { "holderIdentity": "somebody", "leaseDurationSeconds": 600 } });
+    // Both wait until an administrator applies the kind, and then for the release.
+    let held = json!({ "metadata": { "name": NAME }, "spec": { "holderIdentity": "outsider", "leaseDurationSeconds": 600 } });
     leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
     let replicas = [start("pod-a", "gated"), start("pod-b", "gated")];
     until(PATIENCE, "they wait for the kind", || cluster.requests().iter().any(waits_for_kind)).await;
@@ -64,7 +64,7 @@ pub async fn the_manifest_grants_what_is_needed_and_no_more() {
     work(&mut user).await;
     end(replicas).await;
 
-    // These make the lease.
+    // These create the lease.
     leases.delete(NAME, &DeleteParams::default()).await.unwrap();
     let replicas = [start("pod-a", "leading-only"), start("pod-b", "leading-only")];
     work(&mut user).await;
@@ -97,7 +97,7 @@ fn waits_for_kind(event: &AuditEvent) -> bool {
 async fn work(user: &mut User) {
     let name = user.create().await.unwrap();
     user.satisfied(PATIENCE).await.unwrap();
-    user.change(&name, "somebody else").await.unwrap();
+    user.change(&name, "another person").await.unwrap();
     user.satisfied(PATIENCE).await.unwrap();
     user.delete(&name).await.unwrap();
     user.satisfied(PATIENCE).await.unwrap();
@@ -109,14 +109,14 @@ async fn end(replicas: [Replica; 2]) {
     }
 }
 
-/// What the request took.
+/// The permissions that the request needed.
 fn rights(event: &AuditEvent) -> Vec<Right> {
     let object = &event.object_ref;
     let resource = match &object.subresource {
         Some(subresource) => format!("{}/{subresource}", object.resource),
         None => object.resource.clone(),
     };
-    // To apply what is not there yet takes both.
+    // Applying an object that does not exist needs both.
     let made = event.verb == "patch" && event.response_status.code == 201;
     let verbs = std::iter::once(event.verb.as_str()).chain(made.then_some("create"));
     verbs.map(|verb| (object.api_group.clone(), resource.clone(), verb.to_owned())).collect()

@@ -6,22 +6,22 @@ use std::time::Duration;
 use test_support::harness::say;
 use tokio::time::sleep;
 
-/// The user does something each time.
+/// The pause between two actions of the user.
 const BUSY: Duration = Duration::from_millis(15);
 
-/// From a release to the next acquisition. It takes milliseconds, and this is what a busy machine may add; a poll of the
-/// lease would take longer.
+/// From a release to the next acquisition. It takes milliseconds; the rest is what a busy machine may add. A poll of
+/// the lease would take longer.
 const LEADERLESS: Duration = Duration::from_secs(1);
 
 pub async fn gated() {
-    no_object_is_missed_and_none_is_reconciled_by_two("gated").await;
+    rollout_misses_and_duplicates_no_object("gated").await;
 }
 
 pub async fn leading_only() {
-    no_object_is_missed_and_none_is_reconciled_by_two("leading-only").await;
+    rollout_misses_and_duplicates_no_object("leading-only").await;
 }
 
-async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
+async fn rollout_misses_and_duplicates_no_object(mode: &'static str) {
     let mut world = World::with_replicas(mode).await;
     let mut user = world.user();
     for _ in 0..10 {
@@ -42,7 +42,7 @@ async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
     }
     say(format_args!("{mode}: {} objects", user.objects()));
     let report = world.judged();
-    // The three that the user was served by at first are gone, and three leaders have been restarted.
+    // The first three replicas are gone, and three leaders have been restarted.
     assert!(report.changes.len() >= 4, "{:#?}", report.changes);
     for change in &report.changes {
         assert_eq!(change.kind, SuccessionKind::Graceful, "{change:?}");
@@ -50,7 +50,7 @@ async fn no_object_is_missed_and_none_is_reconciled_by_two(mode: &'static str) {
     }
 }
 
-/// As a Deployment does: a new pod of a new name for each old one, one after the other.
+/// As a Deployment does: for each old pod one new pod with a new name, one after the other.
 async fn replace_all(world: &mut World) {
     for _ in 0..3 {
         world.start_new();
@@ -60,7 +60,7 @@ async fn replace_all(world: &mut World) {
     }
 }
 
-/// As a `StatefulSet` does: the name comes back. The leader each time.
+/// As a `StatefulSet` does: the name comes back. It replaces the leader each time.
 async fn restart_leaders(world: &mut World) {
     for _ in 0..3 {
         let leader = world.take_leader().await;
@@ -72,7 +72,7 @@ async fn restart_leaders(world: &mut World) {
     }
 }
 
-/// Some work for whoever leads.
+/// Some work for the current leader.
 async fn pause() {
     sleep(Duration::from_millis(500)).await;
 }

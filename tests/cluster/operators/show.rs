@@ -1,16 +1,16 @@
-//! The operator's own show, without a cluster.
+//! The operator's own demonstration, without a cluster.
 
 use super::process::run;
 
 pub async fn gated() {
-    it_misses_nothing("gated").await;
+    show_misses_no_object("gated").await;
 }
 
 pub async fn leading_only() {
-    it_misses_nothing("leading-only").await;
+    show_misses_no_object("leading-only").await;
 }
 
-async fn it_misses_nothing(mode: &str) {
+async fn show_misses_no_object(mode: &str) {
     let (status, said) = run(&["--mode", mode]).await;
     assert!(status.success(), "{said}");
     for line in ["replica-3 is replaced by replica-6", "none was missed", "by a replica that did not lead: 0"]

@@ -1,4 +1,4 @@
-//! A namespace of the real API server, with replicas and whom they work for.
+//! A namespace of the real API server, with replicas and their user.
 
 use crate::{
     apiserver::{self, Cluster},
@@ -14,17 +14,17 @@ use std::time::Duration;
 use test_support::harness::say;
 use tokio::time::{sleep, timeout};
 
-/// For what must come: far longer than it takes, so that a busy machine fails nothing.
+/// For conditions that must come true: far longer than they take, so that a busy machine does not fail a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct World {
     pub cluster: &'static Cluster,
     pub namespace: String,
-    /// The oldest first.
+    /// Oldest first.
     pub replicas: Vec<Replica>,
     options: Vec<&'static str>,
     leases: Api<Lease>,
-    /// All that ever ran; each is a user of its own.
+    /// All replicas that ever ran. Each is a user of its own.
     names: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl World {
         Client::try_from(config).expect("a client")
     }
 
-    /// One that has never been there.
+    /// A replica with a new name.
     pub fn start_new(&mut self) {
         let name = format!("candidate-{}", self.names.len());
         self.names.push(name.clone());
@@ -71,14 +71,14 @@ impl World {
         self.replicas.push(Replica::start(name, &kubeconfig, &self.options));
     }
 
-    /// Takes the one that leads out of the replicas.
+    /// Removes the leader from the replicas.
     pub async fn take_leader(&mut self) -> Replica {
         let leader = self.leader().await;
         let index = self.replicas.iter().position(|it| it.name == leader).expect("one that runs leads");
         self.replicas.remove(index)
     }
 
-    /// Whoever holds the lease, once it is one that runs.
+    /// The holder of the lease, once a running replica holds it.
     pub async fn leader(&self) -> String {
         let holder = async {
             loop {
@@ -90,7 +90,7 @@ impl World {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, holder).await.unwrap_or_else(|_| panic!("nobody leads: {}", self.logs()))
+        timeout(PATIENCE, holder).await.unwrap_or_else(|_| panic!("no replica leads: {}", self.logs()))
     }
 
     pub fn logs(&self) -> String {
@@ -105,7 +105,7 @@ impl World {
         log
     }
 
-    /// What the audit log says: nobody wrote without leading.
+    /// Checks in the audit log that no replica wrote without leading.
     pub fn judged(&self) -> Report {
         let report = Report::new(&self.namespace, &self.names, &self.writes());
         say(&report);
@@ -114,7 +114,7 @@ impl World {
     }
 }
 
-/// Waits until the operator has brought its kind.
+/// Waits until the operator has applied its kind.
 pub async fn kind_is_served(client: &Client) {
     let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
     let served = async {

@@ -14,7 +14,7 @@ fn read(method: &str, uri: &str) -> bool {
 }
 
 #[test]
-fn an_upgrade_is_a_connection_in_whatever_header_it_is_asked_for() {
+fn upgrade_in_any_header_is_a_connection() {
     for (headers, upgrade) in [
         (&[][..], false),
         (&["Upgrade"], true),
@@ -23,7 +23,7 @@ fn an_upgrade_is_a_connection_in_whatever_header_it_is_asked_for() {
         (&["keep-alive, Upgrade"], true),
         (&["keep-alive,upgrade ,close"], true),
         (&["keep-alive", "upgrade"], true),
-        (&["xupgraded"], true), // the server's proxies look for the letters only
+        (&["xupgraded"], true), // the server's proxies only compare the letters
         (&["keep-alive", "close"], false),
         (&["upgrad"], false),
     ] {
@@ -51,9 +51,9 @@ fn decoded(part: &str) -> std::borrow::Cow<'_, str> {
     percent_encoding::percent_decode_str(part).decode_utf8_lossy()
 }
 
-/// The server grants such a wish for a watch or a log at most.
+/// The server grants such an upgrade for a watch or a log at most.
 #[test]
-fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
+fn upgrade_of_plain_built_in_resource_is_ignored() {
     for (method, uri, verb, reads) in [
         (Method::GET, "/api/v1/pods", Verb::List, true),
         (Method::GET, "/apis/apps/v1/deployments?watch=1", Verb::Watch, true),
@@ -84,7 +84,7 @@ fn an_upgrade_of_a_plain_built_in_resource_is_ignored() {
 }
 
 #[test]
-fn every_form_of_a_target_is_understood_or_rejected() {
+fn every_target_form_is_parsed_or_rejected() {
     for (uri, passes) in [
         ("https://10.0.0.1:6443/api/v1/namespaces/default/pods/web-0", true),
         ("http://other/api/v1/pods?watch=1", true),
@@ -94,7 +94,7 @@ fn every_form_of_a_target_is_understood_or_rejected() {
         ("http://other/api/v1/namespaces/default/pods/web-0/%65xec", false),
         ("other:443", false),
         ("*", false),
-        // Nothing that ordinary use needs may be lost to caution.
+        // The caution must not cost anything that ordinary clients need.
         ("/debug/pprof/", true),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/*/http_requests", true),
         ("/apis/external.metrics.k8s.io/v1beta1/namespaces/a/queue_depth?labelSelector=x", true),
@@ -103,7 +103,7 @@ fn every_form_of_a_target_is_understood_or_rejected() {
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/%2A/pubsub%7Cmessages", true),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/exec%3Fa", false),
         ("/apis/custom.metrics.k8s.io/v1beta1/namespaces/a/pods/x/%7C%65xec", false),
-        // A gateway that passes the decoded path on makes a query of it.
+        // A gateway that passes the decoded path on turns it into a query.
         ("/apis/example.com/v1/things/x/y/exec%3Fz", false),
         ("/apis/example.com/v1/things/x/y/%65xec%23z", false),
         ("/apis/example.com/v1/things/x/y/z%3F", true),
@@ -120,7 +120,7 @@ fn every_form_of_a_target_is_understood_or_rejected() {
 }
 
 #[test]
-fn the_first_watch_that_the_server_reads_decides() {
+fn first_watch_parameter_decides() {
     for (query, verb) in [
         ("", Verb::List),
         ("watch", Verb::Watch),
@@ -143,9 +143,9 @@ fn the_first_watch_that_the_server_reads_decides() {
     }
 }
 
-/// Go reads nothing of a query with more than 10,000 pairs, empty ones included.
+/// Go ignores a query with more than 10,000 pairs, empty ones included.
 #[test]
-fn flooded_query_asks_for_no_watch() {
+fn query_with_excess_pairs_is_no_watch() {
     for (count, verb) in [(9_999, Verb::Watch), (10_000, Verb::List), (10_001, Verb::List)] {
         for query in [format!("watch=1{}", "&".repeat(count)), format!("{}watch=1", "x&".repeat(count))] {
             let uri: Uri = format!("/api/v1/pods?{query}").parse().unwrap();
@@ -155,7 +155,7 @@ fn flooded_query_asks_for_no_watch() {
 }
 
 #[test]
-fn the_target_reads_as_in_a_role() {
+fn target_displays_as_in_a_role() {
     for (uri, target) in [
         ("/api/v1/configmaps", "configmaps"),
         ("/api/v1/namespaces/a/pods/b/exec", "pods/exec"),
@@ -169,7 +169,7 @@ fn the_target_reads_as_in_a_role() {
     }
 }
 
-/// One character as it is, or spelled in another way that some server takes for the same.
+/// One character as it is, or in another spelling that some server takes for the same.
 fn spelled(text: &str) -> impl Strategy<Value = String> + use<> {
     let text = text.to_owned();
     prop::collection::vec(0..96_u8, text.len()).prop_map(move |how| {
@@ -184,7 +184,7 @@ fn spelled(text: &str) -> impl Strategy<Value = String> + use<> {
     })
 }
 
-/// Paths where a connection may hide, spelled more or less well, with a segment put in or put in place of another.
+/// Paths that may hide a connection, in good and bad spellings, with a segment added or replaced.
 fn path() -> impl Strategy<Value = String> {
     let base = prop::sample::select(vec![
         "/api/v1/namespaces/a/pods/b/exec",
@@ -226,7 +226,7 @@ fn path() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whatever bytes, and such as come further.
+/// Random bytes, and bytes that the parser accepts for longer.
 fn target() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
@@ -235,7 +235,7 @@ fn target() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What the server takes the subresource to be, as a table of positions: decode, trim, split.
+/// The subresource as the server reads it, as a table of positions: decode, trim, split.
 fn server_subresource(path: &str) -> Option<String> {
     let decoded: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
     let decoded = String::from_utf8_lossy(&decoded).into_owned();
@@ -260,7 +260,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn nothing_panics_and_only_three_methods_read(method in "[!-~]{1,8}|GET|HEAD|OPTIONS|POST", uri in target(), upgrade: bool) {
+    fn random_request_never_panics_and_three_methods_read(method in "[!-~]{1,8}|GET|HEAD|OPTIONS|POST", uri in target(), upgrade: bool) {
         if let (Ok(method), Ok(uri)) = (Method::from_bytes(method.as_bytes()), Uri::try_from(uri)) {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);
             let said = format!("{info:?} {} {} {:?} {:?}", info.verb(), info.target(), info.name(), info.namespace());
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn a_get_that_the_server_takes_for_a_connection_is_no_read(
+    fn get_of_connect_subresource_is_no_read(
         path in path(),
         query in "(\\?[!-~]{0,9})?",
     ) {
@@ -288,9 +288,9 @@ proptest! {
         }
     }
 
-    /// So that no rule can take an odd spelling for what it looks like.
+    /// A rule must not take an odd spelling for what it looks like.
     #[test]
-    fn what_a_policy_is_asked_about_is_spelled_in_one_way(path in path(), upgrade: bool) {
+    fn policy_sees_one_spelling_of_each_request(path in path(), upgrade: bool) {
         let Ok(uri) = Uri::try_from(path) else { return Ok(()) };
         for method in [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE] {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);

@@ -27,21 +27,21 @@ impl Row {
         self.column(12)
     }
 
-    /// Spelled as clients spell it, so that it must parse.
+    /// In the spelling of clients, so that it must parse.
     fn is_ordinary(&self) -> bool {
         let families =
             ["openapi-doc", "openapi-anymethod", "plain-reads", "plain-writes", "crd", "aggregated", "query"];
-        // One of these families' rows has a namespace that no server would have.
+        // One row of these families has a namespace that no server would accept.
         let written = self.column(16) == "R0-method-not-read" && !self.column(7).contains(':');
         self.expected() == "pass" || (written && families.contains(&self.column(15)))
     }
 
-    /// The `http` crate cuts a fragment off, so that another request is sent than the row says.
+    /// The `http` crate removes a fragment, so the request that is sent is not the one in the row.
     fn is_cut(&self) -> bool {
         self.uri().contains('#')
     }
 
-    /// A resource of a version of a group that the server documents, and so answers for.
+    /// A resource in a version of a group that the server documents and therefore serves.
     fn is_built_in(&self) -> bool {
         let (group, version) = (self.column(5), self.column(6));
         let documented = || {
@@ -54,7 +54,7 @@ impl Row {
         self.column(13).to_ascii_lowercase().contains("upgrade")
     }
 
-    /// `None` when the `http` crate refuses it: then it is never sent.
+    /// `None` when the `http` crate refuses it: then no client can send it.
     fn request(&self) -> Option<Request<()>> {
         let mut request = Request::builder().method(self.column(0)).uri(self.uri());
         for (header, value) in [(CONNECTION, self.column(13)), (UPGRADE, self.column(14))] {
@@ -70,8 +70,8 @@ fn corpus() -> impl Iterator<Item = Row> {
     rows(include_str!("../../data/request-corpus.tsv"), 17)
 }
 
-/// Kinds of paths that a client may well send, in more spellings than the corpus has; its last column is what a live
-/// server answered.
+/// Kinds of paths that a client may well send, in more spellings than the corpus has. The last column is the answer
+/// of a live server.
 fn spellings() -> impl Iterator<Item = Row> {
     rows(include_str!("../../data/request-spellings.tsv"), 18)
 }
@@ -85,7 +85,7 @@ fn rows(table: &'static str, columns: usize) -> impl Iterator<Item = Row> {
 }
 
 #[test]
-fn no_row_that_must_be_rejected_passes_and_none_that_must_pass_is_rejected() {
+fn corpus_rows_pass_or_are_rejected_as_listed() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in corpus() {
@@ -111,7 +111,7 @@ fn no_row_that_must_be_rejected_passes_and_none_that_must_pass_is_rejected() {
 }
 
 #[test]
-fn what_parses_has_the_parts_that_the_server_sees() {
+fn parsed_parts_match_what_the_server_sees() {
     let mut parsed = 0;
     let mut wrong = Vec::new();
     for row in corpus().filter(|row| !row.is_cut()) {
@@ -131,14 +131,14 @@ fn what_parses_has_the_parts_that_the_server_sees() {
     assert_eq!(parsed, 3425);
 }
 
-/// How the parts differ from those that the server saw, if they do.
+/// The difference between these parts and those that the server saw, if there is one.
 fn misread(row: &Row, info: &RequestInfo<'_>) -> Option<String> {
     let name = info.name().unwrap_or_default();
     let (resource, verb) = (info.is_resource().to_string(), info.verb().as_str());
     let mut theirs = [2, 3, 5, 6, 7, 8, 9, 10].map(|index| row.column(index));
     theirs[1] = expected_verb(row);
     if matches!(verb, "list" | "watch") && name.is_empty() && !theirs[7].is_empty() {
-        // The server takes the name from a field selector; for a read it matters to nobody here.
+        // The server takes the name from a field selector. For a read that does not matter here.
         assert!(info.query().is_some_and(|query| query.contains("metadata.name")), "{}", row.line);
         theirs[7] = "";
     }
@@ -155,9 +155,9 @@ fn misread(row: &Row, info: &RequestInfo<'_>) -> Option<String> {
     (ours != theirs).then(|| format!("{ours:?}, not {theirs:?}: {}", row.line))
 }
 
-/// Each row passes or is rejected as the table says, and what passes has the parts that the server saw.
+/// Each row passes or is rejected as the table says, and a row that passes has the parts that the server saw.
 #[test]
-fn spelling_of_each_kind_is_judged_as_listed() {
+fn each_spelling_is_judged_as_listed() {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in spellings() {
@@ -187,9 +187,9 @@ fn spelling_of_each_kind_is_judged_as_listed() {
     assert_eq!(seen, BTreeMap::from(all));
 }
 
-/// A read that passes changed nothing on the live server, and opened nothing: it was answered as a read is.
+/// A read that passes changed nothing on the live server and opened no connection: the server answered it as a read.
 #[test]
-fn live_server_answered_what_passes_as_a_read() {
+fn live_server_answered_passing_requests_as_reads() {
     for row in spellings().filter(|row| row.expected() == "pass") {
         assert!(
             ["get", "list", "watch"].contains(&row.column(3)) || row.column(2) == "false",
@@ -199,14 +199,15 @@ fn live_server_answered_what_passes_as_a_read() {
         assert!(!["exec", "attach", "portforward"].contains(&row.column(9)), "{}", row.line);
         assert!(["200", "204", "400", "404", "405", "503"].contains(&row.column(17)), "{}", row.line);
     }
-    // What stays closed is worth it: there the same spellings carried writes out and opened connections.
+    // Rows that are rejected although they look like reads: there the same spellings carried out writes and opened
+    // connections.
     for (method, answer) in [("POST", "201"), ("DELETE", "200"), ("GET", "101"), ("DELETE", "101")] {
         let rejected = |row: &Row| row.expected() == "reject" && row.column(0) == method;
         assert!(spellings().any(|row| rejected(&row) && row.column(17) == answer), "{method} {answer}");
     }
 }
 
-/// The server's verb, but for the differences that [`Verb`] documents.
+/// The server's verb, except for the differences that [`Verb`] documents.
 fn expected_verb(row: &Row) -> &'static str {
     let (method, verb) = (row.column(0), row.column(3));
     let known = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"].contains(&method);
@@ -215,7 +216,7 @@ fn expected_verb(row: &Row) -> &'static str {
         _ if !known => "unknown",
         (_, "proxy") => "proxy",
         _ if connection => "connect",
-        // The server ignores it for what it answers by itself.
+        // The server ignores it for the resources that it serves itself.
         ("GET" | "HEAD", _) if row.asks_for_upgrade() && !row.is_built_in() => "connect",
         ("POST", "watch") => "create",
         ("PUT", "watch") => "update",

@@ -14,7 +14,7 @@ fn permits(policy: &Policy, request: &str, upgrade: bool) -> bool {
     let uri: Uri = uri.replace('~', NAMESPACED).parse().unwrap();
     let method: Method = method.parse().unwrap();
     let info = RequestInfo::from_parts(&method, &uri, upgrade);
-    assert!(!info.is_read(), "{request} is a read: nobody asks the policy");
+    assert!(!info.is_read(), "{request} is a read: the gate does not ask the policy");
     policy.permits(&info)
 }
 
@@ -31,7 +31,7 @@ fn check(exemption: impl Into<Exemption>, permitted: &[&str], refused: &[&str]) 
 }
 
 #[test]
-fn an_unset_part_of_a_rule_has_a_safe_meaning() {
+fn unset_part_of_rule_has_safe_meaning() {
     check(
         Rule::new("", "pods"),
         &["POST ~/pods", "PUT ~/pods/x", "PATCH /api/v1/pods/x", "DELETE ~/pods/x", "DELETE ~/pods"],
@@ -50,7 +50,7 @@ fn an_unset_part_of_a_rule_has_a_safe_meaning() {
 }
 
 #[test]
-fn each_part_of_a_rule_narrows_it() {
+fn each_part_narrows_the_rule() {
     check(
         Rule::new("", "pods").verbs([Verb::Create]),
         &["POST ~/pods"],
@@ -90,7 +90,7 @@ fn each_part_of_a_rule_narrows_it() {
 }
 
 #[test]
-fn a_closure_is_asked_about_everything() {
+fn closure_judges_every_write() {
     let policy = Policy::strict().allow(Preset::Events).allow_if(|info| info.path().ends_with("/odd//path"));
     assert!(permits(&policy, "POST /odd//path", false));
     assert!(permits(&policy, "POST ~/events", false));
@@ -98,7 +98,7 @@ fn a_closure_is_asked_about_everything() {
 }
 
 #[test]
-fn a_clone_is_not_changed_by_what_is_added_to_the_other() {
+fn adding_to_policy_does_not_change_its_clone() {
     let first = Policy::strict().allow(Preset::Events);
     let second = first.clone().allow(Preset::Exec);
     assert!(permits(&second, "GET ~/pods/web-0/exec", false));
@@ -107,7 +107,7 @@ fn a_clone_is_not_changed_by_what_is_added_to_the_other() {
 }
 
 #[test]
-fn a_policy_can_be_read_in_a_log() {
+fn debug_of_policy_shows_its_rules() {
     let policy = Policy::strict().allow(Preset::DryRun).allow_status("", "nodes").allow_if(|_| false);
     let said = format!("{policy:?}");
     for part in ["DryRun", "nodes", "status", "Patch", "Closure"] {

@@ -1,11 +1,11 @@
-//! The presets: what each permits, and how close a request may come that it does not.
+//! What each preset permits, and the most similar requests that it does not permit.
 
 use super::{check, permits};
 use kube_leader_gate::policy::{Policy, Preset, Rule};
 use kube_leader_gate::request::{RequestInfo, Verb};
 
 #[test]
-fn access_reviews() {
+fn access_reviews_preset_permits_only_access_reviews() {
     check(
         Preset::AccessReviews,
         &[
@@ -34,7 +34,7 @@ fn access_reviews() {
 }
 
 #[test]
-fn token_reviews() {
+fn token_reviews_preset_permits_only_token_reviews() {
     check(
         Preset::TokenReviews,
         &["POST /apis/authentication.k8s.io/v1/tokenreviews"],
@@ -47,7 +47,7 @@ fn token_reviews() {
 }
 
 #[test]
-fn token_requests() {
+fn token_requests_preset_permits_only_token_requests() {
     check(
         Preset::TokenRequests,
         &["POST ~/serviceaccounts/robot/token"],
@@ -63,7 +63,7 @@ fn token_requests() {
 }
 
 #[test]
-fn events() {
+fn events_preset_permits_only_event_writes() {
     check(
         Preset::Events,
         &[
@@ -91,7 +91,8 @@ fn events() {
     );
 }
 
-/// The server ignores the wish where it answers by itself; an aggregated API may grant it, and may carry the write out.
+/// The server ignores the upgrade where it answers by itself. An aggregated API may grant it, and may carry the write
+/// out.
 #[test]
 fn write_with_upgrade_is_judged_by_its_method() {
     let policy = Policy::strict()
@@ -118,7 +119,7 @@ fn write_with_upgrade_is_judged_by_its_method() {
 }
 
 #[test]
-fn dry_runs() {
+fn dry_runs_preset_permits_only_dry_runs() {
     check(
         Preset::DryRun,
         &[
@@ -127,7 +128,7 @@ fn dry_runs() {
             "PATCH ~/pods/web-0/status?dryRun=All",
             "PUT /apis/apps/v1/namespaces/a/deployments/web/scale?dryRun=All",
             "POST ~/pods?dryRun=All&dryRun=All",
-            // As kube spells it.
+            // In kube's spelling.
             "POST ~/pods?&dryRun=All&fieldManager=a%20b+c",
             "PATCH ~/pods/x?pretty=&timeout=32s&force=true&fieldValidation=Strict&fieldManager=x&dryRun=All",
         ],
@@ -148,7 +149,7 @@ fn dry_runs() {
             "POST ~/pods?x;dryRun=All",
             "POST ~/pods?dryRun=All&x=%zz",
             "POST ~/pods?x=%3FdryRun=All",
-            // Spelled as no client does.
+            // In spellings that no client uses.
             "POST ~/pods?dry%52un=All",
             "POST ~/pods?dryRun=%41ll",
             "POST ~/pods?dryRun=All&DryRun=None",
@@ -163,16 +164,16 @@ fn dry_runs() {
             "POST ~/pods?dryRun=All&&a=b",
             "POST ~/pods?&&dryRun=All",
             "POST ~/pods?dryRun=All&1=&2=&3=&4=&5=&6=&7=&8=",
-            // Its options are taken from the body.
+            // Its options are read from the body.
             "DELETE ~/pods/web-0?dryRun=All",
             "DELETE ~/pods?dryRun=All",
-            // The query is the backend's.
+            // The query belongs to the backend.
             "POST ~/services/x/proxy?dryRun=All",
             "POST ~/services/x/proxy/a?dryRun=All",
             "POST /api/v1/proxy/namespaces/a/services/x?dryRun=All",
             "POST ~/pods/web-0/exec?dryRun=All",
             "GET ~/pods/web-0/exec?dryRun=All",
-            // An action of some API.
+            // A custom action of some API.
             "PUT /apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachines/x/start?dryRun=All",
             "POST /api/v1/watch/namespaces/a/pods?dryRun=All",
             "PATCH /healthz?dryRun=All",
@@ -181,9 +182,9 @@ fn dry_runs() {
     );
 }
 
-/// Go reads nothing of a query with more than 10,000 pairs, so that the write would be carried out.
+/// Go ignores a query with more than 10,000 pairs, so the server would carry the write out.
 #[test]
-fn flooded_query_is_no_dry_run() {
+fn query_with_excess_pairs_is_no_dry_run() {
     let policy = Policy::strict().allow(Preset::DryRun);
     for pair in ["&", "&x", "&x=1", "&%00=", "&="] {
         for count in [8, 9_999, 10_000, 10_001] {
@@ -228,7 +229,7 @@ fn dry_run_of_kube_is_one() {
 }
 
 #[test]
-fn exec() {
+fn exec_preset_permits_only_connections() {
     check(
         Preset::Exec,
         &["GET ~/pods/web-0/exec?command=ls", "POST ~/pods/web-0/attach", "GET ~/pods/web-0/portforward"],
@@ -257,7 +258,7 @@ fn exec() {
 }
 
 #[test]
-fn a_status() {
+fn status_rule_permits_only_status_writes() {
     let policy = Policy::strict().allow_status("example.com", "probes").allow_status("", "nodes");
     let probe = "/apis/example.com/v1/namespaces/a/probes/p";
     for request in [format!("PUT {probe}/status"), format!("PATCH {probe}/status")] {

@@ -1,10 +1,11 @@
-//! Rules that cannot mean what they say: refused with the reason, and closed where nothing asks.
+//! Rules that cannot match what they name: they are refused with the reason. Where a rule is not checked, it permits
+//! nothing.
 
 use super::permits;
 use kube_leader_gate::policy::{Policy, Preset, Rule};
 use kube_leader_gate::request::Verb;
 
-/// The rule, why it is refused, and requests that it must not permit although its parts may seem to say so.
+/// The rule, why it is refused, and requests that it must not permit although its parts seem to match.
 fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
     let pods = || Rule::new("", "pods");
     let things = || Rule::new("example.com", "things");
@@ -12,7 +13,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         (Rule::new("apps/v1", "deployments"), r#"the group is "apps/v1""#, &[]),
         (Rule::new("Apps", "deployments"), r#"the group is "Apps""#, &[]),
         (Rule::new(".apps", "deployments"), r#"the group is ".apps""#, &[]),
-        // What a manifest and a kubebuilder marker call the core group.
+        // The name of the core group in a manifest and in a kubebuilder marker.
         (Rule::new("v1", "pods"), r#"the group is "v1""#, &["POST ~/pods", "POST /apis/v1/v1/pods"]),
         (Rule::new("core", "pods"), r#"the group is "core""#, &["POST ~/pods"]),
         (Rule::new("apps", "Deployment"), r#"the resource is "Deployment""#, &[]),
@@ -95,7 +96,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
 }
 
 #[test]
-fn rule_that_cannot_mean_it_is_refused() {
+fn rule_without_possible_match_is_refused() {
     for (rule, reason, _) in invalid() {
         let policy = Policy::strict().allow(Preset::Events).allow(rule.clone());
         let error = policy.validate().unwrap_err().to_string();
@@ -105,7 +106,7 @@ fn rule_that_cannot_mean_it_is_refused() {
 }
 
 #[test]
-fn rule_that_cannot_mean_it_permits_nothing() {
+fn rule_without_possible_match_permits_nothing() {
     let mut asked = 0;
     for (rule, _, requests) in invalid() {
         let policy = Policy::strict().allow(rule.clone());
@@ -113,14 +114,14 @@ fn rule_that_cannot_mean_it_permits_nothing() {
             assert!(!permits(&policy, request, false), "{rule} permits {request}");
             asked += 1;
         }
-        // What is sound beside it still counts.
+        // A valid rule beside it still counts.
         assert!(permits(&policy.allow(Preset::Events), "POST ~/events", false), "{rule}");
     }
     assert!(asked > 40, "{asked}");
 }
 
 #[test]
-fn rule_that_means_something_is_accepted() {
+fn rule_with_possible_match_is_accepted() {
     let pods = || Rule::new("", "pods");
     for rule in [
         pods(),
@@ -144,7 +145,7 @@ fn rule_that_means_something_is_accepted() {
 }
 
 #[test]
-fn rule_reads_as_a_person_would_say_it() {
+fn rule_displays_in_plain_words() {
     let rule = Rule::new("example.com", "probes")
         .verbs([Verb::Update, Verb::Patch])
         .subresource("status")

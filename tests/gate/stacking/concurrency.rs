@@ -1,5 +1,5 @@
-//! A concurrency limit, inside and outside the gate. tower's limits wait in `poll_ready`, and so before the gate is
-//! asked, wherever they stand: what waits has not been admitted. Behind a buffer inside the gate it has.
+//! A concurrency limit, inside and outside the gate. On either side, tower's limits wait in `poll_ready`, which is
+//! before the gate admits a write. Only behind a buffer inside the gate does an admitted write wait.
 
 use super::stage::{Builder, Outcome, Scene, ended, within};
 use kube_client::{Client, api::WatchParams};
@@ -30,8 +30,8 @@ fn wrapped(builder: Builder, election: &Election) -> Client {
     election.wrap(builder.with_layer(&ConcurrencyLimitLayer::new(1)).build())
 }
 
-/// One write hangs in the server, another waits for its permit; then the term is lost. How many were admitted, what the
-/// callers see, what has reached the server.
+/// One write hangs in the server, another waits for its permit, and then the term is lost. Returns how many writes
+/// were admitted, what the callers see, and what has reached the server.
 async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize, [Outcome; 2], usize) {
     let scene = Scene::leading(stack).await;
     let _fault = scene.server.inject(Fault::hang_before().resource("configmaps").times(1));
@@ -49,25 +49,25 @@ async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_write_that_waits_for_a_permit_at_the_loss_is_never_sent() {
+async fn s2_write_waiting_for_permit_at_loss_is_unsent() {
     for stack in [inside, outside] {
         let seen = at_the_loss(stack).await;
         assert_eq!(seen, (1, [Outcome::LeadershipLost, Outcome::NotLeader], 1));
     }
 }
 
-/// Never sent either, but the gate cannot know that. A client that is wrapped begins with a buffer.
+/// The write is not sent either, but the gate cannot know that. A wrapped client begins with a buffer.
 #[tokio::test(start_paused = true)]
-async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
+async fn s2_write_waiting_in_buffer_inside_is_cut_off() {
     for stack in [inside_behind_a_buffer, wrapped] {
         let seen = at_the_loss(stack).await;
         assert_eq!(seen, (2, [Outcome::LeadershipLost, Outcome::LeadershipLost], 1));
     }
 }
 
-/// A write that the gate rejects leaves with it the permit that was reserved: nothing lost where nobody else needs it.
+/// A write that the gate rejects keeps the reserved permit. That costs nothing if no other client needs it.
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_clients_share_belongs_outside() {
+async fn rejected_write_keeps_permit_of_limit_inside() {
     for (gate_outside, starves) in [(true, true), (false, false)] {
         let limit = GlobalConcurrencyLimitLayer::new(1);
         let stack = |builder: Builder, election: &Election| {
@@ -82,14 +82,14 @@ async fn a_limit_that_clients_share_belongs_outside() {
         assert_eq!(ended(one.write("x")).await, Outcome::NotLeader);
         let read = tokio::time::timeout(Duration::from_secs(60), two.read()).await;
         assert_eq!(read.is_err(), starves);
-        // It comes back with the next request of the client that has it.
+        // The permit comes back with the next request of the client that has it.
         within(super::stage::SOON, "it reads", one.read()).await;
         within(super::stage::SOON, "it reads", two.read()).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_ways_it_holds_up_reads_and_an_open_watch_needs_no_permit() {
+async fn limit_delays_reads_but_not_open_watch() {
     for stack in [inside, outside] {
         let scene = Scene::leading(stack).await;
         let _watch = scene.maps.watch(&WatchParams::default(), "0").await.expect("a watch");

@@ -1,4 +1,4 @@
-//! kube 5's own retry layer, which stands inside of everything that `with_layer` adds. Over real sockets, in real time.
+//! kube 5's own retry layer is inside every layer that `with_layer` adds. Over real sockets, in real time.
 
 use super::stage::{Outcome, SOON, arrived, ended, map, outcome, steal, until, within};
 use http::Request;
@@ -41,7 +41,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(client(&election, endpoint.config("a")));
         let running = election.start();
-        within(SOON, "it leads", running.candidate().elected()).await;
+        within(SOON, "the candidate leads", running.candidate().elected()).await;
         Self { server, running, maps, _endpoint: endpoint }
     }
 
@@ -51,7 +51,7 @@ impl Scene {
     }
 }
 
-/// kube's stack, a layer of one's own that counts requests, and the gate.
+/// kube's stack, a layer that counts requests, and the gate.
 async fn counted(retries: bool) -> (Scene, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counting = count.clone();
@@ -69,18 +69,18 @@ async fn counted(retries: bool) -> (Scene, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn it_is_inside_of_every_layer_that_is_added() {
+async fn kube_retry_is_inside_every_added_layer() {
     let (scene, count) = counted(true).await;
     let _fault = scene.server.inject(Fault::status(504).resource("configmaps").times(4));
     assert_eq!(scene.write("x").await, Outcome::Done);
-    // One write was admitted, and a create has reached the server five times.
+    // The gate admitted one write, and the server received the create five times.
     assert_eq!(count.load(Ordering::Relaxed), 1);
     let statuses = arrived(&scene.server).iter().map(|write| write.status).collect::<Vec<_>>();
     assert_eq!(statuses, [504, 504, 504, 504, 201]);
 }
 
 #[tokio::test]
-async fn it_can_be_switched_off() {
+async fn kube_retry_can_be_switched_off() {
     let (scene, count) = counted(false).await;
     let _fault = scene.server.inject(Fault::status(504).resource("configmaps"));
     assert_eq!(scene.write("x").await, Outcome::Status(504));
@@ -89,7 +89,7 @@ async fn it_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn s2_it_sends_nothing_after_the_loss() {
+async fn s2_kube_retry_sends_nothing_after_loss() {
     let (scene, _) = counted(true).await;
     // The next attempt would be a second later.
     let again = Fault::status_retry_after(503, Duration::from_secs(1)).resource("configmaps");

@@ -1,4 +1,4 @@
-//! A rate limit, inside and outside the gate: it waits as a concurrency limit does, before the gate is asked.
+//! A rate limit, inside and outside the gate: like a concurrency limit, it waits before the gate admits a write.
 
 use super::stage::{Builder, Outcome, Scene, pass, within};
 use kube_client::Client;
@@ -24,8 +24,8 @@ fn inside_behind_a_buffer(builder: Builder, election: &Election) -> Client {
     builder.with_layer(&limit()).with_layer(&BufferLayer::new(16)).with_layer(&election.layer()).build()
 }
 
-/// The second of two writes waits for its turn; then the term is lost. How many are under way, what the caller sees and
-/// when, what has reached the server.
+/// The second of two writes waits for its turn, and then the term is lost. Returns how many writes are open, what the
+/// caller sees and when, and what has reached the server.
 async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize, Outcome, bool, usize) {
     let scene = Scene::leading(stack).await;
     assert_eq!(scene.write("first").await.unwrap(), Outcome::Done);
@@ -41,21 +41,21 @@ async fn at_the_loss(stack: impl FnOnce(Builder, &Election) -> Client) -> (usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_a_write_that_waits_for_its_turn_at_the_loss_is_never_sent() {
+async fn s2_rate_limited_write_is_not_sent_after_loss() {
     for stack in [inside, outside] {
-        // Rejected when its turn comes: until then nobody has asked the gate.
+        // The gate rejects it when its turn comes. Before that, the gate does not see it.
         assert_eq!(at_the_loss(stack).await, (0, Outcome::NotLeader, false, 1));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_behind_a_buffer_inside_the_gate_it_is_cut_off() {
+async fn s2_write_waiting_in_buffer_inside_is_cut_off() {
     assert_eq!(at_the_loss(inside_behind_a_buffer).await, (1, Outcome::LeadershipLost, true, 1));
 }
 
-/// A follower that tries to write spends the rate of its own reads, unless the limit is inside.
+/// A follower's rejected writes use up the rate of its own reads, unless the limit is inside.
 #[tokio::test(start_paused = true)]
-async fn outside_a_rejected_write_takes_its_share() {
+async fn rejected_write_uses_rate_of_limit_outside() {
     for (stack, waits) in [(inside as fn(Builder, &Election) -> Client, false), (outside, true)] {
         let scene = Scene::following(stack).await;
         assert_eq!(scene.write("x").await.unwrap(), Outcome::NotLeader);

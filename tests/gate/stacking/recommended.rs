@@ -39,7 +39,7 @@ fn retrying(election: &Election, mut config: Config) -> Result<Client, Box<dyn s
 }
 
 #[test]
-fn the_guide_shows_them() {
+fn guide_contains_the_tested_stacks() {
     let (guide, source) = (include_str!("../../../docs/STACKING.md"), include_str!("recommended.rs"));
     for function in ["fn stacked(", "fn retrying("] {
         let begin = source.find(function).unwrap();
@@ -56,18 +56,18 @@ async fn leading() -> Scene {
 }
 
 #[tokio::test]
-async fn a_leader_writes_and_a_follower_does_not() {
+async fn leader_writes_and_follower_is_rejected() {
     let scene = leading().await;
     assert_eq!(scene.write("x").await, Outcome::Done);
     steal(&scene.server);
-    until("it follows", || !scene.running.candidate().can_write()).await;
+    until("the candidate follows", || !scene.running.candidate().can_write()).await;
     assert_eq!(scene.write("y").await, Outcome::NotLeader);
     assert_eq!(arrived(&scene.server).len(), 1);
     scene.maps.get("x").await.expect("reads pass");
 }
 
 #[tokio::test]
-async fn s2_a_write_under_way_is_cut_off() {
+async fn s2_loss_cuts_off_open_write() {
     let scene = leading().await;
     let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
     let maps = scene.maps.clone();
@@ -78,9 +78,9 @@ async fn s2_a_write_under_way_is_cut_off() {
     assert!(arrived(&scene.server)[0].completed.is_none());
 }
 
-/// One attempt, one answer: the caller decides.
+/// One attempt, one answer: the caller decides whether to retry.
 #[tokio::test]
-async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
+async fn unavailable_server_gets_one_attempt_without_delaying_stop() {
     let scene = leading().await;
     let _fault =
         scene.server.inject(Fault::status_retry_after(503, Duration::from_secs(3600)).resource("configmaps"));
@@ -90,7 +90,7 @@ async fn an_unavailable_server_is_asked_once_and_a_stop_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn with_a_retry_of_its_own_it_tries_four_times() {
+async fn own_retry_makes_four_attempts() {
     let scene = Scene::leading(|election, config| retrying(election, config).unwrap()).await;
     let unavailable = || Fault::status(503).resource("configmaps");
     let fault = scene.server.inject(unavailable().times(2));

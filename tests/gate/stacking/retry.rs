@@ -1,4 +1,4 @@
-//! A retry of one's own, inside and outside the gate.
+//! A retry layer, inside and outside the gate.
 
 use super::stage::{Builder, Outcome, Scene, ended, hold, pass, until, within};
 use http::{Request, Response};
@@ -25,7 +25,7 @@ fn statuses() -> RetryPolicy {
     RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 1_000, true).unwrap()
 }
 
-/// Retries errors too, as a careless policy does, or all but the gate's.
+/// Retries errors too: all of them, as a careless policy does, or all but the gate's.
 #[derive(Clone)]
 struct Errors {
     kube: RetryPolicy,
@@ -78,13 +78,13 @@ fn unavailable() -> Fault {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_inside_nothing_is_sent_again_after_the_loss() {
+async fn s2_retry_inside_sends_nothing_after_loss() {
     let scene = Scene::leading(inside).await;
     let _fault = scene.server.inject(unavailable());
     let writing = scene.write("x");
     scene.have_arrived(3).await;
     scene.steal();
-    // Its outcome is unknown to the gate: an attempt may have done it.
+    // The gate does not know the outcome: an attempt may have taken effect.
     assert_eq!(ended(writing).await, Outcome::LeadershipLost);
     let before = scene.arrived().len();
     pass(HOUR).await;
@@ -92,22 +92,22 @@ async fn s2_inside_nothing_is_sent_again_after_the_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_outside_the_next_attempt_after_the_loss_is_rejected() {
+async fn s2_retry_outside_is_rejected_after_loss() {
     let scene = Scene::leading(outside).await;
     let _fault = scene.server.inject(unavailable());
     let writing = scene.write("x");
     scene.have_arrived(3).await;
     scene.steal();
-    // True of the last attempt alone: those before it did reach the server.
+    // This is true of the last attempt alone: the earlier ones did reach the server.
     assert_eq!(ended(writing).await, Outcome::NotLeader);
     let before = scene.arrived().len();
     pass(HOUR).await;
     assert_eq!(scene.arrived().len(), before);
 }
 
-/// The trap: "nothing was sent", says the error of the last attempt, and the first one has been carried out.
+/// The trap: the error of the last attempt says that nothing was sent, but the first attempt has been carried out.
 #[tokio::test(start_paused = true)]
-async fn outside_a_policy_that_retries_any_error_hides_a_write_that_was_cut_off() {
+async fn retry_of_any_error_hides_cut_off_write() {
     for (heeds_the_gate, seen) in [(false, Outcome::NotLeader), (true, Outcome::LeadershipLost)] {
         let scene = Scene::leading(|builder, election| {
             builder.with_layer(&election.layer()).with_layer(&Errors::all(heeds_the_gate)).build()
@@ -124,9 +124,9 @@ async fn outside_a_policy_that_retries_any_error_hides_a_write_that_was_cut_off(
     }
 }
 
-/// What was decided in one term is written in another, in which others may have written meanwhile.
+/// The caller decided in one term, and the retry writes in another. Other replicas may have written in between.
 #[tokio::test(start_paused = true)]
-async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
+async fn only_retry_outside_can_send_in_later_term() {
     async fn attempts(scene: &Scene) -> (Outcome, usize) {
         let later = Fault::status_retry_after(503, Duration::from_secs(60)).resource("configmaps").times(1);
         let _fault = scene.server.inject(later);
@@ -135,7 +135,8 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
         hold(&scene.server, 15);
         until("it is a follower", || !scene.running.candidate().can_write()).await;
         let term =
-            within(Duration::from_secs(20), "it leads again", scene.running.candidate().elected()).await;
+            within(Duration::from_secs(20), "the candidate leads again", scene.running.candidate().elected())
+                .await;
         assert_eq!(term.transitions(), 8);
         pass(Duration::from_secs(60)).await;
         (ended(writing).await, scene.arrived().len())
@@ -144,16 +145,17 @@ async fn outside_a_retry_can_send_in_a_later_term_and_inside_it_cannot() {
     assert_eq!(attempts(&Scene::leading(inside).await).await, (Outcome::LeadershipLost, 1));
 }
 
-/// A retry inside is a write under way, also while it waits: the stop waits for it, and then until it cannot land any more.
+/// A retry inside counts as an open write, also while it waits. The stop waits for it, and then until it can no
+/// longer take effect.
 #[tokio::test(start_paused = true)]
-async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
+async fn retry_inside_delays_stop_without_timeout() {
     async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (LeaseEnd, Outcome, u64) {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
         let writing = scene.write("x");
         scene.have_arrived(1).await;
         let began = Instant::now();
-        let stopped = within(Duration::from_secs(16), "it stops", scene.running.stop()).await;
+        let stopped = within(Duration::from_secs(16), "the candidate stops", scene.running.stop()).await;
         let took = (began.elapsed() + Duration::from_millis(500)).as_secs();
         let outcome = within(HOUR * 2, "the write ends", writing).await.unwrap();
         assert_eq!(super::stage::arrived(&scene.server).len(), 1);
@@ -170,14 +172,14 @@ async fn inside_a_retry_holds_up_a_stop_unless_a_timeout_bounds_it() {
     })
     .await;
     assert_eq!(bounded, (LeaseEnd::Released, Outcome::Elapsed, 13));
-    // Outside nothing is under way while it waits.
+    // With the retry outside, no write is open while it waits.
     let outside =
         stop(|builder, election| builder.with_layer(&election.layer()).with_layer(&kube()).build()).await;
     assert_eq!(outside, (LeaseEnd::Released, Outcome::NotLeader, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_ways_a_leader_that_stays_one_gets_through() {
+async fn retry_succeeds_on_both_sides_without_loss() {
     for stack in [inside, outside] {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(unavailable().times(3));

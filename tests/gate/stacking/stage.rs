@@ -19,10 +19,10 @@ use tokio::task::JoinHandle;
 pub use test_support::wait::within;
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
-/// Plenty for what needs no clock to run out.
+/// Long enough for anything that does not wait for an expiry.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// What became of a write, as its caller sees it.
+/// The outcome of a write, as its caller sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
@@ -32,7 +32,7 @@ pub enum Outcome {
     LeadershipLost,
     /// tower's timeout: unknown.
     Elapsed,
-    /// The server, or a layer in its name, has refused.
+    /// The server, or a layer on its behalf, has refused.
     Status(u16),
 }
 
@@ -50,11 +50,11 @@ impl Scene {
     /// In paused time, straight to the server; `stack` puts its layers around the gate.
     pub async fn leading(stack: impl FnOnce(Builder, &Election) -> Client) -> Self {
         let scene = Self::new(ApiServer::new(), stack);
-        within(SOON, "it leads", scene.running.candidate().elected()).await;
+        within(SOON, "the candidate leads", scene.running.candidate().elected()).await;
         scene
     }
 
-    /// The same with somebody else in the lease, for an hour.
+    /// The same with another holder in the lease, for an hour.
     pub async fn following(stack: impl FnOnce(Builder, &Election) -> Client) -> Self {
         let server = ApiServer::new();
         let spec =
@@ -63,7 +63,7 @@ impl Scene {
                             "metadata": { "name": "operator", "namespace": "default" }, "spec": spec });
         server.put("outsider", LEASE, lease).unwrap();
         let scene = Self::new(server, stack);
-        until("it knows the holder", || scene.running.candidate().holder().is_some()).await;
+        until("the candidate knows the holder", || scene.running.candidate().holder().is_some()).await;
         scene
     }
 
@@ -100,12 +100,12 @@ impl Scene {
         arrived(&self.server)
     }
 
-    /// Whether a write of this name stands in the server, heard of or not.
+    /// Whether a write of this name is on the server, answered or not.
     pub fn stands(&self, name: &str) -> bool {
         self.server.object(&format!("/api/v1/namespaces/default/configmaps/{name}")).is_some()
     }
 
-    /// Waits until so many writes have reached the server.
+    /// Waits until this many writes have reached the server.
     pub async fn have_arrived(&self, count: usize) {
         until("they have arrived", || self.arrived().len() >= count).await;
     }
@@ -122,12 +122,12 @@ pub fn map(name: &str) -> ConfigMap {
     }
 }
 
-/// Somebody else takes the lease, for an hour.
+/// Another holder takes the lease, for an hour.
 pub fn steal(server: &ApiServer) {
     hold(server, 3600);
 }
 
-/// Somebody else takes the lease, for so many seconds.
+/// Another holder takes the lease, for this many seconds.
 pub fn hold(server: &ApiServer, seconds: u32) {
     let edit = |lease: &mut Value| {
         lease["spec"]["holderIdentity"] = "outsider".into();

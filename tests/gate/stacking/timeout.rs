@@ -1,5 +1,5 @@
-//! A timeout, inside and outside the gate. What is first, the loss or the timeout, says what the caller sees; the order
-//! of the two layers does not.
+//! A timeout, inside and outside the gate. The caller sees the first event, the loss or the timeout. The order of the
+//! two layers does not matter.
 
 use super::stage::{Builder, Outcome, Scene, ended, pass, until, within};
 use http::Response;
@@ -22,7 +22,7 @@ fn outside(builder: Builder, election: &Election) -> Client {
     builder.with_layer(&election.layer()).with_layer(&TimeoutLayer::new(LIMIT)).build()
 }
 
-/// tower-http's answers with an empty response, for which the body must have a default; those of kube have none.
+/// tower-http's timeout answers with an empty response, so the body needs a default. kube's bodies have none.
 fn of_tower_http(builder: Builder, election: &Election) -> Client {
     let layer = tower_http::timeout::TimeoutLayer::with_status_code(http::StatusCode::GATEWAY_TIMEOUT, LIMIT);
     let boxed = MapResponseLayer::new(|response: Response<ApiBody>| response.map(ApiBody::boxed_unsync));
@@ -38,7 +38,7 @@ fn of_tower_http_outside(builder: Builder, election: &Election) -> Client {
 type Stack = fn(Builder, &Election) -> Client;
 
 #[tokio::test(start_paused = true)]
-async fn s2_the_loss_comes_first() {
+async fn s2_loss_before_timeout_reports_loss() {
     for stack in [inside as Stack, outside, of_tower_http, of_tower_http_outside] {
         let scene = Scene::leading(stack).await;
         let _fault = scene.server.inject(Fault::hang_before().resource("configmaps"));
@@ -46,16 +46,16 @@ async fn s2_the_loss_comes_first() {
         scene.have_arrived(1).await;
         pass(LIMIT / 2).await;
         scene.steal();
-        until("it is cut off", || writing.is_finished()).await;
+        until("the write is cut off", || writing.is_finished()).await;
         assert_eq!(ended(writing).await, Outcome::LeadershipLost);
-        assert!(scene.arrived()[0].completed.is_none(), "the server was told by the hang-up");
+        assert!(scene.arrived()[0].completed.is_none(), "the server saw the disconnect");
     }
 }
 
-/// As unknown as a write that was cut off: what hangs in the server is taken back by the hang-up, what has been carried
-/// out is not.
+/// The outcome is as unknown as that of a cut-off write. A write that hangs in the server is cancelled by the
+/// disconnect. A write that took effect is not.
 #[tokio::test(start_paused = true)]
-async fn the_timeout_comes_first() {
+async fn timeout_before_loss_reports_timeout() {
     let gateway = || Outcome::Status(504);
     let stacks: [(Stack, fn() -> Outcome); 4] = [
         (inside, || Outcome::Elapsed),
@@ -78,9 +78,10 @@ async fn the_timeout_comes_first() {
     }
 }
 
-/// Both are over when the process wakes: the gate is asked first, but by tower-http's timeout outside of it.
+/// Both the term and the timeout are over when the process wakes. The gate is checked first, except inside
+/// tower-http's timeout.
 #[tokio::test(start_paused = true)]
-async fn s2_a_frozen_process_wakes_after_both() {
+async fn s2_process_frozen_past_loss_and_timeout_reports_loss() {
     for (stack, seen) in [
         (inside as Stack, Outcome::LeadershipLost),
         (outside, Outcome::LeadershipLost),

@@ -1,4 +1,4 @@
-//! tower-http's trace, inside and outside the gate: what is recorded.
+//! What tower-http's trace records, inside and outside the gate.
 
 use super::stage::{Builder, Outcome, Scene, ended};
 use http::{Request, Response};
@@ -44,7 +44,7 @@ impl Seen {
 }
 
 #[tokio::test(start_paused = true)]
-async fn inside_it_records_what_is_sent_and_no_end_of_what_is_cut_off() {
+async fn trace_inside_omits_end_of_cut_off_writes() {
     let seen = Seen::default();
     let scene = Scene::leading(seen.stack(true)).await;
     assert_eq!(ended(scene.write("x")).await, Outcome::Done);
@@ -62,9 +62,9 @@ async fn inside_it_records_what_is_sent_and_no_end_of_what_is_cut_off() {
     assert_eq!(scene.arrived().len(), 2);
 }
 
-/// Also of a follower's every attempt, as a failure: at tower-http's default, one line at ERROR for each.
+/// This includes every attempt of a follower, as a failure: by default one line at ERROR for each.
 #[tokio::test(start_paused = true)]
-async fn outside_it_records_what_the_caller_sees() {
+async fn trace_outside_records_what_caller_sees() {
     let seen = Seen::default();
     let scene = Scene::leading(seen.stack(false)).await;
     assert_eq!(ended(scene.write("x")).await, Outcome::Done);

@@ -35,7 +35,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-/// The in-process server, and what it does not have: logs in two pieces, and exec that echoes.
+/// The in-process server, and what it lacks: a log in two pieces, and exec that echoes.
 struct Upstream {
     server: ApiServer,
     config: Config,
@@ -45,7 +45,7 @@ struct Upstream {
 
 #[derive(Default)]
 struct Shared {
-    /// Lets the second line of a log go.
+    /// Releases the second line of a log.
     more: Notify,
     upgrades: AtomicUsize,
 }
@@ -139,7 +139,7 @@ async fn echoes(response: Response<Body>) {
 }
 
 #[tokio::test]
-async fn it_keeps_the_default_namespace_and_the_expiry() {
+async fn wrapped_client_keeps_namespace_and_expiry() {
     let upstream = Upstream::start().await;
     let expiry = Some(Timestamp::UNIX_EPOCH);
     let election = upstream.election(Policy::strict());
@@ -147,7 +147,7 @@ async fn it_keeps_the_default_namespace_and_the_expiry() {
     assert_eq!((client.default_namespace(), client.valid_until()), ("team", &expiry));
 
     let running = election.start();
-    within(SOON, "it leads", running.candidate().elected()).await;
+    within(SOON, "the candidate leads", running.candidate().elected()).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     let made = maps.create(&PostParams::default(), &map("x")).await.unwrap();
     assert_eq!(made.metadata.namespace.as_deref(), Some("team"));
@@ -155,7 +155,7 @@ async fn it_keeps_the_default_namespace_and_the_expiry() {
 }
 
 #[tokio::test]
-async fn a_follower_watches() {
+async fn wrapped_client_of_follower_can_watch() {
     let upstream = Upstream::start().await;
     let client = upstream.election(Policy::strict()).wrap(upstream.client());
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -171,9 +171,9 @@ async fn a_follower_watches() {
     assert_eq!(outcome(maps.create(&PostParams::default(), &map("y")).await), Outcome::NotLeader);
 }
 
-/// The first line is there while the server still keeps the second back.
+/// The first line arrives while the server still holds the second back.
 #[tokio::test]
-async fn a_follower_streams_logs() {
+async fn wrapped_client_of_follower_streams_logs() {
     let upstream = Upstream::start().await;
     let client = upstream.election(Policy::strict()).wrap(upstream.client());
     let pods: Api<Pod> = Api::default_namespaced(client);
@@ -186,7 +186,7 @@ async fn a_follower_streams_logs() {
 }
 
 #[tokio::test]
-async fn a_followers_exec_needs_leave() {
+async fn wrapped_client_of_follower_needs_permission_for_exec() {
     let upstream = Upstream::start().await;
     let strict = upstream.election(Policy::strict()).wrap(upstream.client());
     let refused = exec(&strict).await;
@@ -200,14 +200,14 @@ async fn a_followers_exec_needs_leave() {
     assert_eq!(outcome(maps.create(&PostParams::default(), &map("x")).await), Outcome::NotLeader);
 }
 
-/// A connection that was opened while leading is not the gate's any more: it stays open after a loss.
+/// A connection that was opened while leading is outside the gate: it stays open after a loss.
 #[tokio::test]
-async fn a_leader_execs() {
+async fn wrapped_client_of_leader_can_exec() {
     let upstream = Upstream::start().await;
     let election = upstream.election(Policy::strict());
     let client = election.wrap(upstream.client());
     let running = election.start();
-    within(SOON, "it leads", running.candidate().elected()).await;
+    within(SOON, "the candidate leads", running.candidate().elected()).await;
     let open = exec(&client).await.unwrap();
     upstream
         .server
@@ -215,7 +215,7 @@ async fn a_leader_execs() {
             lease["spec"]["holderIdentity"] = "outsider".into();
         })
         .unwrap();
-    until("it follows", || !running.candidate().can_write()).await;
+    until("the candidate follows", || !running.candidate().can_write()).await;
     echoes(open).await;
     assert_eq!(outcome(exec(&client).await), Outcome::NotLeader);
 }

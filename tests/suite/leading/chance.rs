@@ -1,4 +1,5 @@
-//! Rule S11 by chance: whatever happens to the lease and to the work, no two works of one process overlap.
+//! Rule S11 with random events: the work of one process never overlaps, whatever happens to the lease and to the
+//! work.
 
 use super::support::{Journal, Present, Runs, SteppedClock, lead_with};
 use crate::support::{LEASE, builder, pass, steal, until, within, write};
@@ -21,7 +22,7 @@ use tokio::time::sleep;
 const SEEDS: u64 = 30;
 const STEPS: usize = 40;
 
-/// Says which seed failed.
+/// Names the seed that failed.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -40,10 +41,10 @@ impl Drop for Bomb {
     }
 }
 
-/// What was seen over all seeds: a script that never does something shows nothing.
+/// What happened over all seeds. A script in which something never happens proves nothing about it.
 type Seen = Arc<Mutex<BTreeSet<&'static str>>>;
 
-/// A candidate whose work behaves by chance.
+/// A candidate whose work behaves randomly.
 fn candidate(server: &ApiServer, identity: &str, seed: u64, known: &Seen) -> (Runs, Journal, SteppedClock) {
     let (journal, clock) = (Journal::default(), SteppedClock::new());
     let builder = builder(identity).clock(Arc::new(clock.clone()));
@@ -78,7 +79,7 @@ async fn work(
     let writes = async {
         loop {
             if write(&client).await.is_ok() {
-                // Nothing may pass for the old work in a later term.
+                // No write may use a later term than the work it belongs to.
                 assert!(leader.term().is_none_or(|now| now == term), "a write in another term");
             }
             sleep(Duration::from_millis(50)).await;
@@ -105,7 +106,7 @@ async fn work(
     }
 }
 
-/// One script; returns how often work began.
+/// Plays one script. Returns how often work began.
 async fn play(seed: u64, known: &Seen) -> usize {
     let _seed = Seed(seed);
     let mut rng = Rng::with_seed(seed);
@@ -124,15 +125,15 @@ async fn play(seed: u64, known: &Seen) -> usize {
             6 => faults.clear(),
             _ => {}
         }
-        // Mostly quick after each other, so that things happen in the middle of other things.
+        // The steps mostly follow each other quickly, so that they happen in the middle of other steps.
         let pause = if rng.u8(0..3) > 0 { rng.u64(0..30) } else { rng.u64(0..8_000) };
         pass(Duration::from_millis(pause)).await;
     }
     faults.clear();
     let begun = |(_, journal, _): &(Runs, Journal, SteppedClock)| journal.begun().len();
     let before: usize = candidates.iter().map(begun).sum();
-    // A stolen lease runs out, a pause is a minute at most.
-    until(Duration::from_secs(150), "somebody works again", || {
+    // A stolen lease expires, and a pause takes at most a minute.
+    until(Duration::from_secs(150), "some work runs again", || {
         candidates.iter().map(begun).sum::<usize>() > before
             || candidates.iter().any(|(_, journal, _)| journal.present() == 1)
     })
@@ -143,10 +144,10 @@ async fn play(seed: u64, known: &Seen) -> usize {
     }
     let mut total = 0;
     for (runs, journal, _) in candidates {
-        within(Duration::from_secs(60), "it stops", runs.run)
+        within(Duration::from_secs(60), "the candidate stops", runs.run)
             .await
             .expect("no panic comes out")
-            .expect("it stops");
+            .expect("the candidate stops");
         assert_eq!((journal.most().min(1), journal.present()), (journal.most(), 0));
         assert!(!runs.leader.is_leader());
         total += journal.begun().len();
@@ -155,7 +156,7 @@ async fn play(seed: u64, known: &Seen) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_works_of_one_process_never_overlap() {
+async fn s11_work_of_two_terms_never_overlaps() {
     let known = Seen::default();
     let mut total = 0;
     for seed in 0..SEEDS {

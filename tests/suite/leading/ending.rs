@@ -1,4 +1,4 @@
-//! Work that does not last: a follower takes over, and this process stays away for a while.
+//! Work that ends early: a follower takes over, and this process stays away for a while.
 
 use super::support::{Journal, Present, Runs, lead, lead_with};
 use crate::support::{FIRST, SKEW, SOON, builder, lease_writes, pass, releases, spec, until, within, write};
@@ -12,7 +12,7 @@ use kube_leader_gate::{
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Ways in which work does not last.
+/// Ways in which work ends early.
 const WAYS: [&str; 4] = ["ends early", "panics", "panics in the factory", "panics in the drop"];
 
 struct Bomb;
@@ -42,9 +42,9 @@ fn brittle(
     }
 }
 
-/// kcp #3196, cilium #48385: the workload was dead, and the lease still held.
+/// kcp #3196, cilium #48385: the workload was dead, but its process still held the lease.
 #[tokio::test(start_paused = true)]
-async fn work_that_does_not_last_makes_room_for_another_candidate() {
+async fn work_that_ends_early_lets_another_candidate_lead() {
     for way in WAYS {
         let server = ApiServer::new();
         let (brief, sound) = (Journal::default(), Journal::default());
@@ -64,13 +64,13 @@ async fn work_that_does_not_last_makes_room_for_another_candidate() {
         assert_eq!((brief.begun().len(), sound.begun().len()), (1, 1), "{way}: b keeps it");
         a.leader.check(Duration::ZERO).expect("a is healthy");
         a.shutdown.cancel();
-        assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+        assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     }
 }
 
-/// Alone, it tries again and again, and less and less often.
+/// Without another candidate, it tries again and again, with growing pauses.
 #[tokio::test(start_paused = true)]
-async fn pauses_grow_while_work_does_not_last() {
+async fn pauses_grow_while_work_ends_early() {
     for way in WAYS {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -91,7 +91,7 @@ async fn pauses_grow_while_work_does_not_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_begin_anew_after_work_that_lasted() {
+async fn pause_resets_after_long_lasting_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _a = lead_with(&server, "a", builder("a"), |_, _| {
@@ -111,7 +111,7 @@ async fn pauses_begin_anew_after_work_that_lasted() {
     assert!(pause(6) <= Duration::from_millis(1050), "after work that lasted: {:?}", pause(6));
 }
 
-/// A candidate whose work ends while a write that it has spawned is under way.
+/// A candidate whose work ends while a write that the work spawned is open.
 fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
     lead_with(server, "a", builder("a"), |client, leader| {
         let journal = journal.clone();
@@ -126,23 +126,23 @@ fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
     })
 }
 
-/// Rule S4: what the work has left behind finishes while the lease is renewed, and before another can take it.
+/// Rule S4: writes that the work left behind finish while the lease is renewed, before another candidate can take it.
 #[tokio::test(start_paused = true)]
-async fn s4_what_ended_work_has_left_behind_finishes_before_the_release() {
+async fn s4_spawned_write_finishes_before_release() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_before(Duration::from_secs(7)).resource("tokenreviews"));
     let journal = Journal::default();
     let a = leaving_a_write_behind(&server, &journal);
     until(FIRST, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_secs(6)).await;
-    assert!(a.leader.is_leader() && !a.leader.can_write(), "it drains");
+    assert!(a.leader.is_leader() && !a.leader.can_write(), "the candidate drains");
     until(Duration::from_secs(2), "it is released", || spec(&server)["holderIdentity"] == "").await;
     let written = server.write_log().into_iter().find(|write| write.resource == "tokenreviews").unwrap();
     let released = lease_writes(&server, "a").pop().unwrap();
     assert!(written.took_effect() && written.completed.unwrap() < released.received);
 }
 
-/// Rule S4: what does not finish is cut off, and the lease is not released while that may still land.
+/// Rule S4: writes that do not finish are cut off. The lease is not released while they may still take effect.
 #[tokio::test(start_paused = true)]
 async fn s4_writes_that_do_not_finish_delay_the_release() {
     let server = ApiServer::new();
@@ -151,10 +151,10 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     let a = leaving_a_write_behind(&server, &journal);
     until(FIRST, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_millis(10_050)).await;
-    assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "they are cut off");
+    assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "the writes are cut off");
     let last = lease_writes(&server, "a").pop().unwrap();
     assert_eq!(last.lease.unwrap().holder_identity, "a", "not released");
-    until(SKEW + Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+    until(SKEW + Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
     let released = releases(&server, "a")[0].received.at.duration_since(journal.ended()[0]);
     assert!(
         released >= Duration::from_secs(15),
@@ -165,13 +165,13 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_the_pause() {
+async fn shutdown_ends_the_pause() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", brittle("panics", Duration::ZERO, &journal));
     until(Duration::from_secs(120), "its pauses are long", || journal.begun().len() == 7).await;
     pass(Duration::from_secs(2)).await;
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(journal.begun().len(), 7);
 }

@@ -1,4 +1,4 @@
-//! A lost term: the token at once, a bounded time, and then the drop.
+//! A lost term cancels the token at once. The work then has a bounded time before it is dropped.
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::bent::{Bend, bent};
@@ -23,9 +23,9 @@ use tokio::time::sleep;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// At 15/10/2 s another replica may lead 5 s after the deadline.
+/// At 15/10/2 s, another replica may lead 5 s after the deadline.
 #[tokio::test(start_paused = true)]
-async fn work_that_ignores_its_token_is_dropped_after_its_time() {
+async fn work_that_ignores_token_is_dropped_after_grace() {
     let given = [(None, 5000), (Some(1000), 1000), (Some(0), 0), (Some(60_000), 5000)];
     for (grace, expected) in given {
         for stolen in [true, false] {
@@ -36,14 +36,14 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
                 builder = builder.grace(grace * MS);
             }
             let _a = lead_with(&server, "a", builder, |_, _| journal.deaf());
-            until(FIRST, "it works", || journal.present() == 1).await;
+            until(FIRST, "the work runs", || journal.present() == 1).await;
             let began = tokio::time::Instant::now();
             if stolen {
                 steal(&server);
             } else {
                 server.delete("outsider", LEASE).unwrap();
             }
-            until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+            until(Duration::from_secs(6), "the work is dropped", || journal.ended().len() == 1).await;
             let took = journal.ended()[0].duration_since(began);
             assert!(took >= expected * MS && took <= (expected + 5) * MS, "grace {grace:?}: {took:?}");
             if expected > 0 {
@@ -53,13 +53,14 @@ async fn work_that_ignores_its_token_is_dropped_after_its_time() {
     }
 }
 
-/// A preemption closes the gate at once, and lets an admitted write finish: the work need not wait for that.
+/// A preemption closes the gate at once and lets an admitted write finish. The token is cancelled before that write
+/// ends.
 #[tokio::test(start_paused = true)]
-async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way() {
+async fn s7_preemption_cancels_token_during_a_write() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let low = lead(&server, "a", journal.obedient(SOON));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     let slow = server.inject(Fault::delay_after(Duration::from_secs(3)).resource("tokenreviews"));
     let client = low.client.clone();
     let admitted = tokio::spawn(async move { write(&client).await });
@@ -68,15 +69,15 @@ async fn s7_a_preemption_cancels_the_token_at_once_though_a_write_is_under_way()
     until(SOON, "the token is cancelled", || !journal.cancelled().is_empty()).await;
     assert!(!low.leader.can_write() && low.leader.is_leader());
     within(Duration::from_secs(4), "b leads", high.candidate().elected()).await;
-    admitted.await.unwrap().expect("it was not cut off");
+    admitted.await.unwrap().expect("the write was not cut off");
     high.stop().await;
-    until(SOON, "it works again", || journal.begun().len() == 2).await;
+    until(SOON, "the work runs again", || journal.begun().len() == 2).await;
     assert_eq!(journal.most(), 1);
 }
 
-/// An outage: the old work has ended before the lease has run out for the others.
+/// An outage: the old work has ended before the lease expires for the other candidates.
 #[tokio::test(start_paused = true)]
-async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
+async fn s11_old_work_ends_before_successors_work_starts() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _a = lead(&server, "a", journal.deaf());
@@ -90,9 +91,9 @@ async fn s11_after_an_expiry_no_other_replica_s_work_overlaps() {
     assert!(spare < SOON, "and it had all the time that there was: {spare:?}");
 }
 
-/// The deadline passes, and nobody is awake to notice.
+/// The deadline passes while the process is frozen.
 #[tokio::test(start_paused = true)]
-async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
+async fn s1_grace_after_freeze_counts_from_deadline() {
     for frozen in [11_u64, 13, 60] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -114,13 +115,13 @@ async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         pass(SOON).await;
         let (began, before) = (tokio::time::Instant::now(), polls.load(Ordering::SeqCst));
         clock.step(Duration::from_secs(frozen));
-        until(Duration::from_secs(6), "it is dropped", || journal.ended().len() == 1).await;
+        until(Duration::from_secs(6), "the work is dropped", || journal.ended().len() == 1).await;
         let lived = journal.ended()[0].duration_since(began);
-        // Acquired some 100 ms ago, 10 s to the deadline, 5 s from there.
+        // Acquired some 100 ms ago: 10 s to the deadline, and 5 s from there.
         let left = Duration::from_secs(15_u64.saturating_sub(frozen));
         assert!(lived <= left && lived + 2 * SOON >= left, "frozen for {frozen} s, lived for {lived:?}");
         if left.is_zero() {
@@ -128,14 +129,14 @@ async fn s1_a_freeze_cancels_the_token_and_counts_from_the_deadline() {
         } else {
             assert!(journal.cancelled()[0].duration_since(began) <= 2 * MS, "the token comes at once");
         }
-        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     }
 }
 
-/// The term is lost in the middle of the call that makes the work: it has done nothing yet, and never does.
+/// The term is lost during the call that makes the work. The work has done nothing yet, and never runs.
 #[tokio::test(start_paused = true)]
-async fn a_loss_during_the_start_starts_nothing() {
+async fn loss_during_work_creation_starts_no_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let clock = SteppedClock::new();
@@ -162,9 +163,9 @@ async fn a_loss_during_the_start_starts_nothing() {
     assert_eq!(journal.cancelled().len(), 0);
 }
 
-/// Work that fails because its term is over has not failed: it is not kept away.
+/// Work that fails because its term is over has not failed: the candidate does not pause.
 #[tokio::test(start_paused = true)]
-async fn work_that_ends_with_its_term_is_not_punished() {
+async fn work_ended_by_loss_restarts_at_once() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let clock = SteppedClock::new();
@@ -180,17 +181,17 @@ async fn work_that_ends_with_its_term_is_not_punished() {
                 if first {
                     clock.step(Duration::from_secs(11));
                 }
-                assert!(leader.can_write(), "it leads");
+                assert!(leader.can_write(), "the candidate leads");
                 future::pending::<()>().await;
             }
         }
     });
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     until(3 * SOON, "it works again at once", || journal.begun().len() == 2).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
+async fn s10_dead_election_gives_grace_and_is_reported() {
     for deaf in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -202,7 +203,7 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
         } else {
             tokio::spawn(election.run_while_leading(future::pending(), journal.obedient(SOON)))
         };
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         breaks.store(true, Ordering::SeqCst);
         let ended: ErrElectionEnded =
             within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
@@ -216,18 +217,18 @@ async fn s10_a_dead_election_gives_the_work_its_time_and_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_dropping_the_future_drops_the_work_and_closes_the_gate() {
+async fn s10_dropping_future_drops_work_and_closes_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.deaf());
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     a.run.abort();
     let _ = a.run.await;
     assert_eq!(journal.present(), 0);
     assert!(!a.leader.can_write() && a.leader.ended().await.is_err());
     assert!(is_not_leader(&write(&a.client).await));
-    assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "nobody released it: it runs out");
-    // Before it was ever polled, too.
+    assert_eq!(crate::support::spec(&server)["holderIdentity"], "a", "not released: it expires");
+    // The same holds before the future is first polled.
     let election = candidate(&server, "b");
     let leader = election.candidate();
     drop(election.run_while_leading(future::pending(), journal.deaf()));

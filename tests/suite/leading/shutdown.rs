@@ -1,4 +1,4 @@
-//! A shutdown: the work first, then its writes, then the lease.
+//! A shutdown ends the work first, then its writes, then the lease.
 
 use super::support::{Journal, Runs, lead, lead_with};
 use crate::support::{
@@ -34,7 +34,7 @@ fn reviews(server: &ApiServer) -> Vec<WriteRecord> {
     log
 }
 
-/// A candidate whose work goes on writing, one write a second, for so long after it was asked to end.
+/// A candidate whose work writes once a second, for this long after the shutdown began.
 fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
     lead_with(server, "a", builder("a").grace(GRACE), |client, _| {
         let journal = journal.clone();
@@ -62,16 +62,16 @@ fn writing(server: &ApiServer, journal: &Journal, after: Duration) -> Runs {
     })
 }
 
-/// Longer than the lease would last without being renewed.
+/// Longer than the lease would last without a renewal.
 #[tokio::test(start_paused = true)]
-async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
+async fn s4_shutdown_lets_work_finish_before_release() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = writing(&server, &journal, Duration::from_secs(18));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     pass(Duration::from_secs(3)).await;
     a.shutdown.cancel();
-    let stopped = within(Duration::from_secs(19), "it stops", a.run).await.unwrap();
+    let stopped = within(Duration::from_secs(19), "the candidate stops", a.run).await.unwrap();
     assert_eq!(stopped, Ok(LeaseEnd::Released));
     assert_eq!(a.leader.ended().await, Ok(LeaseEnd::Released));
     let (released, written) = (release(&server), reviews(&server));
@@ -82,21 +82,21 @@ async fn s4_a_shutdown_lets_the_work_finish_before_it_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_ignores_a_shutdown_is_dropped_after_its_time() {
+async fn work_that_ignores_shutdown_is_dropped_after_grace() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     a.shutdown.cancel();
     let began = Instant::now();
-    assert_eq!(within(GRACE + SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(GRACE + SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert!(journal.ended()[0].duration_since(began) >= GRACE, "the whole of it: the lease is still renewed");
     assert!(release(&server).received.at >= journal.ended()[0]);
 }
 
-/// Work that has not ended in its time has a write under way: it may finish in the time for that, and nothing else may.
+/// Work that exceeds its grace has an open write. Only that write may finish.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
+async fn s4_write_may_finish_after_work_grace_ends() {
     for (needs, finishes) in [(5, true), (60, false)] {
         let server = ApiServer::new();
         let slow = server.inject(Fault::delay_before(Duration::from_secs(needs)).resource("tokenreviews"));
@@ -116,11 +116,11 @@ async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         a.shutdown.cancel();
         until(SOON, "the write is under way", || slow.hits() == 1).await;
         let began = Instant::now();
-        let stopped = within(Duration::from_secs(17), "it stops", a.run).await.unwrap();
+        let stopped = within(Duration::from_secs(17), "the candidate stops", a.run).await.unwrap();
         assert_eq!(journal.present(), 0);
         assert_eq!(slow.hits(), 1, "the gate is closed to all else");
         if finishes {
@@ -137,7 +137,7 @@ async fn s4_a_write_of_work_that_is_out_of_time_may_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_just_stops() {
+async fn follower_stops_at_shutdown() {
     let server = ApiServer::new();
     let (first, second) = (Journal::default(), Journal::default());
     let _a = lead(&server, "a", first.obedient(Duration::ZERO));
@@ -145,15 +145,15 @@ async fn a_follower_just_stops() {
     let b = lead(&server, "b", second.deaf());
     until(SOON, "b knows a", || b.leader.holder().is_some()).await;
     b.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", b.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(spec(&server)["holderIdentity"], "a");
     assert!(second.begun().is_empty());
 }
 
 /// controller-runtime #2719: a shutdown started the leader's work.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_starts_nothing() {
-    // At the start, and at each step of taking over from a leader that stops at the same time.
+async fn shutdown_starts_no_work() {
+    // The shutdown comes at the start, and at each step of taking over from a leader that stops at the same time.
     for delay in 0..30 {
         let server = ApiServer::new();
         let (first, second) = (Journal::default(), Journal::default());
@@ -173,29 +173,29 @@ async fn a_shutdown_starts_nothing() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let run = candidate(&server, "a").run_while_leading(future::ready(()), journal.deaf());
-    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(SOON, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
 }
 
-/// The gain and the shutdown are noticed at the same moment.
+/// The candidate notices the gain and the shutdown at the same moment.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_comes_before_a_gain() {
+async fn shutdown_wins_over_simultaneous_gain() {
     let server = ApiServer::new();
     let (journal, shutdown) = (Journal::default(), CancellationToken::new());
     let election = candidate(&server, "a");
     let leader = election.candidate();
     let mut run = pin!(election.run_while_leading(shutdown.cancelled(), journal.deaf()));
     assert!((&mut run).now_or_never().is_none());
-    within(FIRST, "it leads", leader.elected()).await;
+    within(FIRST, "the candidate leads", leader.elected()).await;
     shutdown.cancel();
-    assert_eq!(parts(within(SOON, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(SOON, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert!(journal.begun().is_empty());
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
-/// The work was made and has not run yet when the shutdown comes.
+/// The work exists, but has not run yet when the shutdown comes.
 #[tokio::test(start_paused = true)]
-async fn work_that_has_not_begun_at_a_shutdown_never_does() {
+async fn work_not_yet_polled_never_starts_after_shutdown() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let (shutdown, runs) = (CancellationToken::new(), Cell::new(false));
@@ -207,19 +207,19 @@ async fn work_that_has_not_begun_at_a_shutdown_never_does() {
             runs.set(true);
         }
     });
-    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(FIRST, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(!runs.get());
     assert_eq!(spec(&server)["holderIdentity"], "");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing() {
+async fn loss_during_shutdown_shortens_grace_and_skips_release() {
     for stolen in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
         let a = lead_with(&server, "a", builder("a").grace(GRACE), |_, _| journal.deaf());
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         a.shutdown.cancel();
         pass(Duration::from_secs(2)).await;
         let (lost, written) = (Instant::now(), lease_writes(&server, "a").len());
@@ -228,8 +228,8 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
         } else {
             server.delete("outsider", LEASE).unwrap();
         }
-        let stopped = within(GRACE, "it stops", a.run).await.unwrap();
-        assert_eq!(stopped, Ok(LeaseEnd::Released), "it is somebody else's, or gone");
+        let stopped = within(GRACE, "the candidate stops", a.run).await.unwrap();
+        assert_eq!(stopped, Ok(LeaseEnd::Released), "another candidate's, or deleted");
         let lived = journal.ended()[0].duration_since(lost);
         assert!(lived >= Duration::from_secs(5) && lived < Duration::from_secs(5) + SOON, "{lived:?}");
         assert_eq!(lease_writes(&server, "a").len(), written, "nothing written any more");
@@ -238,19 +238,22 @@ async fn a_loss_during_a_shutdown_shortens_the_work_s_time_and_releases_nothing(
     }
 }
 
-/// The shutdown comes while the work of a lost term winds down.
+/// The shutdown comes while the work of a lost term is ending.
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_during_a_loss_waits_for_the_work() {
+async fn shutdown_after_loss_waits_for_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     server.delete("outsider", LEASE).unwrap();
     pass(Duration::from_secs(1)).await;
     a.shutdown.cancel();
     pass(Duration::from_secs(1)).await;
     assert_eq!(journal.present(), 1, "it has its time");
-    assert_eq!(within(Duration::from_secs(2), "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(
+        within(Duration::from_secs(2), "the candidate stops", a.run).await.unwrap(),
+        Ok(LeaseEnd::Released)
+    );
     assert_eq!((journal.begun().len(), journal.present()), (1, 0));
     assert!(server.object(LEASE).is_none(), "nothing is acquired any more");
 }

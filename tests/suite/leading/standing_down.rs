@@ -1,4 +1,4 @@
-//! An election that stands down, and goes on.
+//! An election that steps down, and contends again later.
 
 use crate::bent::{Bend, bent};
 use crate::support::{
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 const PAUSE: Duration = Duration::from_secs(30);
 
 #[tokio::test(start_paused = true)]
-async fn another_candidate_leads_at_once_and_it_contends_again_later() {
+async fn step_down_lets_another_lead_then_contends_again() {
     let server = ApiServer::new();
     let (mut a, a_client) = leading(&server, "a").await;
     let leader = a.candidate().clone();
@@ -32,39 +32,39 @@ async fn another_candidate_leads_at_once_and_it_contends_again_later() {
     pass(Duration::from_secs(29)).await;
     assert!(!leader.is_leader() && !stepping.is_finished(), "b's lease has run out, and a is still away");
     leader.check(Duration::ZERO).expect("healthy");
-    let (stopped, a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+    let (stopped, a) = within(Duration::from_secs(2), "the candidate contends", stepping).await.unwrap();
     assert_eq!(stopped, LeaseEnd::Released);
-    within(SOON, "it leads again", leader.elected()).await;
-    write(&a_client).await.expect("it leads");
+    within(SOON, "the candidate leads again", leader.elected()).await;
+    write(&a_client).await.expect("the candidate leads");
     assert_eq!(a.stop().await, LeaseEnd::Released);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_is_known_without_a_watch() {
+async fn step_down_without_watch_knows_lease_is_free() {
     let server = ApiServer::new();
     let _no_watch = server.inject(Fault::forbidden().verb("watch"));
     let (mut a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
     let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
-    until(SOON, "it is given up", || spec(&server)["holderIdentity"] == "").await;
+    until(SOON, "the lease is released", || spec(&server)["holderIdentity"] == "").await;
     until(SOON, "and known to be", || leader.holder().is_none()).await;
-    let (stopped, _a) = within(2 * PAUSE, "it contends", stepping).await.unwrap();
+    let (stopped, _a) = within(2 * PAUSE, "the candidate contends", stepping).await.unwrap();
     assert_eq!(stopped, LeaseEnd::Released);
-    within(SOON, "it leads again", leader.elected()).await;
+    within(SOON, "the candidate leads again", leader.elected()).await;
 }
 
-/// The order comes while the lease is being acquired: the gate opens for nobody, and the lease is given up.
+/// The order to step down comes during an acquisition: the gate does not open, and the candidate releases the lease.
 #[tokio::test(start_paused = true)]
-async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
+async fn step_down_during_acquisition_releases_without_opening_gate() {
     for fault in [Fault::delay_after, Fault::delay_before] {
         let server = ApiServer::new();
         let slow = server.inject(fault(Duration::from_secs(1)).verb("create").resource("leases").times(1));
         let mut a = candidate(&server, "a").start();
         let leader = a.candidate().clone();
-        until(FIRST, "it acquires", || slow.hits() == 1).await;
+        until(FIRST, "the candidate acquires the lease", || slow.hits() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
         let mut opened = false;
-        until(Duration::from_secs(2), "it is given up", || {
+        until(Duration::from_secs(2), "the lease is released", || {
             opened |= leader.can_write();
             server.object(LEASE).is_some_and(|lease| lease["spec"]["holderIdentity"] == "")
         })
@@ -72,15 +72,16 @@ async fn a_grant_in_the_making_opens_nothing_and_is_given_up() {
         pass(Duration::from_secs(20)).await;
         assert!(!opened && !leader.is_leader());
         assert_eq!(spec(&server)["holderIdentity"], "");
-        let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
+        let (stopped, _a) = within(PAUSE, "the candidate contends", stepping).await.unwrap();
         assert_eq!(stopped, LeaseEnd::Released);
-        within(FIRST, "it leads", leader.elected()).await;
+        within(FIRST, "the candidate leads", leader.elected()).await;
     }
 }
 
-/// A claim that was given up for lost lands while the candidate stays away: nobody is to wait for the end of its time.
+/// An unanswered claim takes effect while the candidate stays away. The candidate releases it, so that no other one
+/// has to wait for its expiry.
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_lands_late_is_given_back() {
+async fn late_claim_is_released_after_step_down() {
     for verb in ["create", "update"] {
         let server = ApiServer::new();
         if verb == "update" {
@@ -90,7 +91,7 @@ async fn a_claim_that_lands_late_is_given_back() {
         let late = server.inject(late);
         let mut a = bent(&server, "a", Bend::Outlives).start();
         let leader = a.candidate().clone();
-        until(Duration::from_secs(1), "it acquires", || late.hits() == 1).await;
+        until(Duration::from_secs(1), "the candidate acquires the lease", || late.hits() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
         let holder = || server.object(LEASE).map(|lease| lease["spec"]["holderIdentity"].clone());
         until(Duration::from_secs(4), "its claim lands and is given back", || {
@@ -98,33 +99,34 @@ async fn a_claim_that_lands_late_is_given_back() {
         })
         .await;
         pass(Duration::from_secs(20)).await;
-        assert!(!leader.is_leader() && leader.state().lost.is_none(), "it never led");
+        assert!(!leader.is_leader() && leader.state().lost.is_none(), "the candidate never led");
         assert_eq!(holder(), Some("".into()), "{verb}: it stays away");
         leader.check(Duration::ZERO).expect("healthy");
-        let (stopped, _a) = within(PAUSE, "it contends", stepping).await.unwrap();
+        let (stopped, _a) = within(PAUSE, "the candidate contends", stepping).await.unwrap();
         assert_eq!(
             stopped,
             LeaseEnd::LeftToExpire,
             "its claim might still have landed when it was told to stand down"
         );
-        within(Duration::from_secs(1), "it leads", leader.elected()).await;
+        within(Duration::from_secs(1), "the candidate leads", leader.elected()).await;
     }
 }
 
-/// Rule S4: it is left to run out, others take it then, and the one that left it does not take it back.
+/// Rule S4: the candidate does not release the lease, so other candidates take it at its expiry, and this one does
+/// not take it back.
 #[tokio::test(start_paused = true)]
-async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
+async fn s4_expiring_lease_is_not_retaken_during_step_down() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
         let (leader, b) = (a.candidate().clone(), (!alone).then(|| candidate(&server, "b").start()));
-        // Its deadline cuts the write off, when the lease has no time left for it.
+        // The deadline cuts the write off, and the lease has no time left for it.
         let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
-        let cut_off = within(Duration::from_millis(10_100), "it is cut off", hanging).await.unwrap();
+        let cut_off = within(Duration::from_millis(10_100), "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&cut_off) && !leader.is_leader());
         drop(refused);
         let away = Instant::now();
@@ -136,37 +138,38 @@ async fn s4_a_lease_that_is_left_to_expire_is_not_taken_back_in_the_pause() {
         tokio::time::sleep_until(away + Duration::from_secs(29)).await;
         assert_eq!(lease_writes(&server, "a").len(), written, "neither renewed nor taken");
         leader.check(Duration::ZERO).expect("it does not lead on purpose");
-        let (stopped, _a) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+        let (stopped, _a) = within(Duration::from_secs(2), "the candidate contends", stepping).await.unwrap();
         assert_eq!(stopped, LeaseEnd::LeftToExpire);
         if alone {
-            within(SOON, "it leads again", leader.elected()).await;
+            within(SOON, "the candidate leads again", leader.elected()).await;
         }
     }
 }
 
-/// Rule S4: a stop in the pause does not give up at once what a step down, dropped since, has cut a write off for.
+/// Rule S4: a step down was dropped after it had cut a write off. A later stop still waits before it releases the
+/// lease.
 #[tokio::test(start_paused = true)]
-async fn s4_a_stop_in_the_pause_waits_for_what_was_cut_off() {
+async fn s4_stop_after_dropped_step_down_waits_for_write() {
     for again in [false, true] {
         let server = ApiServer::new();
         let (mut a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_after().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { (write(&client).await, Instant::now()) });
-        until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
         let dropped = tokio::time::timeout(Duration::from_secs(11), a.step_down(PAUSE)).await;
         let (result, cut_off) = hanging.await.unwrap();
         assert!(dropped.is_err() && is_cut_off(&result));
         if again {
             assert!(tokio::time::timeout(SOON, a.step_down(PAUSE)).await.is_err());
         }
-        assert_eq!(within(SKEW, "it stops", a.stop()).await, LeaseEnd::Released);
+        assert_eq!(within(SKEW, "the candidate stops", a.stop()).await, LeaseEnd::Released);
         let after = releases(&server, "a")[0].received.at - cut_off;
         assert!(after >= SKEW, "again: {again}, released {after:?} after the write was cut off");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
+async fn step_down_in_outage_is_bounded_and_healthy() {
     let server = ApiServer::new();
     let (mut a, _) = leading(&server, "a").await;
     let leader = a.candidate().clone();
@@ -178,13 +181,13 @@ async fn an_outage_while_standing_down_is_bounded_and_no_illness() {
     pass(Duration::from_secs(25)).await;
     leader.check(Duration::ZERO).expect("healthy");
     drop(outage);
-    let (stopped, _a) = within(Duration::from_secs(15), "it contends", stepping).await.unwrap();
+    let (stopped, _a) = within(Duration::from_secs(15), "the candidate contends", stepping).await.unwrap();
     assert_eq!(stopped, LeaseEnd::LeftToExpire);
-    within(Duration::from_secs(5), "it leads again", leader.elected()).await;
+    within(Duration::from_secs(5), "the candidate leads again", leader.elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_stays_out_and_leaves_the_lease_alone() {
+async fn follower_that_steps_down_does_not_write() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut b = candidate(&server, "b").start();
@@ -196,14 +199,14 @@ async fn a_follower_stays_out_and_leaves_the_lease_alone() {
     pass(Duration::from_secs(29)).await;
     assert!(!b_leader.is_leader());
     assert_eq!(b_leader.holder(), None, "it goes on following");
-    let (stopped, _b) = within(Duration::from_secs(2), "it contends", stepping).await.unwrap();
+    let (stopped, _b) = within(Duration::from_secs(2), "the candidate contends", stepping).await.unwrap();
     assert_eq!(stopped, LeaseEnd::Released);
     within(SOON, "b leads", b_leader.elected()).await;
 }
 
-/// Dropped in the middle: it stays out until it is called again, and a stop is a stop.
+/// The step down is dropped half-way: the candidate stays out until the next call. A stop still works.
 #[tokio::test(start_paused = true)]
-async fn a_step_down_that_is_dropped_stays_out() {
+async fn dropped_step_down_still_keeps_candidate_out() {
     for dropped_after in [Duration::ZERO, SOON] {
         for again in [true, false] {
             let server = ApiServer::new();
@@ -215,32 +218,32 @@ async fn a_step_down_that_is_dropped_stays_out() {
             assert!(is_not_leader(&write(&client).await));
             if again {
                 assert_eq!(a.step_down(Duration::ZERO).await, LeaseEnd::Released);
-                within(FIRST, "it leads", leader.elected()).await;
-                write(&client).await.expect("it leads");
+                within(FIRST, "the candidate leads", leader.elected()).await;
+                write(&client).await.expect("the candidate leads");
             }
-            assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
+            assert_eq!(within(SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
             assert_eq!(spec(&server)["holderIdentity"], "");
         }
     }
 }
 
-/// Waits end with the election, and say how it was.
+/// Waiting calls end with the election and return its result.
 #[tokio::test(start_paused = true)]
-async fn the_handle_tells_how_the_election_has_ended() {
+async fn handle_reports_how_election_ended() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let leader = election.candidate();
-    assert!(leader.ended().now_or_never().is_none(), "it may still run");
+    assert!(leader.ended().now_or_never().is_none(), "the election may still run");
     let waiting = {
         let leader = leader.clone();
         tokio::spawn(async move { leader.ended().await })
     };
     let workload = leader.clone();
     election.run(async move { workload.elected().await }).await.unwrap().into_output();
-    assert_eq!(within(SOON, "it is told", waiting).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the waiting call ends", waiting).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(leader.ended().now_or_never(), Some(Ok(LeaseEnd::Released)), "ever after");
 
-    // Its deadline cuts a write off, when the lease has no time left for it.
+    // The deadline cuts a write off, and the lease has no time left for it.
     let server = ApiServer::new();
     let election = build(&server, "b", builder("b")).unwrap();
     let (leader, client) = (election.candidate(), gated(&server, &election, "b"));
@@ -249,14 +252,14 @@ async fn the_handle_tells_how_the_election_has_ended() {
     let workload = async {
         leader.elected().await;
         let _left_behind = tokio::spawn(async move { write(&client).await });
-        until(SOON, "it is under way", || leader.writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
     };
-    let finished = within(Duration::from_millis(10_700), "it stops", election.run(workload)).await;
+    let finished = within(Duration::from_millis(10_700), "the candidate stops", election.run(workload)).await;
     assert_eq!(finished.unwrap().lease, LeaseEnd::LeftToExpire);
     assert_eq!(leader.ended().now_or_never(), Some(Ok(LeaseEnd::LeftToExpire)));
 
     let (c, _) = leading(&ApiServer::new(), "c").await;
     let leader = c.candidate().clone();
     drop(c);
-    assert!(within(SOON, "it is told", leader.ended()).await.is_err());
+    assert!(within(SOON, "the waiting call ends", leader.ended()).await.is_err());
 }

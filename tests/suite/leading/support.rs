@@ -1,4 +1,4 @@
-//! Candidates that run work while they lead, and a journal of what ran when.
+//! Candidates that run work while they lead, and a journal of which work ran when.
 
 use crate::support::{build, builder, gated};
 use futures_util::future::BoxFuture;
@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// A candidate under way.
+/// A running candidate.
 pub struct Runs {
     pub leader: Candidate,
     pub client: Client,
@@ -30,7 +30,7 @@ pub struct Runs {
     pub run: JoinHandle<Result<LeaseEnd, ErrElectionEnded>>,
 }
 
-/// Who has worked when, and whether two ever did at once.
+/// Records which candidate worked when, and whether two ever worked at once.
 #[derive(Clone, Default)]
 pub struct Journal(Arc<Mutex<Book>>);
 
@@ -43,10 +43,10 @@ struct Book {
     ended: Vec<Instant>,
 }
 
-/// One's work; it has ended once this is dropped. Make it in the factory, and drop it last.
+/// Marks work that runs. The work has ended once this is dropped, so make it in the factory and drop it last.
 pub struct Present(Journal);
 
-/// Tokio's clock, which a test can set ahead: a freeze, for whoever looks at it.
+/// Tokio's clock, which a test can set ahead. That looks like a freeze.
 #[derive(Clone, Debug)]
 pub struct SteppedClock {
     tokio: TokioClock,
@@ -62,7 +62,7 @@ where
     lead_with(server, identity, builder(identity), |_, _| work)
 }
 
-/// The same with a builder of one's own, and work that wants to know the gated client and the handle.
+/// The same with a given builder, for work that needs the gated client and the handle.
 pub fn lead_with<F, W>(
     server: &ApiServer,
     identity: &str,
@@ -123,12 +123,12 @@ impl Journal {
         Present(self.clone())
     }
 
-    /// How much work is there now.
+    /// How much work runs now.
     pub fn present(&self) -> usize {
         self.0.lock().unwrap().present
     }
 
-    /// The most that was there at once.
+    /// The most work that ran at once.
     pub fn most(&self) -> usize {
         self.0.lock().unwrap().most
     }

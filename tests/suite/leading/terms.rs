@@ -1,4 +1,4 @@
-//! Once for each term, with an open gate, and never two at once.
+//! Work runs once for each term, with an open gate, and never twice at once.
 
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
@@ -20,7 +20,7 @@ use std::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn work_begins_with_each_term_and_an_open_gate() {
+async fn work_starts_each_term_with_open_gate() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -30,19 +30,19 @@ async fn work_begins_with_each_term_and_an_open_gate() {
             notes.lock().unwrap().push((leader.can_write(), leader.term() == Some(term.clone())));
             let (client, wait) = (client.clone(), obedient(token, term));
             async move {
-                write(&client).await.expect("it leads");
+                write(&client).await.expect("the candidate leads");
                 wait.await;
             }
         }
     });
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     for _ in 0..3 {
         let begun = journal.begun().len();
         server.delete("outsider", LEASE).unwrap();
-        until(SOON, "it works again", || journal.begun().len() > begun).await;
+        until(SOON, "the work runs again", || journal.begun().len() > begun).await;
     }
     a.shutdown.cancel();
-    assert_eq!(within(SOON, "it stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
+    assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
     assert_eq!(*seen.lock().unwrap(), [(true, true); 4]);
     assert_eq!((journal.most(), journal.present()), (1, 0));
     let mut terms: Vec<_> = journal.begun().into_iter().map(|(term, _)| term).collect();
@@ -50,9 +50,9 @@ async fn work_begins_with_each_term_and_an_open_gate() {
     assert_eq!(terms.len(), 4, "each in a term of its own");
 }
 
-/// Nothing but the future itself holds the work: it may hold what belongs to one thread, or to the caller.
+/// Only the future itself holds the work. So the work may borrow from the caller, and need not be `Send`.
 #[tokio::test(start_paused = true)]
-async fn work_may_be_of_one_thread_and_borrow() {
+async fn work_may_borrow_and_be_non_send() {
     let server = ApiServer::new();
     let (shutdown, runs) = (kube_leader_gate::CancellationToken::new(), Rc::new(Cell::new(0)));
     let counter = &runs;
@@ -63,31 +63,33 @@ async fn work_may_be_of_one_thread_and_borrow() {
             shutdown.cancel();
         }
     });
-    assert_eq!(parts(within(FIRST, "it stops", run).await), Ok(((), LeaseEnd::Released)));
+    assert_eq!(parts(within(FIRST, "the candidate stops", run).await), Ok(((), LeaseEnd::Released)));
     assert_eq!(runs.get(), 1);
 }
 
-/// The lease comes back at once, and the old work is still busy: it must not meet the new term's open gate, nor new work.
+/// The lease comes back at once while the old work is still busy. The old work must not see the new term's open gate,
+/// and no new work may start.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_comes_back_waits_for_the_old_work() {
+async fn s11_regained_term_waits_for_old_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let a = lead(&server, "a", journal.obedient(Duration::from_secs(3)));
-    until(FIRST, "it works", || journal.present() == 1).await;
+    until(FIRST, "the work runs", || journal.present() == 1).await;
     server.delete("outsider", LEASE).unwrap();
     until(Duration::from_millis(5), "the token is cancelled", || !journal.cancelled().is_empty()).await;
     pass(Duration::from_millis(2900)).await;
     assert_eq!((journal.present(), journal.begun().len()), (1, 1));
     assert!(server.object(LEASE).is_none(), "it does not contend meanwhile: others are ready");
     assert!(is_not_leader(&write(&a.client).await));
-    until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+    until(2 * SOON, "the work runs again", || journal.begun().len() == 2).await;
     assert_eq!(journal.most(), 1);
     assert!(journal.begun()[1].1 >= journal.ended()[0]);
 }
 
-/// A swap was under way when the loss was noticed: the old work is still busy, so the lease is given up again at once.
+/// A swap was open when the candidate noticed the loss. The old work is still busy, so the candidate releases the
+/// lease at once.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_up() {
+async fn s11_lease_gained_while_old_work_ends_is_released() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");
@@ -96,16 +98,17 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(4))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").times(1));
         starved.set(true);
         server.delete("outsider", LEASE).unwrap();
-        until(FIRST, "it acquires", || slow.hits() == 1).await;
+        until(FIRST, "the candidate acquires the lease", || slow.hits() == 1).await;
         starved.set(false);
-        until(Duration::from_millis(1100), "it is given up", || spec(&server)["holderIdentity"] == "").await;
+        until(Duration::from_millis(1100), "the lease is released", || spec(&server)["holderIdentity"] == "")
+            .await;
         pass(Duration::from_secs(2)).await;
         assert!(!leader.is_leader() && spec(&server)["holderIdentity"] == "", "for others to take");
-        until(Duration::from_secs(2), "it works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     };
     tokio::select! {
@@ -114,9 +117,9 @@ async fn s11_a_term_that_is_being_gained_while_the_old_work_winds_down_is_given_
     }
 }
 
-/// The same after an expiry: the lease was this candidate's all the while, and others count on what is left of it.
+/// The same after an expiry: the lease was this candidate's throughout, and others count on its remaining time.
 #[tokio::test(start_paused = true)]
-async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down() {
+async fn s11_kept_lease_is_not_released_while_work_ends() {
     let server = ApiServer::new();
     let (journal, clock) = (Journal::default(), SteppedClock::new());
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
@@ -125,7 +128,7 @@ async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(3))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let _b = lead(&server, "b", journal.obedient(Duration::ZERO));
         pass(SOON).await;
         starved.set(true);
@@ -134,7 +137,7 @@ async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down
         clock.step(Duration::from_secs(11));
         until(Duration::from_secs(3), "it renews in vain, and acquires", || slow.hits() == 2).await;
         starved.set(false);
-        until(Duration::from_secs(6), "somebody works again", || journal.begun().len() == 2).await;
+        until(Duration::from_secs(6), "some work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
     };
     tokio::select! {
@@ -143,9 +146,9 @@ async fn s11_a_lease_that_was_kept_is_not_given_up_while_the_old_work_winds_down
     }
 }
 
-/// Two terms go by while the future is not polled: another task of its thread is busy, say.
+/// Two terms go by while the future is not polled, for example because another task of its thread is busy.
 #[tokio::test(start_paused = true)]
-async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
+async fn s11_old_work_does_not_continue_in_unnoticed_term() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let election = candidate(&server, "a");
@@ -155,7 +158,7 @@ async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
         pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));
     let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
     let script = async {
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let first = leader.term();
         starved.set(true);
         for _ in 0..2 {
@@ -168,7 +171,7 @@ async fn s11_a_term_that_was_gained_unnoticed_is_not_the_old_work_s() {
         assert!(is_not_leader(&write(&client).await), "the old work has no part in the new term");
         pass(Duration::from_millis(1900)).await;
         assert_eq!(journal.begun().len(), 1);
-        until(2 * SOON, "it works again", || journal.begun().len() == 2).await;
+        until(2 * SOON, "the work runs again", || journal.begun().len() == 2).await;
         assert_ne!(Some(journal.begun()[1].0.clone()), first);
         assert!(leader.can_write());
         assert_eq!((journal.most(), spec(&server)["holderIdentity"].as_str()), (1, Some("a")));

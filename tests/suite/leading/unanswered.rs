@@ -1,4 +1,4 @@
-//! Writes of a term's work that ended without an answer: they outlive the work and the term.
+//! Writes of a term's work that ended without an answer may take effect after the work and the term.
 
 use super::support::{Journal, Runs, SteppedClock, lead_with};
 use crate::{
@@ -25,10 +25,10 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Timers fire up to a millisecond late.
 const SLACK: Duration = Duration::from_millis(5);
 
-/// What the work's writes came to, and when.
+/// The results of the work's writes, and when they came.
 type Results = Arc<Mutex<Vec<(Result<(), String>, Instant)>>>;
 
-/// Work that sends a write in its first term and waits for it, whatever its token says, and then for ever.
+/// Work that sends a write in its first term, waits for it even if its token is cancelled, and then runs for ever.
 fn writing_on(server: &ApiServer, builder: ElectionBuilder, journal: &Journal, results: &Results) -> Runs {
     lead_with(server, "a", builder, |client, _| {
         let (journal, results) = (journal.clone(), results.clone());
@@ -51,9 +51,9 @@ fn low() -> ElectionBuilder {
     builder("a").priority(Priority::ranked("low", ["high", "low"]).unwrap())
 }
 
-/// Preempted, it is polled on until its write is answered: its successor waits for that, and no longer.
+/// Preempted work is polled until its write is answered. Its successor waits for that answer, and no longer.
 #[tokio::test(start_paused = true)]
-async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
+async fn s4_preempted_work_lives_until_its_write_ends() {
     let server = ApiServer::new();
     let slow = server.inject(Fault::delay_before(SECOND * 7).user("a").resource("tokenreviews").times(1));
     let (journal, results) = (Journal::default(), Results::default());
@@ -69,9 +69,10 @@ async fn s4_preempted_work_is_not_dropped_while_its_write_is_under_way() {
     until(SOON, "the work is dropped", || journal.present() == 0).await;
 }
 
-/// A write that hangs is cut off by the deadline or the drain timeout, and is not acknowledged before it cannot land.
+/// A hanging write is cut off by the deadline or the drain timeout. The holder acknowledges only when the write can
+/// no longer take effect.
 #[tokio::test(start_paused = true)]
-async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
+async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
     let server = ApiServer::new();
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
     let (journal, results) = (Journal::default(), Results::default());
@@ -86,9 +87,9 @@ async fn s4_a_hanging_write_of_preempted_work_is_not_acknowledged() {
     assert!(cut_off.elapsed() + SLACK >= SKEW, "b leads {:?} after the write's end", cut_off.elapsed());
 }
 
-/// The next term's work begins when the last term's writes can no longer land.
+/// The work of the next term begins when the writes of the last term can no longer take effect.
 #[tokio::test(start_paused = true)]
-async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
+async fn s4_new_work_waits_for_unanswered_write() {
     for how in ["deleted", "expired", "frozen"] {
         let server = ApiServer::new();
         let hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
@@ -105,16 +106,17 @@ async fn s4_new_work_does_not_begin_before_an_unanswered_write_has_passed() {
         until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
         let cut_off = Instant::now();
         drop(outage);
-        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        until(SECOND * 12, "the work runs again", || journal.begun().len() == 2).await;
         let after = journal.begun()[1].1.duration_since(cut_off);
         assert!(after + SLACK >= SKEW, "{how}: it works again {after:?} after the write's end");
         assert_eq!(journal.most(), 1);
     }
 }
 
-/// A write of the last term that its owner polls no more, and drops late or never: it was sent, and may land.
+/// A write of the last term that its owner no longer polls, and drops late or never. It was sent, and may take
+/// effect.
 #[tokio::test(start_paused = true)]
-async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
+async fn s4_new_work_waits_for_unpolled_write() {
     for dropped_after in [None, Some(SECOND * 3)] {
         let server = ApiServer::new();
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
@@ -128,7 +130,7 @@ async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
                     let _present = present;
                     if first {
                         let mut writing = async move { write(&client).await }.boxed();
-                        assert!(timeout(SOON, &mut writing).await.is_err(), "it hangs");
+                        assert!(timeout(SOON, &mut writing).await.is_err(), "the write hangs");
                         *lying.lock().unwrap() = Some(writing);
                     }
                     token.cancelled().await;
@@ -144,15 +146,16 @@ async fn s4_new_work_waits_for_a_write_that_was_left_lying() {
             lying.lock().unwrap().take();
             end = Instant::now();
         }
-        until(SECOND * 12, "it works again", || journal.begun().len() == 2).await;
+        until(SECOND * 12, "the work runs again", || journal.begun().len() == 2).await;
         let after = journal.begun()[1].1.saturating_duration_since(end);
         assert!(after + SLACK >= SKEW, "{dropped_after:?}: it works again {after:?} after the write's end");
     }
 }
 
-/// Work that drops its own write, and ends: neither another candidate nor this one goes on before that can no longer land.
+/// Work drops its own write and ends. No candidate, including this one, leads before that write can no longer take
+/// effect.
 #[tokio::test(start_paused = true)]
-async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
+async fn s4_write_dropped_by_work_delays_next_term() {
     for alone in [true, false] {
         let server = ApiServer::new();
         let journal = Journal::default();
@@ -168,26 +171,26 @@ async fn s4_a_write_that_ended_work_has_dropped_delays_the_next_term() {
                     if !first {
                         future::pending::<()>().await;
                     }
-                    assert!(timeout(SECOND, write(&client)).await.is_err(), "it hangs");
+                    assert!(timeout(SECOND, write(&client)).await.is_err(), "the write hangs");
                     *dropped.lock().unwrap() = Some(Instant::now());
                 }
             }
         });
-        until(FIRST, "it works", || journal.present() == 1).await;
+        until(FIRST, "the work runs", || journal.present() == 1).await;
         let b = (!alone).then(|| build(&server, "b", builder("b")).unwrap().start());
         until(SECOND * 2, "the work has ended", || journal.present() == 0).await;
         let dropped = dropped.lock().unwrap().expect("it has dropped its write");
         match b {
             Some(b) => drop(within(SKEW + SOON, "b leads", b.candidate().elected()).await),
-            None => until(SKEW + SECOND * 2, "it works again", || journal.begun().len() == 2).await,
+            None => until(SKEW + SECOND * 2, "the work runs again", || journal.begun().len() == 2).await,
         }
         assert!(dropped.elapsed() + SLACK >= SKEW, "alone: {alone}, {:?} after the drop", dropped.elapsed());
     }
 }
 
-/// The work of a shutdown drops its write: the release waits.
+/// The work drops its write during a shutdown: the release waits.
 #[tokio::test(start_paused = true)]
-async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
+async fn s4_shutdown_waits_for_write_dropped_by_work() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let _hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
@@ -198,7 +201,7 @@ async fn s4_a_shutdown_waits_for_what_its_work_has_dropped() {
             async move {
                 tokio::select! {
                     () = present.until_cancelled(&token) => {}
-                    _ = write(&client) => unreachable!("it hangs"),
+                    _ = write(&client) => unreachable!("the write hangs"),
                 }
             }
         }

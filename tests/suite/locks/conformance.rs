@@ -1,4 +1,4 @@
-//! Every lock of the crate conforms, and so does the one in the documentation.
+//! Every lock of the crate conforms, and so does the lock in the documentation.
 
 use super::map_lock::Leases;
 use kube_client::Client;
@@ -28,7 +28,7 @@ fn pool(server: &ApiServer) -> LeasePool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lock_over_a_map_conforms() {
+async fn map_lock_of_the_docs_conforms() {
     let (leases, name) = (Leases::default(), name());
     let lock = leases.lock(name.clone());
     lock_conformance(&lock, async |object| leases.put(&name, object), async || leases.delete(&name))
@@ -37,7 +37,7 @@ async fn the_lock_over_a_map_conforms() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_kube_lock_conforms() {
+async fn kube_lock_conforms() {
     let server = ApiServer::new();
     let service = server.service();
     let lock = KubeLock::over(name(), move || Ok(Client::new(service.clone(), "default"))).unwrap();
@@ -45,7 +45,7 @@ async fn the_kube_lock_conforms() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_locks_of_a_pool_conform() {
+async fn pool_locks_conform() {
     let server = ApiServer::new();
     let timing = LeaseTiming::fast();
     conforms(&server, &pool(&server).lock(name(), &timing)).await;
@@ -56,7 +56,7 @@ async fn the_locks_of_a_pool_conform() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_release_lock_conforms() {
+async fn release_lock_conforms() {
     let server = ApiServer::new();
     let lock = pool(&server).lock(name(), &LeaseTiming::fast());
     conforms(&server, &ReleaseLock::new(lock, &Grantor::new())).await;

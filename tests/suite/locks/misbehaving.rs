@@ -1,5 +1,5 @@
-//! An election over a lock that misbehaves: the gate stays closed, or closes, and the election goes on contending. A panic
-//! of the lock ends it, and it says so.
+//! An election over a lock that misbehaves: the gate stays closed or closes, and the candidate goes on contending. A
+//! panic of the lock ends the election, and the handle reports that.
 
 use super::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -22,9 +22,9 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 
-/// How often the state is looked at.
+/// The time between two checks of the state.
 const STEP: Duration = Duration::from_millis(100);
-/// How long nothing wrong may happen: many lease durations.
+/// How long the gate must stay closed: many lease durations.
 const LONG: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ enum Misbehaviour {
     AnswersAnotherLease,
     /// Answers writes with the claim in an object of another uid.
     AnswersAnotherUid,
-    /// Answers updates with the claim, in the version that was there before, without writing.
+    /// Answers updates with the claim in the old version, without writing.
     AnswersTheSameVersion,
-    /// Answers writes with the lease as it was before.
+    /// Answers writes with the lease before the write.
     AnswersAnOldState,
     /// Answers updates with the claim, in a version from long before, without writing.
     AnswersAnOldVersion,
@@ -76,7 +76,7 @@ impl Misbehaving {
     }
 
     async fn called(&self, call: Call) -> Result<(), ErrLock> {
-        // A connection is given up after a call that hangs.
+        // The client replaces its connection after a call that hangs.
         if self.is(Hangs(call)) || self.is(Panics(Call::Reconnect)) && call == Call::Update {
             pending::<()>().await;
         }
@@ -87,7 +87,7 @@ impl Misbehaving {
         }
     }
 
-    /// What is answered instead of writing `made` over `before`.
+    /// The answer that replaces writing `made` over `before`.
     fn answer(&self, made: &LeaseRecord, before: Option<&LeaseRecord>) -> Option<LeaseRecord> {
         if !self.begun.load(Ordering::SeqCst) {
             return None;
@@ -191,7 +191,7 @@ fn contend(leases: &Leases, how: Misbehaviour, begun: &Arc<AtomicBool>) -> Runni
         .start()
 }
 
-/// Waits until it holds, with a bound.
+/// Waits until the condition holds, with a bound.
 #[track_caller]
 fn until(what: &str, holds: impl Fn() -> bool) -> impl Future<Output = ()> {
     let (what, place) = (what.to_owned(), Location::caller());
@@ -206,7 +206,7 @@ fn until(what: &str, holds: impl Fn() -> bool) -> impl Future<Output = ()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
+async fn gate_never_opens_over_lock_that_answers_garbage() {
     let garbage = [
         AnswersAnotherHolder,
         AnswersAnotherLease,
@@ -238,7 +238,7 @@ async fn the_gate_never_opens_over_a_lock_that_answers_garbage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
+async fn gate_closes_when_leaders_lock_answers_garbage() {
     for how in [
         AnswersAnotherHolder,
         AnswersAnotherLease,
@@ -252,7 +252,7 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
         timeout(
             LeaseTiming::fast().renew_deadline() + STEP,
@@ -266,9 +266,9 @@ async fn the_gate_closes_when_the_lock_of_a_leader_answers_garbage() {
     }
 }
 
-/// Reads and watches that say nothing of use cost a leader nothing: its renewals are answered.
+/// Useless reads and watches do not end a leader's term: the server answers its renewals.
 #[tokio::test(start_paused = true)]
-async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
+async fn leader_keeps_term_while_reads_and_watches_fail() {
     for how in [
         WatchesAnotherLease,
         Hangs(Call::Watch),
@@ -279,7 +279,7 @@ async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         let term = a.candidate().term();
         begun.store(true, Ordering::SeqCst);
         let looking = async {
@@ -293,7 +293,7 @@ async fn a_leader_keeps_its_term_while_only_reads_and_watches_misbehave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_panic_of_a_followers_lock_ends_its_election() {
+async fn s10_lock_panic_ends_followers_election() {
     for call in [Call::Get, Call::Create, Call::Watch, Call::Event] {
         let a = contend(&Leases::default(), Panics(call), &Arc::new(AtomicBool::new(true)));
         ends(&a, call).await;
@@ -301,13 +301,13 @@ async fn s10_a_panic_of_a_followers_lock_ends_its_election() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
+async fn s10_lock_panic_closes_leaders_gate() {
     for (call, deletes) in
         [(Call::Get, true), (Call::Create, true), (Call::Update, false), (Call::Reconnect, false)]
     {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, Panics(call), &begun);
-        until("it leads", || a.candidate().can_write()).await;
+        until("the candidate leads", || a.candidate().can_write()).await;
         begun.store(true, Ordering::SeqCst);
         if deletes {
             leases.delete(&lease());
@@ -318,7 +318,7 @@ async fn s10_a_panic_of_a_leaders_lock_closes_the_gate() {
 
 async fn ends(running: &Running, call: Call) {
     let leader = running.candidate();
-    until("it ends", || leader.check(LONG).is_err()).await;
+    until("the election ends", || leader.check(LONG).is_err()).await;
     assert_eq!(leader.check(LONG), Err(ErrUnhealthy::Ended), "{call:?}");
     assert!(!leader.can_write(), "{call:?}");
     leader.ended().await.unwrap_err();

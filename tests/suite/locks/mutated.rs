@@ -1,4 +1,4 @@
-//! Each way to break a rule is found.
+//! The conformance test finds each way to break a rule.
 
 use super::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, future::ready, stream, stream::BoxStream};
@@ -42,7 +42,7 @@ enum Mutation {
 
 use Mutation::*;
 
-/// Each with a part of the rule that it breaks.
+/// Each fault with a part of the rule that it breaks.
 const MUTATIONS: [(Mutation, &str); 25] = [
     (IgnoresTheVersion, "update conflicts when"),
     (ReadsThenWrites, "of two updates"),
@@ -211,7 +211,7 @@ impl Lock for Mutated {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_broken_rule_is_found() {
+async fn conformance_test_finds_each_broken_rule() {
     for (mutation, rule) in MUTATIONS {
         let lease = LeaseName::new("default", "operator").unwrap();
         let leases = Leases::default();

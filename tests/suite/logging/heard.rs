@@ -1,4 +1,4 @@
-//! Listens to what this crate logs.
+//! Records what this crate logs.
 
 use crate::listening;
 use std::{
@@ -14,17 +14,17 @@ pub struct Event {
     pub message: String,
     pub level: String,
     pub target: String,
-    /// Their names, sorted, also of those without a value.
+    /// The names of the fields, sorted, including those without a value.
     pub fields: Vec<String>,
-    /// Where it is in the code: `src/gate/service.rs:68`.
+    /// The place in the code: `src/gate/service.rs:68`.
     pub place: String,
 }
 
-/// What one thread has logged, and those that a scene starts.
+/// What one thread, and the threads that a scene starts, have logged.
 #[derive(Clone, Debug, Default)]
 pub struct Heard(Arc<Mutex<Vec<Event>>>);
 
-/// Hears all threads that listen.
+/// Records the events of all threads that listen.
 #[derive(Debug)]
 pub struct Ear;
 
@@ -32,13 +32,13 @@ thread_local! {
     static LISTENING: RefCell<Option<Heard>> = const { RefCell::new(None) };
 }
 
-/// Whether this thread listens to this.
+/// Whether this thread listens to this event.
 pub fn wants(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("kube_leader_gate::") && LISTENING.with_borrow(Option::is_some)
 }
 
 impl Heard {
-    /// Listens to this thread from here on.
+    /// Starts to listen to this thread.
     pub fn listen() -> Self {
         listening::begin();
         let heard = Self::default();
@@ -46,9 +46,9 @@ impl Heard {
         heard
     }
 
-    /// What this thread listens to, so that those that it starts do.
+    /// What this thread listens to. A scene passes it to the threads that it starts.
     pub fn of_this_thread() -> Self {
-        LISTENING.with_borrow(Clone::clone).expect("it listens")
+        LISTENING.with_borrow(Clone::clone).expect("the server listens")
     }
 
     pub fn on_this_thread(&self) {

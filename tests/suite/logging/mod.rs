@@ -1,4 +1,4 @@
-//! `docs/LOGGING.md` is what the code logs: each message that it names occurs as it says, and no other does.
+//! `docs/LOGGING.md` matches the code: each message in it occurs as it says, and no other message does.
 
 pub mod heard;
 mod scenes;
@@ -8,7 +8,7 @@ mod table;
 use self::{heard::Heard, table::Row};
 
 #[test]
-fn the_document_is_what_the_code_logs() {
+fn logging_document_matches_the_code() {
     let rows = table::rows(include_str!("../../../docs/LOGGING.md"));
     let heard = Heard::listen();
     scenes::play_all();

@@ -1,4 +1,4 @@
-//! A life in which everything happens that is logged.
+//! A run in which every logged event happens.
 
 use super::heard::Heard;
 use crate::{
@@ -57,7 +57,7 @@ fn play(paused: bool, scene: impl Future<Output = ()>) {
 }
 
 async fn leads(running: &Running) {
-    within(MINUTE, "it leads", running.candidate().elected()).await;
+    within(MINUTE, "the candidate leads", running.candidate().elected()).await;
 }
 
 async fn handover_and_theft() {
@@ -167,10 +167,10 @@ async fn events() {
     pass(MINUTE).await;
 }
 
-/// Takes the lease away, and lets it have it again.
+/// Takes the lease away, and lets the candidate acquire it again.
 async fn rob(server: &ApiServer, running: &Running) {
     steal(server);
-    until(SOON, "it is robbed", || !running.candidate().is_leader()).await;
+    until(SOON, "the candidate loses the lease", || !running.candidate().is_leader()).await;
     server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
     leads(running).await;
     pass(SOON).await;
@@ -200,13 +200,13 @@ async fn work() {
         let term = count.fetch_add(1, Ordering::SeqCst);
         async move {
             assert!(term > 0, "a bug");
-            // Deaf to its token.
+            // The work ignores its token.
             pending::<()>().await;
         }
     };
     let running = tokio::spawn(candidate(&server, "a").run_while_leading(pending::<()>(), work));
     let deaf = candidate(&server, "b").run_until(async {}, pending::<()>());
-    assert!(within(MINUTE, "it is dropped", deaf).await.unwrap().output.is_none());
+    assert!(within(MINUTE, "the workload is dropped", deaf).await.unwrap().output.is_none());
     until(MINUTE, "the second term", || terms.load(Ordering::SeqCst) == 2).await;
     steal(&server);
     pass(MINUTE).await;
@@ -225,7 +225,7 @@ async fn preemption() {
     leads(&high).await;
     high.stop().await;
     low.stop().await;
-    // One that says nothing: not even that it has stopped writing.
+    // A holder that tells nothing, not even that it has stopped writing.
     let mut mute = lease(&json!({ "holderIdentity": "mute", "leaseDurationSeconds": 15 }));
     mute["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "low" });
     server.delete("outsider", LEASE).unwrap();

@@ -1,8 +1,8 @@
-//! Where the code logs.
+//! The places in the code that log.
 
 use std::{fs, path::Path};
 
-/// Each place as `tracing` names it, the in-process API server aside, which logs nothing.
+/// Each place as `tracing` names it, except the in-process API server, which logs nothing.
 pub fn callsites() -> Vec<String> {
     let mut places = Vec::new();
     search(Path::new("src"), &mut places);

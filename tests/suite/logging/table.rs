@@ -4,7 +4,7 @@ use super::heard::Event;
 
 #[derive(Debug)]
 pub struct Row {
-    /// Up to `…`, if it goes on.
+    /// The text up to `…`, if there is one.
     message: String,
     goes_on: bool,
     pub levels: Vec<String>,
@@ -22,7 +22,7 @@ pub fn rows(document: &str) -> Vec<Row> {
     rows
 }
 
-/// Nothing where it is no line of a table.
+/// `None` if the line is not a row of a table.
 fn cells(line: &str) -> Vec<&str> {
     let inner = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
     inner.map(|line| line.split('|').map(str::trim).collect()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What goes wrong with one lease is that lease's trouble: no other loses a term, or is renewed late.
+//! Trouble with one lease affects only that lease: no other one loses its term or is renewed late.
 
 use super::replica::{Fate, MANY, Network, Replica, contains, over, path, shard};
 use crate::support::pass;
@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// The victims of the day.
+/// The leases that are in trouble.
 const FEW: [usize; 3] = [7, 42, 99];
 
 struct Scene {
@@ -28,7 +28,7 @@ impl Scene {
         Self { server, a }
     }
 
-    /// Lets time pass, in which nobody but `victims` may be renewed later than some tenths of a second after its time.
+    /// Lets time pass. Only the `victims` may be renewed more than some tenths of a second late.
     async fn watch_over(&mut self, time: Duration, victims: &[usize]) {
         let end = tokio::time::Instant::now() + time;
         while tokio::time::Instant::now() < end {
@@ -43,7 +43,7 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_forbidden_is_lost_alone() {
+async fn forbidden_lease_does_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _forbidden = FEW.map(|number| scene.server.inject(Fault::forbidden().name(shard(number))));
@@ -53,7 +53,7 @@ async fn a_lease_that_is_forbidden_is_lost_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s9_leases_that_hang_are_lost_alone() {
+async fn s9_hanging_leases_do_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let _hang = FEW.map(|number| scene.server.inject(Fault::hang_before().name(shard(number))));
@@ -62,9 +62,9 @@ async fn s9_leases_that_hang_are_lost_alone() {
     }
 }
 
-/// More calls hang than there is room for.
+/// More calls hang than may run at once.
 #[tokio::test(start_paused = true)]
-async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
+async fn s9_half_hanging_leases_do_not_affect_the_rest() {
     let mut scene = Scene::new(true).await;
     let half: Vec<usize> = (0..MANY / 2).collect();
     let _hang: Vec<_> =
@@ -72,9 +72,9 @@ async fn s9_half_of_the_leases_hang_and_the_others_do_not_notice() {
     scene.watch_over(Duration::from_secs(20), &half).await;
 }
 
-/// An object that is no lease reaches all who share the watch.
+/// An object that is not a valid lease reaches every election that shares the watch.
 #[tokio::test(start_paused = true)]
-async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
+async fn invalid_lease_does_not_affect_others() {
     for shared in [true, false] {
         let server = ApiServer::new();
         let garbles = Arc::new(AtomicBool::new(false));
@@ -105,7 +105,7 @@ async fn garbage_in_one_lease_is_the_trouble_of_that_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
+async fn s7_s8_only_deleted_or_stolen_leases_are_lost() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let [deleted, stolen, both] = FEW;
@@ -115,7 +115,7 @@ async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
         };
         scene.server.delete("outsider", &path(deleted)).unwrap();
         scene.server.edit("outsider", &path(stolen), steal).unwrap();
-        // Faster than anybody looks: the deletion is told all the same.
+        // The object is created again before any election looks. The watch still reports the deletion.
         let lease = scene.server.object(&path(both)).unwrap();
         scene.server.delete("outsider", &path(both)).unwrap();
         scene.server.put("outsider", &path(both), lease).unwrap();
@@ -127,7 +127,7 @@ async fn s7_s8_deleted_and_stolen_leases_are_lost_alone_and_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_some_ends_nothing_of_the_others() {
+async fn ending_some_elections_does_not_affect_others() {
     for shared in [true, false] {
         let mut scene = Scene::new(shared).await;
         let last = scene.a.elections.split_off(MANY - 3);
@@ -142,7 +142,7 @@ async fn the_end_of_some_ends_nothing_of_the_others() {
     }
 }
 
-/// Foreign leases in the namespace are nobody's business.
+/// Elections ignore foreign leases in the namespace.
 #[tokio::test(start_paused = true)]
 async fn foreign_leases_are_skipped() {
     let mut scene = Scene::new(true).await;

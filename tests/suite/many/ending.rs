@@ -10,7 +10,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_all_have_ended_no_task_and_no_watch_remains() {
+async fn ended_elections_leave_no_task_or_watch() {
     for shared in [true, false] {
         for stopped in [true, false] {
             let server = ApiServer::new();
@@ -34,9 +34,9 @@ async fn after_all_have_ended_no_task_and_no_watch_remains() {
     }
 }
 
-/// The pool's handle is not what keeps things alive, nor what ends them.
+/// Dropping the handle of a pool neither ends its elections nor keeps them alive.
 #[tokio::test(start_paused = true)]
-async fn elections_outlive_the_handle_of_their_pool() {
+async fn elections_outlive_their_pool_handle() {
     let server = ApiServer::new();
     let a_pool = pool(&server, "a", true);
     let a = Replica::start(&a_pool, "a", MANY);
@@ -48,7 +48,7 @@ async fn elections_outlive_the_handle_of_their_pool() {
 
 /// The pool may be used again after the last election has ended.
 #[tokio::test(start_paused = true)]
-async fn a_pool_may_be_used_again() {
+async fn pool_can_be_used_again() {
     let server = ApiServer::new();
     let a_pool = pool(&server, "a", true);
     for _ in 0..3 {
@@ -60,9 +60,9 @@ async fn a_pool_may_be_used_again() {
     }
 }
 
-/// Also while the watch is being asked for.
+/// This also holds while the watch is being requested.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_nobody_waits_for_any_more_ends() {
+async fn shared_watch_ends_without_elections() {
     let server = ApiServer::new();
     let _hang = server.inject(Fault::hang_before().verb("watch"));
     let a_pool = pool(&server, "a", true);

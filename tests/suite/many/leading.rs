@@ -1,4 +1,4 @@
-//! They lead, they hand over, and it costs little.
+//! Many elections in one process lead and hand over at a low cost.
 
 use super::replica::{Fate, MANY, Network, Replica, over, pool};
 use crate::support::{pass, until};
@@ -8,9 +8,9 @@ use kube_leader_gate::{
 };
 use std::{sync::atomic::Ordering, time::Duration};
 
-/// One client, one watch, and a renewal each for a retry period.
+/// One client, one watch, and one renewal for each lease and retry period.
 #[tokio::test(start_paused = true)]
-async fn a_hundred_lead_over_one_client_and_one_watch() {
+async fn hundred_elections_share_one_client_and_watch() {
     let server = ApiServer::new();
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let a = Replica::start(&over(network.clone(), true), "a", MANY);
@@ -23,14 +23,14 @@ async fn a_hundred_lead_over_one_client_and_one_watch() {
     assert_eq!(server.open_watches(), 1);
     assert_eq!(network.shared.load(Ordering::SeqCst), 1);
     assert_eq!(network.single.load(Ordering::SeqCst), 0);
-    assert_eq!(server.reads("a", "get", "leases"), reads, "nobody has to read");
+    assert_eq!(server.reads("a", "get", "leases"), reads, "no election has to read");
     let writes = server.write_log().len() - writes;
     assert!((MANY * 9..=MANY * 11).contains(&writes), "{writes} renewals in 20 s at a retry period of 2 s");
 }
 
 /// As many calls as there are connections for, not two hundred.
 #[tokio::test(start_paused = true)]
-async fn sixteen_calls_are_under_way_at_once() {
+async fn at_most_sixteen_calls_run_at_once() {
     let server = ApiServer::new();
     let _slow = server.inject(Fault::delay_before(Duration::from_millis(10)).resource("leases"));
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
@@ -40,7 +40,7 @@ async fn sixteen_calls_are_under_way_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_shared_watch_each_has_its_own() {
+async fn each_election_watches_alone_without_shared_watch() {
     let server = ApiServer::new();
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let a = Replica::start(&over(network.clone(), false), "a", MANY);
@@ -50,7 +50,7 @@ async fn without_a_shared_watch_each_has_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_one_replica_stops_all_leases_change_hands_at_once() {
+async fn stopped_replica_hands_over_all_leases_at_once() {
     for shared in [true, false] {
         let server = ApiServer::new();
         let a = Replica::leading(&server, "a", shared).await;
@@ -65,9 +65,9 @@ async fn when_one_replica_stops_all_leases_change_hands_at_once() {
     }
 }
 
-/// A crashed replica's leases run out one by one, as they were renewed.
+/// The leases of a crashed replica expire one by one, as they were renewed.
 #[tokio::test(start_paused = true)]
-async fn when_one_replica_crashes_all_leases_change_hands_as_they_run_out() {
+async fn leases_of_crashed_replica_change_hands_at_expiry() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let b = Replica::start(&pool(&server, "b", true), "b", MANY);
@@ -78,9 +78,9 @@ async fn when_one_replica_crashes_all_leases_change_hands_as_they_run_out() {
     b.leads(Duration::from_millis(3100)).await;
 }
 
-/// All at one instant would be a hundred calls at once each retry period, for ever.
+/// All renewals at one instant would be a hundred calls at once in each retry period, for ever.
 #[tokio::test(start_paused = true)]
-async fn renewals_are_spread_over_the_retry_period() {
+async fn renewals_are_spread_over_retry_period() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     pass(Duration::from_secs(10)).await;
@@ -97,7 +97,7 @@ async fn renewals_are_spread_over_the_retry_period() {
     };
     assert!(most() < MANY / 3, "{} in a tenth of a second", most());
 
-    // Trouble brings them together again.
+    // An outage brings the renewals together again.
     let outage = server.inject(Fault::hang_before());
     pass(Duration::from_secs(4)).await;
     drop(outage);
@@ -106,9 +106,9 @@ async fn renewals_are_spread_over_the_retry_period() {
     assert!(most() < MANY / 3, "{} in a tenth of a second after an outage", most());
 }
 
-/// Two candidates of one process on one lease, of two identities.
+/// Two candidates of one process contend for one lease with two identities.
 #[tokio::test(start_paused = true)]
-async fn two_candidates_of_one_lease_share_a_pool() {
+async fn two_candidates_of_one_lease_can_share_pool() {
     let server = ApiServer::new();
     let pool = pool(&server, "a", true);
     let a = Replica::start(&pool, "a", 1);
@@ -120,9 +120,9 @@ async fn two_candidates_of_one_lease_share_a_pool() {
     assert_eq!(server.open_watches(), 1);
 }
 
-/// A lease whose election begins late is known at once, although the watch has told of it before.
+/// An election that begins late knows its lease at once, although the watch has reported it before.
 #[tokio::test(start_paused = true)]
-async fn a_late_election_joins_the_watch() {
+async fn late_election_joins_the_shared_watch() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let b_pool = pool(&server, "b", true);
@@ -131,11 +131,12 @@ async fn a_late_election_joins_the_watch() {
     let late = Replica::start(&b_pool, "b2", MANY);
     late.knows("a").await;
     assert_eq!(server.reads("b", "watch", "leases"), 1);
-    // And its watch is not thought to be silent.
+    // The election does not take its watch for silent.
     let reads = server.reads("b", "get", "leases");
     pass(LeaseTiming::fast().retry_period() * 5).await;
     assert_eq!(server.reads("b", "get", "leases"), reads);
     drop(early);
     a.stop().await;
-    until(Duration::from_millis(100), "it leads", || late.least_time_left(&[]) > Duration::ZERO).await;
+    until(Duration::from_millis(100), "the candidate leads", || late.least_time_left(&[]) > Duration::ZERO)
+        .await;
 }

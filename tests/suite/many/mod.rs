@@ -1,4 +1,4 @@
-//! A hundred elections in one process, on what they share.
+//! A hundred elections in one process, and the parts that they share.
 
 mod apart;
 mod ending;

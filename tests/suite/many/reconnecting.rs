@@ -1,4 +1,5 @@
-//! Rule S9 for many: a fresh client after a call without an answer, one for all who need it, and for nobody else.
+//! Rule S9 for many elections: after a call without an answer, all elections that need a fresh client share one, and
+//! the others keep theirs.
 
 use super::replica::{Fate, MANY, Network, Replica, is_watch, over, shard};
 use crate::support::pass;
@@ -11,9 +12,9 @@ use std::{
     time::Duration,
 };
 
-/// The connections of the first client die without a word, for all.
+/// The connections of the first client die silently, for all elections.
 #[tokio::test(start_paused = true)]
-async fn s9_a_hung_client_is_replaced_once() {
+async fn s9_hung_client_is_replaced_once() {
     let server = ApiServer::new();
     let dead = Arc::new(AtomicBool::new(false));
     let is_dead = dead.clone();
@@ -35,7 +36,7 @@ async fn s9_a_hung_client_is_replaced_once() {
 
 /// Every call of every election hangs for some seconds: they ask for fresh clients together.
 #[tokio::test(start_paused = true)]
-async fn s9_an_outage_is_no_storm() {
+async fn s9_outage_creates_few_clients() {
     let server = ApiServer::new();
     let dead = Arc::new(AtomicBool::new(false));
     let is_dead = dead.clone();
@@ -54,9 +55,9 @@ async fn s9_an_outage_is_no_storm() {
     assert!((2..=6).contains(&made), "{made} clients in 5 s at a call timeout of 1.6 s");
 }
 
-/// One lease hangs for ever: its election goes from client to client, and the others stay with theirs.
+/// One lease hangs for ever. Its election goes from client to client, and the others keep theirs.
 #[tokio::test(start_paused = true)]
-async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
+async fn s9_hanging_election_leaves_other_clients_alone() {
     let server = ApiServer::new();
     let victim = format!("/{}", shard(7));
     let (seen, most) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
@@ -74,12 +75,13 @@ async fn s9_one_that_hangs_takes_no_connection_from_the_others() {
     assert_eq!(a.losses(), [7]);
     let made = network.made.load(Ordering::SeqCst);
     assert!(made > 5, "{made} clients: each call of the victim has a fresh one");
-    assert_eq!(most.load(Ordering::SeqCst), 0, "and nobody else has left the first");
+    assert_eq!(most.load(Ordering::SeqCst), 0, "all others still use the first");
 }
 
-/// A hiccup of one lease splits the company; a minute later all are together again.
+/// A short fault of one lease moves its election to another client. A minute later all elections share one client
+/// again.
 #[tokio::test(start_paused = true)]
-async fn a_fresh_client_that_stands_becomes_everybody_s() {
+async fn all_elections_move_to_a_working_fresh_client() {
     let server = ApiServer::new();
     let (victim, hiccup) = (format!("/{}", shard(7)), Arc::new(AtomicBool::new(false)));
     let hangs = hiccup.clone();
@@ -98,14 +100,15 @@ async fn a_fresh_client_that_stands_becomes_everybody_s() {
     let before = sent();
     pass(Duration::from_secs(30)).await;
     let after = sent();
-    assert_eq!(before[0], after[0], "nobody uses the old one");
+    assert_eq!(before[0], after[0], "no election uses the old one");
     assert_eq!(after.len(), 2);
     assert_eq!(a.losses(), [0; 0]);
 }
 
-/// A fresh client cannot be had, the credential plugin hangs, say; but another election has had one made before.
+/// No fresh client can be made, for example because the credential plugin hangs. But another election has had one
+/// made before.
 #[tokio::test(start_paused = true)]
-async fn s9_without_a_fresh_client_the_newest_there_is_will_do() {
+async fn s9_newest_existing_client_is_used_without_fresh_one() {
     let server = ApiServer::new();
     let (victim, hiccup, dead) =
         (format!("/{}", shard(1)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

@@ -1,4 +1,4 @@
-//! One process with many elections, as far as it matters here: a pool of its own, and its candidates.
+//! One process with many elections, as far as these tests need it: a pool of its own, and its candidates.
 
 use crate::support::{pass, until};
 use bytes::Bytes;
@@ -49,7 +49,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// A candidate for each of so many shards.
+    /// One candidate for each shard.
     pub fn start(pool: &LeasePool, identity: &str, shards: usize) -> Self {
         let start = |number| builder(number, identity).build_in(pool).unwrap().start();
         let elections: Vec<Running> = (0..shards).map(start).collect();
@@ -57,7 +57,7 @@ impl Replica {
         Self { identity: identity.to_owned(), elections, changes }
     }
 
-    /// One that leads all its shards, over a pool of its own.
+    /// A replica that leads all its shards, over a pool of its own.
     pub async fn leading(server: &ApiServer, identity: &str, shared: bool) -> Self {
         let replica = Self::start(&pool(server, identity, shared), identity, MANY);
         replica.leads(Duration::from_secs(1)).await;
@@ -72,7 +72,8 @@ impl Replica {
 
     pub async fn knows(&self, holder: &str) {
         let knows = |it: &Running| it.candidate().holder().as_deref() == Some(holder);
-        until(Duration::from_secs(1), "it knows the holder", || self.elections.iter().all(knows)).await;
+        until(Duration::from_secs(1), "the candidate knows the holder", || self.elections.iter().all(knows))
+            .await;
         pass(Duration::from_secs(1)).await;
     }
 
@@ -80,7 +81,7 @@ impl Replica {
         (0..self.elections.len()).filter(|it| self.elections[*it].candidate().can_write())
     }
 
-    /// The shards that have lost a term since this was asked last.
+    /// The shards that have lost a term since the last call.
     pub fn losses(&mut self) -> Vec<usize> {
         let mut lost = Vec::new();
         for (number, changes) in self.changes.iter_mut().enumerate() {
@@ -93,7 +94,7 @@ impl Replica {
         lost
     }
 
-    /// The least time that any of its elections may still write, but for these shards.
+    /// The shortest time that any election may still write, without those of these shards.
     pub fn least_time_left(&self, but: &[usize]) -> Duration {
         let others = self.elections.iter().enumerate().filter(|(number, _)| !but.contains(number));
         others.map(|(_, it)| it.candidate().time_left().unwrap_or_default()).min().unwrap()
@@ -113,7 +114,7 @@ pub fn over(network: Network, shared: bool) -> LeasePool {
     if shared { pool.share_watches() } else { pool }
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone)]
 pub enum Fate {
     Passes,
@@ -122,14 +123,14 @@ pub enum Fate {
     Forbidden,
     /// Each piece of the answer, such as a line of a watch, is changed on its way.
     Bent(Bend),
-    /// Each piece of the answer comes so much later.
+    /// Each piece of the answer is delayed by this time.
     Late(Duration),
 }
 
 type Bend = Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>;
 type Decide = Arc<dyn Fn(&Request<Body>, u32) -> Fate + Send + Sync>;
 
-/// The way to the server, of which each client is a connection that may go bad.
+/// The connection to the server. Each client is a connection that may go bad.
 #[derive(Clone)]
 pub struct Network {
     server: ApiServer,
@@ -164,7 +165,7 @@ struct Connection {
 }
 
 impl Network {
-    /// `decide` is told the request and the number of the client, from 0.
+    /// `decide` gets the request and the number of the client, from 0.
     pub fn new(
         server: &ApiServer,
         user: &str,
@@ -239,7 +240,7 @@ impl Service<Request<Body>> for Connection {
                         tokio::time::sleep(lag).await;
                         piece
                     };
-                    // Each by itself, so that they do not add up.
+                    // Each piece is delayed by itself, so that the delays do not add up.
                     let pieces = body.map_err(BoxError::from).into_data_stream().map(late).buffered(1000);
                     StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync()
                 }));
@@ -257,7 +258,7 @@ impl Service<Request<Body>> for Connection {
     }
 }
 
-/// Leaves out the pieces that have this in them.
+/// Drops the pieces that contain this text.
 pub fn without(text: &'static str) -> Fate {
     let kept = move |data: Bytes| if contains(&data, text) { Bytes::new() } else { data };
     Fate::Bent(Arc::new(kept))

@@ -1,4 +1,4 @@
-//! The shared watch: cut, refused, silent, garbled.
+//! The shared watch is cut, refused, silent or garbled.
 
 use super::replica::{
     Fate, MANY, Network, Replica, builder, is_shared_watch, is_watch, over, path, pool, shard, without,
@@ -17,7 +17,7 @@ use std::{
 const BREAKS: [WatchBreak; 3] = [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage];
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
+async fn broken_shared_watch_is_restarted_once() {
     for how in BREAKS {
         let server = ApiServer::new();
         let mut a = Replica::leading(&server, "a", true).await;
@@ -35,9 +35,9 @@ async fn a_watch_that_breaks_is_begun_anew_once_for_all() {
     }
 }
 
-/// While it cannot be had all poll, and a handover still comes; then it is there again for all.
+/// Without the shared watch all elections poll, and a handover still happens. Later all share a watch again.
 #[tokio::test(start_paused = true)]
-async fn without_the_watch_all_poll_and_recover() {
+async fn elections_poll_without_shared_watch_and_recover() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let mut b = Replica::start(&pool(&server, "b", true), "b", MANY);
@@ -59,9 +59,9 @@ async fn without_the_watch_all_poll_and_recover() {
     assert_eq!(server.reads("b", "get", "leases"), reads);
 }
 
-/// A Role with `resourceNames` allows to watch each lease, and not all of them.
+/// A Role with `resourceNames` allows watching each lease, but not all of them together.
 #[tokio::test(start_paused = true)]
-async fn where_the_namespace_may_not_be_watched_each_lease_is() {
+async fn forbidden_namespace_watch_falls_back_to_single_watches() {
     let server = ApiServer::new();
     let may = Arc::new(AtomicBool::new(false));
     let allowed = may.clone();
@@ -75,17 +75,18 @@ async fn where_the_namespace_may_not_be_watched_each_lease_is() {
     server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(60)).await;
     assert_eq!(server.open_watches(), 10);
-    assert_eq!(network.shared.load(Ordering::SeqCst), 1, "nobody asks again in vain");
-    // It is allowed by and by: as the watches end, the shared one takes their place.
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1, "no election asks again in vain");
+    // The shared watch is allowed again: as the single watches end, it replaces them.
     may.store(true, Ordering::SeqCst);
     pass(Duration::from_secs(1300)).await;
     assert_eq!(server.open_watches(), 1);
     assert_eq!(a.losses(), [0; 0]);
 }
 
-/// It stands and tells nothing, over a half-open connection, say: that is noticed, and it is begun anew, once for all.
+/// The watch is open but sends nothing, for example over a half-open connection. The elections notice, and restart it
+/// once for all.
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_is_begun_anew_once_for_all() {
+async fn silent_shared_watch_is_restarted_once() {
     let server = ApiServer::new();
     let mute = Arc::new(AtomicBool::new(false));
     let silent = mute.clone();
@@ -98,7 +99,7 @@ async fn a_silent_watch_is_begun_anew_once_for_all() {
     pass(Duration::from_secs(10)).await;
     server.break_watches(|_| true, WatchBreak::End);
     pass(Duration::from_secs(20)).await;
-    // The first, the mute one, and the one in its place.
+    // The first watch, the silent one, and its replacement.
     assert_eq!(network.shared.load(Ordering::SeqCst), 3);
     assert_eq!(network.single.load(Ordering::SeqCst), 0);
     assert_eq!(a.losses(), [0; 0]);
@@ -107,9 +108,9 @@ async fn a_silent_watch_is_begun_anew_once_for_all() {
     assert_eq!(a.losses(), [5]);
 }
 
-/// The watch tells of all leases but one: that one gets a watch of its own, and the others keep theirs.
+/// The shared watch leaves one lease out. That lease gets a watch of its own, and the others keep the shared one.
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
+async fn lease_missing_from_shared_watch_is_watched_alone() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let network = Network::new(&server, "b", |request, _| {
@@ -124,16 +125,17 @@ async fn a_lease_that_the_watch_leaves_out_is_watched_by_itself() {
     b.leads(Duration::from_millis(100)).await;
 }
 
-/// A request for the watch that is never answered holds up no election, and is given up, although somebody always waits.
+/// A request for the watch that is never answered delays no election. It is given up although some election always
+/// waits for it.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_never_answered_is_asked_for_again() {
+async fn unanswered_shared_watch_is_requested_again() {
     let server = ApiServer::new();
     let mut hang = Some(server.inject(Fault::hang_before().verb("watch")));
     let a_pool = pool(&server, "a", true);
     let mut all = Vec::new();
     for second in 0..30 {
         let a = builder(second, "a").build_in(&a_pool).unwrap().start();
-        within(Duration::from_secs(1), "it leads", a.candidate().elected()).await;
+        within(Duration::from_secs(1), "the candidate leads", a.candidate().elected()).await;
         all.push(a);
         pass(Duration::from_millis(900)).await;
         if second == 10 {
@@ -143,9 +145,10 @@ async fn a_watch_that_is_never_answered_is_asked_for_again() {
     assert_eq!(server.open_watches(), 1);
 }
 
-/// What the watch has told before an election came is read: nothing has been missed, and the watch is not distrusted.
+/// An election joins late and reads what the watch reported before. It has missed nothing, so it does not take the
+/// watch for silent.
 #[tokio::test(start_paused = true)]
-async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
+async fn late_election_trusts_a_quiet_watch() {
     let server = ApiServer::new();
     for number in 0..10 {
         let metadata = json!({ "name": shard(number), "namespace": "default" });
@@ -162,9 +165,9 @@ async fn a_late_election_trusts_a_watch_that_has_nothing_to_tell() {
     assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
 }
 
-/// Of two that contend for each lease one loses: it reads who has won a moment before the watch tells it.
+/// Two candidates contend for each lease. The loser reads the winner's name just before the watch reports it.
 #[tokio::test(start_paused = true)]
-async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
+async fn lost_race_does_not_mark_watch_silent() {
     let server = ApiServer::new();
     let a = Replica::leading(&server, "a", true).await;
     let late = |user| {
@@ -193,9 +196,10 @@ async fn a_race_that_is_lost_is_no_reason_to_distrust_the_watch() {
     }
 }
 
-/// Somebody annotates a lease just before a renewal, which is sent again on what was read: a moment before the watch tells it.
+/// An outsider annotates a lease just before a renewal. The candidate reads, and renews again, just before the watch
+/// reports the change.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_no_reason_to_distrust_the_watch() {
+async fn conflict_does_not_mark_watch_silent() {
     let server = ApiServer::new();
     let meddles = Arc::new(AtomicBool::new(false));
     let (due, other) = (meddles.clone(), server.clone());

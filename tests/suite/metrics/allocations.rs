@@ -1,4 +1,4 @@
-//! A write that is counted costs no allocation, once its resource is known.
+//! A counted write costs no allocation once its resource is known.
 
 use crate::{
     metrics::scrape::{Exporter, PUBLISHED},
@@ -32,14 +32,14 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_counted_write_allocates_nothing_after_the_first_of_its_resource() {
+async fn repeated_counted_write_allocates_nothing() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let policy = Policy::strict().allow(Preset::Events);
     let election = build(&server, "a", builder("a").policy(policy).metrics()).unwrap();
     let mut gate = election.layer().layer(service_fn(answer));
     let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
 
     let deployment = "/apis/apps/v1/namespaces/default/deployments/web";
     let event = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -50,12 +50,12 @@ async fn a_counted_write_allocates_nothing_after_the_first_of_its_resource() {
         assert_eq!(allocations(&mut gate, "PATCH", deployment), 0, "another verb");
         assert_eq!(allocations(&mut gate, "POST", event), 0, "exempted");
         assert_eq!(allocations(&mut gate, "GET", deployment), 0, "a read");
-        // What is carried over in between is forgotten, and no series is.
+        // Counts that were carried over are reset, and no series is lost.
         pass(PUBLISHED).await;
     }
     assert_eq!(exporter.value(WRITES_TOTAL, &[("resource", "deployments.apps")]), 7.0);
 
-    // When there is no room left, there is nothing to make.
+    // When the table is full, no entry is made.
     for n in 0..100 {
         allocations(&mut gate, "POST", &format!("/api/v1/namespaces/default/kinds{n}"));
     }

@@ -1,4 +1,4 @@
-//! Lease calls: how long, how many fail, and which renewals take the slow path.
+//! Lease calls: how long they take, how many fail, and which renewals take the slow path.
 
 use crate::{
     metrics::scrape::{Exporter, measured},
@@ -16,7 +16,7 @@ fn count(exporter: &Exporter, call: &str) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_timed_by_kind() {
+async fn lease_calls_are_timed_by_kind() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -38,7 +38,7 @@ async fn calls_are_timed_by_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_calls_are_counted_by_kind() {
+async fn failing_lease_calls_are_counted_by_kind() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -51,7 +51,7 @@ async fn failing_calls_are_counted_by_kind() {
     for (fault, error) in calls {
         let failing = server.inject(fault.verb("update").resource("leases").times(1));
         until(Duration::from_secs(5), error, || failing.hits() == 1).await;
-        // A call that hangs takes its time to fail.
+        // A call that hangs fails after its timeout.
         pass(LeaseTiming::fast().call_timeout() + Duration::from_secs(2)).await;
         let labels = [("call", "renew"), ("error", error)];
         assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &labels), 1.0);
@@ -59,9 +59,10 @@ async fn failing_calls_are_counted_by_kind() {
     assert!(a.candidate().is_leader());
 }
 
-/// What client-go counts: its leader tries on what it knows first, and reads the lease only when that has failed.
+/// As in client-go: the leader first tries to update the lease that it knows, and reads the lease only when that has
+/// failed.
 #[tokio::test(start_paused = true)]
-async fn a_renewal_after_one_that_failed_takes_the_slow_path() {
+async fn renewal_after_failure_counts_as_slow_path() {
     for fault in [Fault::status(409), Fault::hang_after(), Fault::drop_before()] {
         let exporter = Exporter::install();
         let server = ApiServer::new();
@@ -77,7 +78,7 @@ async fn a_renewal_after_one_that_failed_takes_the_slow_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_or_somebody_elses_edit_makes_no_slow_path() {
+async fn read_or_foreign_edit_is_not_slow_path() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;

@@ -1,4 +1,4 @@
-//! The documents speak of what is exported: every metric, label and label value in them stands in a scrape.
+//! The documents match the exported metrics: every metric, label and label value in them occurs in a scrape.
 
 use crate::{
     metrics::promql::Names,
@@ -24,11 +24,11 @@ const DASHBOARD: &str = include_str!("../../../docs/observability/grafana-dashbo
 const RULES: &str = include_str!("../../../docs/observability/prometheus-rules.yaml");
 const TABLE: &str = include_str!("../../../docs/METRICS.md");
 
-/// What a scrape adds to every series.
+/// Labels that a scrape adds to every series.
 const OF_THE_TARGET: [&str; 4] = ["instance", "job", "namespace", "pod"];
 
-/// A scrape of a candidate that has seen everything there is: writes of each fate, a call that failed, a slow path, a
-/// loss, a gap.
+/// A scrape of a candidate that has met every case: writes of each fate, a failed call, a slow path, a loss and a
+/// gap.
 async fn everything() -> Scrape {
     let exporter = Exporter::install();
     let server = ApiServer::new();
@@ -41,9 +41,9 @@ async fn everything() -> Scrape {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let mut hanging = Box::pin(write(&client));
     assert!((&mut hanging).now_or_never().is_none());
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
     steal(&server);
-    within(SOON, "it is cut off", hanging).await.unwrap_err();
+    within(SOON, "the write is cut off", hanging).await.unwrap_err();
     let delete = Request::builder().method(Method::DELETE).uri("/api/v1/namespaces/a/pods/b");
     client.send(delete.body(Body::empty()).unwrap()).await.unwrap_err();
     pass(PUBLISHED).await;
@@ -52,7 +52,7 @@ async fn everything() -> Scrape {
     scrape
 }
 
-/// What is wrong with this expression, if anything.
+/// Checks an expression. The error says what is wrong with it.
 fn faults(expression: &str, scrape: &Scrape) -> Vec<String> {
     let names = Names::of(expression);
     let mut faults = Vec::new();
@@ -69,7 +69,7 @@ fn faults(expression: &str, scrape: &Scrape) -> Vec<String> {
             if values.is_empty() && !OF_THE_TARGET.contains(&matcher.name.as_str()) {
                 faults.push(format!("{} has no label {} in {expression}", selector.metric, matcher.name));
             }
-            // A dashboard's variable, a pattern, and what is excluded may be anything.
+            // A dashboard variable, a pattern or an excluded value may be anything.
             let exact = matcher.op == MatchOp::Equal && !matcher.value.contains('$');
             if exact && !values.is_empty() && !values.contains(&matcher.value) {
                 faults.push(format!("{} is never {:?} in {expression}", matcher.name, matcher.value));
@@ -103,7 +103,7 @@ fn strings<'a>(value: &'a Value, keys: &[&str], found: &mut Vec<&'a str>) {
     }
 }
 
-/// The names between `{{` and `}}`, without what is in front of the last dot.
+/// The names between `{{` and `}}`, without the part before the last dot.
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split("{{").skip(1).filter_map(|rest| {
         let (inside, _) = rest.split_once("}}")?;
@@ -118,7 +118,7 @@ fn labels(scrape: &Scrape) -> BTreeSet<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dashboard_shows_what_is_exported() {
+async fn dashboard_uses_only_exported_metrics() {
     let scrape = everything().await;
     let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");
     let mut expressions = Vec::new();
@@ -144,7 +144,7 @@ async fn the_dashboard_shows_what_is_exported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_alert_rules_ask_for_what_is_exported() {
+async fn alert_rules_use_only_exported_metrics() {
     let scrape = everything().await;
     let rules: Value = serde_saphyr::from_str(RULES).expect("YAML");
     let mut expressions = Vec::new();
@@ -179,7 +179,7 @@ async fn the_alert_rules_ask_for_what_is_exported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_name_is_found() {
+async fn wrong_metric_name_is_found() {
     let scrape = everything().await;
     let right =
         r#"sum by (name, pod) (rate(leader_gate_writes_total{decision="rejected", name=~"$name"}[5m]))"#;
@@ -195,9 +195,9 @@ async fn a_wrong_name_is_found() {
     }
 }
 
-/// Each metric has its row, with its kind and its labels, and there is no row without a metric.
+/// Each metric has a row with its kind and its labels, and each row has a metric.
 #[tokio::test(start_paused = true)]
-async fn the_table_lists_each_metric_and_no_other() {
+async fn metrics_table_matches_exported_metrics() {
     let scrape = everything().await;
     let mut exported: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
     for (name, kind) in &scrape.types {
@@ -224,14 +224,14 @@ async fn the_table_lists_each_metric_and_no_other() {
     assert!(BUCKETS.iter().all(|(name, _)| exported[*name].0 == "histogram"));
 }
 
-/// The rules are written for the default timing; the document says what to change for another.
+/// The rules are written for the default timing. The document says what to change for another one.
 #[test]
-fn the_rules_fit_the_default_timing() {
+fn alert_rules_fit_default_timing() {
     let rules: Value = serde_saphyr::from_str(RULES).expect("YAML");
     let groups = rules["groups"].as_array().unwrap();
     let rules: Vec<_> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
-    let nobody = rules.iter().find(|rule| rule["alert"] == "LeaderElectionNobodyLeads").expect("the alert");
-    let wait = nobody["for"].as_str().and_then(|wait| wait.strip_suffix('s')).expect("seconds");
+    let no_leader = rules.iter().find(|rule| rule["alert"] == "LeaderElectionNoLeader").expect("the alert");
+    let wait = no_leader["for"].as_str().and_then(|wait| wait.strip_suffix('s')).expect("seconds");
     let wait = Duration::from_secs(wait.parse().unwrap());
     assert!(wait > LeaseTiming::default().lease_duration(), "a crash is no alert by itself");
 }

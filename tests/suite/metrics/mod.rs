@@ -1,4 +1,4 @@
-//! What an exporter shows of an election, over the in-process API server, and the documents that build on it.
+//! What an exporter shows of an election over the in-process API server, and the documents that use it.
 #![expect(clippy::float_cmp, reason = "counts are whole numbers, which a float holds as they are")]
 
 mod allocations;

@@ -8,7 +8,7 @@ use promql_parser::{
 };
 use std::{collections::BTreeSet, convert::Infallible};
 
-/// What an expression speaks of.
+/// The names in an expression.
 #[derive(Debug, Default)]
 pub struct Names {
     pub selectors: Vec<Selector>,
@@ -23,7 +23,7 @@ pub struct Selector {
 }
 
 impl Names {
-    /// Panics on what is no `PromQL`, a variable of Grafana's for a duration aside.
+    /// Panics on an expression that Prometheus refuses. Grafana's variable for a duration is allowed.
     pub fn of(expression: &str) -> Self {
         let parsed = parser::parse(&expression.replace("$__rate_interval", "5m"));
         let parsed = parsed.unwrap_or_else(|error| panic!("{error} in {expression}"));
@@ -63,7 +63,7 @@ impl ExprVisitor for Names {
 }
 
 #[test]
-fn names_are_found_wherever_they_stand() {
+fn names_are_found_in_every_promql_position() {
     let names = Names::of(
         r#"1 - sum by (name, pod) (rate(a_total{x="1", y!~"b|c"}[5m])) / on (name) group_left histogram_quantile(0.9, b_bucket) > bool 3e2
            and max without (instance) (increase(c[$__rate_interval] offset 5m)) == 0 unless d"#,

@@ -1,4 +1,4 @@
-//! An exporter of its own for each test, and what a scrape of it says.
+//! An exporter for each test, and the values of its scrapes.
 
 use crate::support::{FIRST, build, builder, gated, within};
 use kube_client::Client;
@@ -7,7 +7,7 @@ use metrics::LocalRecorderGuard;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::collections::BTreeMap;
 
-/// The exporter of this thread, as a program would set it up. Tests run on one thread each.
+/// The exporter of this thread, set up as in a program. Each test runs on one thread.
 pub struct Exporter {
     handle: PrometheusHandle,
     _here: LocalRecorderGuard<'static>,
@@ -95,9 +95,9 @@ pub async fn measured(server: &ApiServer) -> (Running, Client) {
     let election = build(server, "a", builder("a").policy(policy).metrics()).expect("a valid election");
     let client = gated(server, &election, "a");
     let running = election.start();
-    within(FIRST, "it leads", running.candidate().elected()).await;
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
     (running, client)
 }
 
-/// More than the time that a count may wait to be carried over.
+/// Longer than a count may wait until it is carried over.
 pub const PUBLISHED: std::time::Duration = std::time::Duration::from_millis(1100);

@@ -1,4 +1,4 @@
-//! Who leads, since when, and how it was lost.
+//! Which candidate leads, since when, and how it lost the lease.
 
 use crate::{
     bent::{Bend, bent_from},
@@ -26,7 +26,7 @@ fn losses(exporter: &Exporter) -> [f64; 5] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_says_so_until_it_releases() {
+async fn leader_gauge_is_up_until_release() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -46,12 +46,12 @@ async fn a_leader_says_so_until_it_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_theft_is_a_loss_and_a_transition() {
+async fn theft_counts_as_loss_and_transition() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "nobody has had it before");
+    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "no candidate has had it before");
     steal(&server);
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
@@ -60,20 +60,20 @@ async fn a_theft_is_a_loss_and_a_transition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_a_loss_and_no_transition() {
+async fn deletion_counts_as_loss_without_transition() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
     server.delete("outsider", LEASE).expect("deleted");
-    until(SOON, "it is lost", || losses(&exporter)[3] == 1.0).await;
-    within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    until(SOON, "the lease is lost", || losses(&exporter)[3] == 1.0).await;
+    within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 1.0, 0.0]);
     assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
+async fn gauge_falls_at_deadline_while_call_hangs() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -83,7 +83,7 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
     until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 1.0, 0.0, 0.0, 0.0]);
 
-    // Nobody leads: it counts, until somebody does.
+    // No replica leads: the gap grows until one does.
     pass(Duration::from_secs(20)).await;
     let leaderless = exporter.value(LEADERLESS_SECONDS, &[]);
     assert!(
@@ -91,7 +91,7 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
         "less than the call that hung at the deadline: {leaderless}"
     );
     drop(hang);
-    within(Duration::from_secs(10), "it leads again", a.candidate().elected()).await;
+    within(Duration::from_secs(10), "the candidate leads again", a.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
     let scrape = exporter.scrape();
@@ -105,12 +105,12 @@ async fn the_deadline_takes_the_gauge_down_while_a_call_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_sees_the_handover() {
+async fn follower_counts_the_handover() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (b, _) = leading(&server, "b").await;
     let a = build(&server, "a", builder("a").metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
+    until(SOON, "the candidate knows b", || a.candidate().holder().is_some()).await;
     assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
     pass(Duration::from_secs(60)).await;
     assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
@@ -127,7 +127,7 @@ async fn a_follower_sees_the_handover() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_that_is_dropped_does_not_lead_any_more() {
+async fn dropped_election_lowers_the_gauge() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
@@ -139,12 +139,12 @@ async fn an_election_that_is_dropped_does_not_lead_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_that_dies_does_not_lead_any_more() {
+async fn dead_election_lowers_the_gauge() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
     let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", a.candidate().ended()).await.unwrap_err();
@@ -152,9 +152,9 @@ async fn an_election_that_dies_does_not_lead_any_more() {
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
-/// The runtime ends, and with it every task, in no order that could be relied on.
+/// The runtime ends and drops every task, in no fixed order.
 #[test]
-fn a_runtime_that_ends_takes_the_gauge_down() {
+fn ended_runtime_lowers_the_gauge() {
     for _ in 0..16 {
         let exporter = Exporter::install();
         let server = ApiServer::new();
@@ -173,7 +173,7 @@ fn a_runtime_that_ends_takes_the_gauge_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_that_comes_late_hears_of_what_comes_later() {
+async fn late_recorder_gets_later_metrics() {
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
     pass(PUBLISHED).await;
@@ -185,15 +185,15 @@ async fn a_recorder_that_comes_late_hears_of_what_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn switched_on_twice_it_counts_once_and_switched_off_not_at_all() {
+async fn metrics_count_once_or_not_at_all() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let silent = candidate(&server, "b").start();
-    within(FIRST, "it leads", silent.candidate().elected()).await;
+    within(FIRST, "the candidate leads", silent.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert!(exporter.scrape().samples.is_empty());
     let a = build(&server, "a", builder("a").metrics().metrics()).unwrap().start();
-    until(SOON, "it knows b", || a.candidate().holder().is_some()).await;
+    until(SOON, "the candidate knows b", || a.candidate().holder().is_some()).await;
     silent.stop().await;
     within(FIRST, "a leads", a.candidate().elected()).await;
     pass(PUBLISHED).await;

@@ -1,4 +1,4 @@
-//! What becomes of writes, in a bounded number of series.
+//! The fates of writes, in a bounded number of series.
 
 use crate::{
     metrics::scrape::{Exporter, PUBLISHED, measured},
@@ -46,7 +46,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(exporter.value(WRITES_TOTAL, &[]), 6.0, "the read is not counted");
 
     steal(&server);
-    until(SOON, "it is lost", || !a.candidate().can_write()).await;
+    until(SOON, "the lease is lost", || !a.candidate().can_write()).await;
     for _ in 0..3 {
         assert!(is_not_leader(&write(&client).await));
     }
@@ -55,9 +55,9 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(exporter.value(WRITES_TOTAL, &[]), 9.0);
 }
 
-/// Also those of a gate with another policy, and of one that was told of after the election had begun.
+/// This includes a gate with another policy, and an observer that was added after the election began.
 #[tokio::test(start_paused = true)]
-async fn each_gate_of_the_election_counts() {
+async fn every_gate_of_an_election_counts() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;
@@ -80,19 +80,19 @@ async fn each_gate_of_the_election_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_under_way_and_cut_off_ones_are_seen() {
+async fn open_and_cut_off_writes_are_counted() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, client) = measured(&server).await;
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let (mut hanging, mut too) = (Box::pin(write(&client)), Box::pin(write(&client)));
     assert!((&mut hanging).now_or_never().is_none() && (&mut too).now_or_never().is_none());
-    until(SOON, "they are under way", || a.candidate().writes_under_way() == 2).await;
+    until(SOON, "the writes are under way", || a.candidate().writes_under_way() == 2).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 2.0);
     assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 0.0);
     steal(&server);
-    let (first, second) = within(SOON, "they are cut off", join(hanging, too)).await;
+    let (first, second) = within(SOON, "the writes are cut off", join(hanging, too)).await;
     assert!(is_cut_off(&first) && is_cut_off(&second));
     pass(PUBLISHED).await;
     assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 0.0);
@@ -100,13 +100,13 @@ async fn writes_under_way_and_cut_off_ones_are_seen() {
     assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 2.0);
 }
 
-/// Sends a rejected create to each path, through one gate that is told of by the exporter.
+/// Sends a rejected create to each path, through one gate that the exporter observes.
 async fn reject(server: &ApiServer, paths: impl IntoIterator<Item = String>) {
     let election = build(server, "a", builder("a").metrics()).unwrap();
     let layer: WriteGateLayer = election.layer();
     let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
     let service = ServiceBuilder::new().layer(layer).service(service);
-    // Before it begins, nothing is admitted.
+    // The gate admits nothing before the election begins.
     for path in paths {
         let request = Request::post(path).body(()).unwrap();
         service.clone().oneshot(request).await.expect_err("rejected");
@@ -115,7 +115,7 @@ async fn reject(server: &ApiServer, paths: impl IntoIterator<Item = String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_resources_make_a_bounded_number_of_series() {
+async fn many_resources_make_bounded_number_of_series() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;
@@ -130,7 +130,7 @@ async fn ten_thousand_resources_make_a_bounded_number_of_series() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_resource_can_be_called_is_no_label() {
+async fn impossible_resource_name_is_no_label() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_b, _) = leading(&server, "b").await;

@@ -1,4 +1,4 @@
-//! Changes, deletions, breaks, gains and losses at random: the view of the leader becomes the server's state.
+//! Random changes, deletions, broken watches, gains and losses: the leader's view always becomes the server's state.
 
 use crate::{
     runtime::things::{depose, path, want},
@@ -13,7 +13,7 @@ const SEEDS: u64 = 30;
 const STEPS: usize = 120;
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_missed_under_any_seed() {
+async fn random_changes_are_never_missed() {
     let (mut terms, mut applied, mut deleted) = (0, 0, 0);
     for seed in 0..SEEDS {
         let server = ApiServer::builder().event_history(64).build();
@@ -52,7 +52,7 @@ async fn play(seed: u64, server: &ApiServer, a: &Viewer, view: &View) {
             34 if server.object(LEASE).is_some() => depose(server),
             35 if server.object(LEASE).is_some() => steal(server),
             36 => pass(Duration::from_millis(rng.u64(..20_000))).await,
-            // More than a consumer's buffer holds, at once.
+            // More changes at once than the buffer of a consumer holds.
             37 => (0..400).for_each(|burst| want(server, &name, &format!("{step}/{burst}"))),
             _ => pass(Duration::from_millis(rng.u64(..5))).await,
         }

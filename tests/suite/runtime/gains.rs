@@ -1,4 +1,4 @@
-//! When `Candidate::gains` fires, and when it ends.
+//! When `Candidate::gains` yields an item, and when it ends.
 
 use crate::{
     bent::{Bend, bent},
@@ -16,7 +16,7 @@ use std::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
+async fn gains_yields_once_for_each_term() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
@@ -24,15 +24,15 @@ async fn it_fires_at_once_for_a_leader_and_once_for_each_later_term() {
     for _ in 0..3 {
         assert_eq!(gains.next().now_or_never(), None, "no second item for one term");
         depose(&server);
-        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
         assert_eq!(gains.next().now_or_never(), None, "a loss is no gain");
-        within(Duration::from_secs(3), "it gains again", gains.next()).await.expect("goes on");
+        within(Duration::from_secs(3), "the candidate leads again", gains.next()).await.expect("goes on");
         assert!(a.candidate().can_write(), "the gate is open when it fires");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_and_a_new_holder_are_no_gains() {
+async fn renewal_or_other_holder_is_not_a_gain() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
@@ -48,36 +48,36 @@ async fn a_renewal_and_a_new_holder_are_no_gains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reader_gets_one_item_for_several_gains() {
+async fn slow_reader_gets_one_item_for_several_gains() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     for _ in 0..4 {
         depose(&server);
-        until(SOON, "it is deposed", || !a.candidate().can_write()).await;
-        within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+        until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
+        within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     }
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     assert_eq!(gains.next().now_or_never(), None);
 }
 
-/// The deadline passes without anybody's noticing: the elector's own call hangs.
+/// The deadline passes and no task notices: the elector's own call hangs.
 #[tokio::test(start_paused = true)]
-async fn s1_nothing_is_given_that_was_lost_again() {
+async fn s1_lost_term_is_not_reported_as_gain() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let mut gains = a.candidate().gains();
     let hang = server.inject(Fault::hang_before());
     until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
-    assert_eq!(gains.next().now_or_never(), None, "it leads no more");
+    assert_eq!(gains.next().now_or_never(), None, "the candidate no longer leads");
     drop(hang);
-    within(Duration::from_secs(10), "it gains again", gains.next()).await.expect("goes on");
+    within(Duration::from_secs(10), "the candidate leads again", gains.next()).await.expect("goes on");
     assert!(a.candidate().can_write());
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_the_election() {
+async fn gains_end_with_the_election() {
     for (stop, lead) in [(true, true), (true, false), (false, true), (false, false)] {
         let server = ApiServer::new();
         let (a, _) = leading(&server, "a").await;
@@ -93,31 +93,31 @@ async fn it_ends_with_the_election() {
         } else {
             drop(election);
         }
-        let ended = within(SOON, "it ends", waiting).await.expect("no panic");
+        let ended = within(SOON, "the stream ends", waiting).await.expect("no panic");
         assert_eq!(ended, (None, None), "stopped: {stop}, led: {lead}");
     }
     let election = candidate(&ApiServer::new(), "a");
     let mut gains = election.candidate().gains();
     drop(election);
-    assert_eq!(within(SOON, "it never began", gains.next()).await, None);
+    assert_eq!(within(SOON, "the election never began", gains.next()).await, None);
 }
 
-/// Of an election that never began, and of one whose task has panicked while its owner has not looked.
+/// An election that never began, and one whose task has panicked before its owner looked.
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_an_election_that_nobody_stopped() {
+async fn gains_end_when_election_ends_without_a_stop() {
     let server = ApiServer::new();
     let a = candidate(&server, "a");
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), None);
     drop(a);
-    assert_eq!(gains.next().now_or_never(), Some(None), "it never began");
+    assert_eq!(gains.next().now_or_never(), Some(None), "the election never began");
 
     let panics = Arc::new(AtomicBool::new(false));
     let a = bent(&server, "a", Bend::Panics(panics.clone())).start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut gains = a.candidate().gains();
     assert_eq!(gains.next().now_or_never(), Some(Some(())));
     panics.store(true, Ordering::SeqCst);
     a.candidate().ended().await.unwrap_err();
-    assert_eq!(within(SOON, "it ends", gains.next()).await, None);
+    assert_eq!(within(SOON, "the stream ends", gains.next()).await, None);
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 const NAMES: [&str; 5] = ["v", "w", "x", "y", "z"];
 
-/// A leader and a follower that have nothing left to do.
+/// A leader and a follower that have no open reconciliation.
 async fn settled(server: &ApiServer) -> (Replica, Replica) {
     let a = start(server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
@@ -27,9 +27,9 @@ async fn settled(server: &ApiServer) -> (Replica, Replica) {
     (a, b)
 }
 
-/// Linkerd's bug (linkerd2 #12021): updates seen by a follower were dropped for minutes.
+/// Linkerd's bug (linkerd2 #12021): updates that a follower saw were dropped for minutes.
 #[tokio::test(start_paused = true)]
-async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of_its_gain() {
+async fn change_seen_by_follower_is_reconciled_after_gain() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     drop(a);
@@ -39,7 +39,7 @@ async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of
     until_seen(&b, "x", before + 1).await;
     pass(Duration::from_secs(5)).await;
     assert!(!b.leads(), "the gap");
-    assert!(!is_done(&server, "x"), "nobody leads, nobody writes");
+    assert!(!is_done(&server, "x"), "no replica leads, so none writes");
     let seen = b.context.begun("x") - before;
     assert_eq!(seen, 1, "one attempt for one change");
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
@@ -53,16 +53,16 @@ async fn a_change_that_only_a_follower_has_seen_is_reconciled_within_a_second_of
     assert_eq!(b.errors(), [""; 0]);
 }
 
-/// Every gain brings all objects back, the leader's own after a loss included.
+/// Every gain reconciles all objects again, also those of the leader after a loss.
 #[tokio::test(start_paused = true)]
-async fn each_gain_brings_all_objects_back_once() {
+async fn each_gain_queues_every_object_once() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     for round in 1..=3 {
         let before = NAMES.map(|name| (a.context.begun(name), b.context.begun(name)));
         depose(&server);
         until(SOON, "a is deposed", || !a.leads()).await;
-        until(Duration::from_secs(40), "somebody leads", || a.leads() || b.leads()).await;
+        until(Duration::from_secs(40), "a replica leads", || a.leads() || b.leads()).await;
         pass(Duration::from_secs(1)).await;
         for (name, (of_a, of_b)) in NAMES.iter().zip(before) {
             let again = (a.context.begun(name) - of_a, b.context.begun(name) - of_b);
@@ -72,14 +72,14 @@ async fn each_gain_brings_all_objects_back_once() {
     }
 }
 
-/// Ten minutes as a follower, beside a leader that works, cost a follower a watch and an attempt for each change.
+/// Ten minutes beside a working leader cost a follower one watch, and one attempt for each change.
 #[tokio::test(start_paused = true)]
-async fn a_follower_makes_no_noise_and_no_retry_storm() {
+async fn idle_follower_sends_few_requests() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let (a, b) = settled(&server).await;
     let before = NAMES.map(|name| b.context.begun(name));
-    // Time enough for the follower to see what is still to be done.
+    // Time enough for the follower to see each change before the leader reconciles it.
     let _slow = server.inject(Fault::delay_before(Duration::from_millis(100)).user("a").verb("patch"));
     for minute in 0..10 {
         want(&server, "x", &format!("minute {minute}"));
@@ -109,9 +109,9 @@ async fn a_follower_makes_no_noise_and_no_retry_storm() {
     assert_eq!((a.errors(), b.errors()), (vec![], vec![]));
 }
 
-/// A controller pauses all its triggers while it backs off from a watch that fails: a gain waits, and is not lost.
+/// A controller pauses all its triggers while it backs off from a failing watch. A gain waits, and is not lost.
 #[tokio::test(start_paused = true)]
-async fn a_gain_during_a_watch_outage_is_not_lost() {
+async fn gain_during_watch_outage_triggers_reconciliation() {
     let server = ApiServer::new();
     let (a, b) = settled(&server).await;
     want(&server, "x", "2");

@@ -1,4 +1,4 @@
-//! What is logged meanwhile.
+//! What kube-runtime logs during these tests.
 
 use crate::listening;
 use std::{
@@ -13,7 +13,7 @@ use tracing_subscriber::{Layer, fmt, registry::LookupSpan};
 #[derive(Clone, Debug, Default)]
 pub struct Logs(Arc<Mutex<Vec<u8>>>);
 
-/// Writes down what its thread logs, until it is dropped.
+/// Records what its thread logs, until it is dropped.
 pub struct Capture(());
 
 /// Where a thread's lines go.
@@ -23,12 +23,12 @@ thread_local! {
     static CAPTURED: RefCell<Option<Logs>> = const { RefCell::new(None) };
 }
 
-/// Whether this thread writes down what it logs at this level.
+/// Whether this thread records events of this level.
 pub fn wants(level: Level) -> bool {
     level <= Level::DEBUG && CAPTURED.with_borrow(Option::is_some)
 }
 
-/// Writes down the lines of all threads that want them.
+/// Records the lines of all threads that listen.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     fmt::layer().with_ansi(false).with_writer(|| ToThisThread)
 }
@@ -36,7 +36,7 @@ pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
 // === impl Logs ===
 
 impl Logs {
-    /// Writes down what this thread logs, at level debug and above.
+    /// Records what this thread logs, at level debug and above.
     pub fn capture() -> (Self, Capture) {
         listening::begin();
         let logs = Self::default();

@@ -16,7 +16,7 @@ use kube::runtime::{
 use kube_leader_gate::{leadership::Loss, runtime::gated, testing::ApiServer};
 use std::{convert::Infallible, future, sync::Arc, time::Duration};
 
-/// What each term does: as the documentation of `Replay::during` has it.
+/// What each term does, as in the documentation of `Replay::during`.
 async fn lead(viewer: &Viewer, context: Arc<Context>) {
     let leader = viewer.candidate();
     loop {
@@ -44,7 +44,7 @@ async fn lead(viewer: &Viewer, context: Arc<Context>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_reconciles_in_its_terms_alone_and_misses_nothing() {
+async fn reconciler_runs_only_in_term_and_misses_nothing() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
@@ -54,12 +54,13 @@ async fn it_reconciles_in_its_terms_alone_and_misses_nothing() {
         let looked = looks(&server, "a");
         for round in 0..3 {
             steal(&server);
-            until(SOON, "it is deposed", || a.candidate().state().lost == Some(Loss::Taken)).await;
+            until(SOON, "the candidate loses the lease", || a.candidate().state().lost == Some(Loss::Taken))
+                .await;
             let begun = context.begun("x");
             want(&server, "x", &round.to_string());
             pass(Duration::from_secs(5)).await;
             assert_eq!(context.begun("x"), begun, "nothing runs on a follower");
-            until(Duration::from_secs(40), "it leads again", || a.candidate().can_write()).await;
+            until(Duration::from_secs(40), "the candidate leads again", || a.candidate().can_write()).await;
             until(Duration::from_secs(1), "x is reconciled", || is_done(&server, "x")).await;
         }
         assert_eq!(looks(&server, "a"), looked, "no list, no watch");

@@ -14,9 +14,9 @@ use kube_leader_gate::testing::{ApiServer, Fault};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
-/// The write is refused before the gain; the gain fires; only then the reconciler returns with the refusal.
+/// The gate rejects the write before the gain. The gain fires. Only then does the reconciler return the rejection.
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
+async fn refusal_that_arrives_after_gain_is_retried() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
@@ -42,23 +42,23 @@ async fn a_refusal_that_arrives_after_the_gain_is_made_good() {
     assert!(!is_done(&server, "x"));
     may_return.add_permits(1);
     until(SOON, "x is reconciled", || is_done(&server, "x")).await;
-    // The second attempt, and perhaps one for what it changed.
+    // The second attempt, and perhaps one for the object that it changed.
     pass(Duration::from_secs(1)).await;
     assert!((2..=3).contains(&b.context.begun("x")), "{}", b.context.begun("x"));
 }
 
-/// The outcome of the write is unknown; whoever leads next finds out, this process included.
+/// The outcome of the write is unknown. The next leader, which may be this process, checks it.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
+async fn cut_off_write_is_reconciled_at_next_gain() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
     want(&server, "x", "1");
-    until(SOON, "it hangs", || hang.hits() == 1).await;
+    until(SOON, "the call hangs", || hang.hits() == 1).await;
     depose(&server);
-    until(SOON, "it is cut off", || a.running.candidate().writes_under_way() == 0).await;
+    until(SOON, "the write is cut off", || a.running.candidate().writes_under_way() == 0).await;
     drop(hang);
     until(Duration::from_secs(4), "x is reconciled", || is_done(&server, "x")).await;
     assert_eq!(a.errors(), [""; 0]);
@@ -69,9 +69,9 @@ async fn a_write_that_was_cut_off_is_looked_at_again_at_the_next_gain() {
     );
 }
 
-/// Any other failure is the error policy's.
+/// The error policy handles any other failure.
 #[tokio::test(start_paused = true)]
-async fn other_errors_are_passed_on() {
+async fn other_errors_reach_the_error_policy() {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
@@ -98,9 +98,9 @@ async fn with_finalizer(
     .await
 }
 
-/// kube-runtime's helper wraps what it fails with: adding, applying, removing.
+/// kube-runtime's helper wraps each error: on adding, applying and removing.
 #[tokio::test(start_paused = true)]
-async fn refusals_are_found_through_the_finalizer_helper() {
+async fn refusals_are_recognized_through_finalizer_helper() {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
     let a = start(&server, "a", with_finalizer);

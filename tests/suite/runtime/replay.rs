@@ -1,4 +1,4 @@
-//! What a leading-only consumer is told, and when.
+//! What a leading-only consumer receives, and when.
 
 use crate::{
     runtime::things::{depose, looks, path, want},
@@ -34,7 +34,7 @@ fn describe(event: &Told) -> String {
     }
 }
 
-/// What is there to be told now, without waiting.
+/// The items that are ready now, without waiting.
 fn told_now(events: &mut (impl Stream<Item = Told> + Unpin)) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(event) = events.next().now_or_never() {
@@ -60,13 +60,13 @@ async fn cached(server: &ApiServer, viewer: &Viewer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_objects_come_first_then_each_change_then_the_end() {
+async fn replay_yields_snapshot_then_changes_then_end() {
     let server = ApiServer::new();
     for name in ["x", "y"] {
         want(&server, name, "1");
     }
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let looked = looks(&server, "a");
     let mut events = a.replay.during(a.candidate(), &term);
     let mut snapshot = told_now(&mut events);
@@ -86,38 +86,38 @@ async fn all_objects_come_first_then_each_change_then_the_end() {
     assert_eq!(within(SOON, "the end", events.next()).await.map(|it| describe(&it)), None);
 }
 
-/// A follower's stream is empty; so is one for a term that is over.
+/// A follower's stream is empty. So is the stream of a term that is over.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_outside_of_the_term() {
+async fn replay_yields_nothing_outside_a_term() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
-    let first = within(FIRST, "it leads", a.candidate().elected()).await;
+    let first = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut idle = a.replay.during(a.candidate(), &first);
     depose(&server);
-    until(SOON, "it is deposed", || !a.candidate().can_write()).await;
+    until(SOON, "the candidate loses the lease", || !a.candidate().can_write()).await;
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "as a follower");
-    let second = within(Duration::from_secs(3), "it leads again", a.candidate().elected()).await;
+    let second = within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &first)), ["end"], "another term");
     assert_eq!(told_now(&mut idle), ["end"], "one that slept over it");
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &second)), ["init", "has x", "done"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_ends_it_within_the_snapshot() {
+async fn loss_during_snapshot_ends_replay() {
     for expire in [true, false] {
         let server = ApiServer::new();
         for number in 0..20 {
             want(&server, &format!("x{number}"), "1");
         }
         let a = viewer(&server, "a").await;
-        let term = within(FIRST, "it leads", a.candidate().elected()).await;
+        let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
         let mut events = a.replay.during(a.candidate(), &term);
         for _ in 0..5 {
             events.next().now_or_never().expect("the snapshot").expect("the term goes on");
         }
         if expire {
-            // Nobody notices: the elector's own call hangs. The deadline counts (rule S1).
+            // No task notices: the elector's own call hangs. The deadline counts (rule S1).
             let _hang = server.inject(Fault::hang_before());
             until(Duration::from_secs(11), "the gate closes", || !a.candidate().can_write()).await;
         } else {
@@ -129,14 +129,14 @@ async fn a_loss_ends_it_within_the_snapshot() {
     }
 }
 
-/// A consumer that waits is told of the end by the loss itself, at the deadline and at a stop.
+/// The loss itself wakes a waiting consumer, at the deadline and at a stop.
 #[tokio::test(start_paused = true)]
-async fn a_waiting_consumer_hears_of_the_end() {
+async fn waiting_consumer_is_woken_when_term_ends() {
     for stop in [true, false] {
         let server = ApiServer::new();
         let a = viewer(&server, "a").await;
         let leader = a.candidate().clone();
-        let term = within(FIRST, "it leads", leader.elected()).await;
+        let term = within(FIRST, "the candidate leads", leader.elected()).await;
         let mut events = a.replay.during(&leader, &term);
         assert_eq!(told_now(&mut events), ["init", "done"]);
         let waiting = tokio::spawn(async move { events.next().await.map(|it| describe(&it)) });
@@ -155,12 +155,12 @@ async fn a_waiting_consumer_hears_of_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gain_before_the_first_list_waits_for_it() {
+async fn replay_waits_for_first_list() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let slow = server.inject(Fault::status(503).verb("list").resource("configmaps"));
     let a = unlisted(&server, "a");
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     pass(Duration::from_secs(3)).await;
     assert_eq!(
@@ -177,13 +177,13 @@ async fn a_gain_before_the_first_list_waits_for_it() {
     assert_eq!(rest, ["has x", "has y", "done"]);
 }
 
-/// A leader's view of three things, of which it has been told already.
+/// A leader's view of three objects that it has already received.
 async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = Told> + Unpin + use<>, Seen) {
     for name in ["gone", "kept", "changed"] {
         want(server, name, "1");
     }
     let a = viewer(server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     let mut seen = Seen::default();
     for _ in 0..5 {
@@ -193,9 +193,9 @@ async fn after_the_snapshot(server: &ApiServer) -> (Viewer, impl Stream<Item = T
     (a, events, seen)
 }
 
-/// The buffer is bounded, and a consumer that lags past it misses no state that lasts, and no deletion.
+/// The buffer is bounded. A consumer that lags behind it misses no deletion and no last state.
 #[tokio::test(start_paused = true)]
-async fn a_lagging_consumer_is_told_the_difference() {
+async fn lagging_consumer_gets_missed_changes() {
     let server = ApiServer::new();
     let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     delete(&server, "gone");
@@ -237,9 +237,9 @@ fn told_now_into(events: &mut (impl Stream<Item = Told> + Unpin), seen: &mut See
     [gone, there].concat()
 }
 
-/// The watch breaks, its version is too old to go on from, and the list that follows no longer has what was deleted.
+/// The watch breaks, and its version is too old to continue. The following list no longer has the deleted objects.
 #[tokio::test(start_paused = true)]
-async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
+async fn relist_yields_deletions_and_repeats_nothing() {
     let server = ApiServer::new();
     let (a, mut events, mut seen) = after_the_snapshot(&server).await;
     let down = server.inject(Fault::drop_before().resource("configmaps"));
@@ -259,12 +259,12 @@ async fn a_relist_tells_of_deletions_and_of_nothing_twice() {
     assert_eq!(seen.model, truth(&server));
 }
 
-/// A cache that nobody keeps up to date is no cache.
+/// A cache without a running watch is no cache.
 #[tokio::test(start_paused = true)]
-async fn it_ends_when_nobody_watches_any_more() {
+async fn replay_ends_when_its_watch_ends() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut events), ["init", "done"]);
     a.watch_no_more();
@@ -272,12 +272,12 @@ async fn it_ends_when_nobody_watches_any_more() {
     assert_eq!(told_now(&mut a.replay.during(a.candidate(), &term)), ["end"]);
 }
 
-/// Two consumers, one of which is never polled: the other and the cache go on.
+/// One of two consumers is never polled. The other one and the cache go on.
 #[tokio::test(start_paused = true)]
-async fn a_consumer_that_sleeps_holds_up_nobody() {
+async fn sleeping_consumer_does_not_delay_others() {
     let server = ApiServer::new();
     let a = viewer(&server, "a").await;
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut asleep = a.replay.during(a.candidate(), &term);
     assert_eq!(told_now(&mut asleep), ["init", "done"]);
     let view = View::default();
@@ -293,9 +293,9 @@ async fn a_consumer_that_sleeps_holds_up_nobody() {
     assert_eq!(told_now(&mut asleep), ["apply x"], "the last state alone");
 }
 
-/// Of kinds that are known at run time only.
+/// Objects whose kind is known only at run time.
 #[tokio::test(start_paused = true)]
-async fn dynamic_objects_are_told_of_as_well() {
+async fn replay_works_for_dynamic_objects() {
     let server = ApiServer::new();
     want(&server, "x", "1");
     let a = viewer(&server, "a").await;
@@ -303,7 +303,7 @@ async fn dynamic_objects_are_told_of_as_well() {
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
     let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
     let _watching = AbortOnDropHandle::new(tokio::spawn(watched.for_each(|_| future::ready(()))));
-    let term = within(FIRST, "it leads", a.candidate().elected()).await;
+    let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = replay.during(a.candidate(), &term);
     let mut told = Vec::new();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Things to reconcile: config maps, in which `have` is to become what `want` says.
+//! Objects to reconcile: config maps in which `have` must become what `want` says.
 
 use crate::support::{LEASE, SOON, candidate, gated as gated_client, until};
 use futures_util::StreamExt;
@@ -41,7 +41,7 @@ pub fn path(name: &str) -> String {
     format!("/api/v1/namespaces/default/configmaps/{name}")
 }
 
-/// Has an outsider create or change a thing.
+/// An outsider creates or changes a thing.
 pub fn want(server: &ApiServer, name: &str, what: &str) {
     let object = json!({ "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": name, "namespace": "default" }, "data": { "want": what } });
@@ -72,7 +72,7 @@ pub async fn reconcile(thing: Arc<ConfigMap>, context: Arc<Context>) -> Result<A
     Ok(Action::await_change())
 }
 
-/// A controller as the guide says, with this reconciler.
+/// A controller as in the guide, with this reconciler.
 pub fn start<F, Fut, E>(server: &ApiServer, identity: &str, reconcile: F) -> Replica
 where
     F: FnMut(Arc<ConfigMap>, Arc<Context>) -> Fut + Send + 'static,
@@ -92,7 +92,7 @@ where
         .reconcile_all_on(running.candidate().gains())
         .run(gated(reconcile), policy, context.clone())
         .for_each(|outcome| async {
-            // As guides do it; an object that is gone is no failure.
+            // As in the guides: an object that is gone is no failure.
             if let Err(error @ ControllerError::ReconcilerFailed(..)) = outcome {
                 tracing::error!(%error, "reconcile failed");
             }
@@ -100,7 +100,7 @@ where
     Replica { running, context, _controller: AbortOnDropHandle::new(tokio::spawn(controller)) }
 }
 
-/// The replica's controller has seen this state of the thing, or a later one.
+/// Waits until the replica's controller has seen this state of the thing, or a later one.
 pub async fn until_seen(replica: &Replica, name: &str, times: usize) {
     until(SOON, "it is reconciled", || replica.context.begun(name) >= times).await;
 }
@@ -133,7 +133,7 @@ impl Context {
     }
 }
 
-/// Takes the lease away from whoever leads, who may take it again at once.
+/// Takes the lease from its holder, which may take it again at once.
 pub fn depose(server: &ApiServer) {
     server.delete("outsider", LEASE).expect("the lease is there");
 }

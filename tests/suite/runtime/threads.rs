@@ -1,4 +1,4 @@
-//! The one who watches and those who follow, on threads of their own.
+//! The watcher and its followers run on threads of their own.
 
 use crate::support::{builder, within};
 use futures_util::{StreamExt, stream};
@@ -28,9 +28,9 @@ fn version(number: u64) -> Event<ConfigMap> {
     Event::Apply(ConfigMap { metadata, ..ConfigMap::default() })
 }
 
-/// Between the snapshot and what follows nothing is missed, told twice, or told in another order.
+/// Between the snapshot and the later changes no change is lost, repeated or reordered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_snapshot_and_the_changes_after_it_meet() {
+async fn no_change_is_lost_between_snapshot_and_stream() {
     let server = ApiServer::new();
     let service = server.service().user("a");
     let election = builder("a")
@@ -39,7 +39,7 @@ async fn the_snapshot_and_the_changes_after_it_meet() {
         .expect("a valid election")
         .start();
     let leader = election.candidate().clone();
-    let term = within(Duration::from_secs(10), "it leads", leader.elected()).await;
+    let term = within(Duration::from_secs(10), "the candidate leads", leader.elected()).await;
 
     let over = Arc::new(AtomicBool::new(false));
     let goes_on = over.clone();
@@ -64,7 +64,7 @@ async fn the_snapshot_and_the_changes_after_it_meet() {
                 };
                 let number: u64 = object.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 if let Some(last) = last.filter(|_| is_change) {
-                    // A consumer that lags past the buffer is told the last state.
+                    // A consumer that lags behind the buffer receives the last state.
                     let is_next = number == last + 1 || number > last + 256;
                     assert!(is_next, "{number} after {last}");
                 }

@@ -1,4 +1,4 @@
-//! A leading-only consumer that keeps a model of what it is told.
+//! A leading-only consumer that builds a model from what it receives.
 
 use crate::support::{SOON, candidate, gated, until};
 use futures_util::StreamExt;
@@ -23,7 +23,7 @@ use std::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-/// Names, and the versions of what they name.
+/// The names of objects, and their versions.
 pub type Model = BTreeMap<String, String>;
 
 /// A candidate with a watched cache, driven in a task.
@@ -34,21 +34,21 @@ pub struct Viewer {
     pub watching: AbortOnDropHandle<()>,
 }
 
-/// What a consumer was told, term by term.
+/// What a consumer received, term by term.
 #[derive(Clone, Default)]
 pub struct View(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 pub struct Seen {
     pub model: Model,
-    /// Whether all objects have been told of in the present term.
+    /// Whether the whole snapshot of the present term has arrived.
     pub complete: bool,
     pub terms: usize,
     pub applied: usize,
     pub deleted: usize,
 }
 
-/// A candidate `identity` that watches config maps, has listed them, and follows nothing yet.
+/// A candidate `identity` that watches config maps and has listed them. It follows no stream yet.
 pub async fn viewer(server: &ApiServer, identity: &str) -> Viewer {
     let viewer = unlisted(server, identity);
     let listed = || server.reads(identity, "watch", "configmaps") > 0;
@@ -85,7 +85,7 @@ impl Viewer {
         self.watching.abort();
     }
 
-    /// Follows each term, and checks what it is told as it comes.
+    /// Follows each term, and checks each item as it arrives.
     pub async fn follow(&self, view: View) {
         let leader = self.candidate();
         loop {
@@ -109,7 +109,7 @@ impl Viewer {
 
 impl View {
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().expect("nobody panics while looking")
+        self.0.lock().expect("no thread panics while it looks")
     }
 }
 
@@ -122,7 +122,7 @@ impl Seen {
         self.terms += 1;
     }
 
-    /// Checks that nothing is told that was told before, or out of place.
+    /// Checks that no item is repeated or out of place.
     pub fn take(&mut self, event: Event<Arc<ConfigMap>>) {
         let version = |object: &ConfigMap| object.resource_version().expect("a version");
         match event {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_have_the_form_of_the_real_ones() {
+    fn ids_have_the_form_of_real_server_ids() {
         let mut ids = Ids::default();
         let (first, second) = (ids.uid(), ids.uid());
         assert_ne!(first, second);

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_refused_as_the_real_server_refuses_it() {
+    fn invalid_lease_gets_real_servers_error() {
         let leases = Collection {
             group: "coordination.k8s.io".into(),
             version: "v1".into(),

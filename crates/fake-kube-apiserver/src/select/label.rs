@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches() {
+    fn matching_selectors() {
         for yes in [
             "",
             "app=x",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn refused_selectors() {
         for wrong in [
             "app in x",
             "app in (x",

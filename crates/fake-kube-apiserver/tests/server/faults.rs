@@ -19,7 +19,7 @@ fn is_there(server: &ApiServer) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_comes_before_or_after_the_effect() {
+async fn delay_comes_before_or_after_the_effect() {
     for (fault, early) in [(Fault::delay_before(3 * SECOND), false), (Fault::delay_after(3 * SECOND), true)] {
         let server = ApiServer::new();
         let guard = server.inject(fault);
@@ -41,7 +41,7 @@ async fn a_delay_comes_before_or_after_the_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hang_is_never_answered() {
+async fn hanging_request_gets_no_answer() {
     for (fault, there) in [(Fault::hang_before(), false), (Fault::hang_after(), true)] {
         let server = ApiServer::new();
         let _guard = server.inject(fault.writes());
@@ -54,7 +54,7 @@ async fn a_hang_is_never_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_hangs_up_takes_its_request_back() {
+async fn request_is_cancelled_when_client_disconnects() {
     let server = ApiServer::new();
     let _guard = server.inject(Fault::delay_before(8 * SECOND));
     assert!(timeout(SECOND, ask(&server, "POST", MAPS, body())).await.is_err());
@@ -65,7 +65,7 @@ async fn a_client_that_hangs_up_takes_its_request_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clients_own_limit_is_kept_by_the_server() {
+async fn server_keeps_timeout_of_client() {
     let server = ApiServer::new();
     let _guard = server.inject(Fault::delay_before(8 * SECOND));
     let start = Instant::now();
@@ -77,7 +77,7 @@ async fn a_clients_own_limit_is_kept_by_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_is_dropped_before_or_after_the_effect() {
+async fn connection_drops_before_or_after_the_effect() {
     for (fault, there) in [(Fault::drop_before(), false), (Fault::drop_after(), true)] {
         let server = ApiServer::new();
         let _guard = server.inject(fault);
@@ -89,7 +89,7 @@ async fn a_connection_is_dropped_before_or_after_the_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_is_answered_without_effect() {
+async fn injected_status_has_no_other_effect() {
     let server = ApiServer::new();
     for (code, said) in [
         (429, "TooManyRequests: Too many requests, please try again later."),
@@ -111,7 +111,7 @@ async fn a_status_is_answered_without_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verb_is_forbidden() {
+async fn forbidden_verb_gets_403() {
     let server = ApiServer::new();
     let _guard = server.inject(Fault::forbidden().verb("create").resource("leases"));
     let answer = ask(&server, "POST", LEASES, body()).await;
@@ -126,7 +126,7 @@ async fn a_verb_is_forbidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_does_not_exist() {
+async fn missing_namespace_gets_404() {
     let server = ApiServer::new();
     let _guard = server.inject(Fault::namespace_not_found().namespace("default"));
     let answer = ask(&server, "POST", MAPS, body()).await;
@@ -136,7 +136,7 @@ async fn a_namespace_does_not_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_watches_break_behind_what_is_there() {
+async fn new_watch_breaks_after_existing_objects() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
     for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage] {
@@ -158,7 +158,7 @@ async fn new_watches_break_behind_what_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_match_by_what_is_asked_and_by_whom() {
+async fn rules_match_by_request_and_user() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
     let x = format!("{MAPS}/x");
@@ -182,7 +182,7 @@ async fn rules_match_by_what_is_asked_and_by_whom() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_end_by_count_by_guard_and_at_once() {
+async fn rules_end_by_count_guard_or_at_once() {
     let server = ApiServer::new();
     let code = async || ask(&server, "GET", MAPS, "").await.code;
     let counted = server.inject(Fault::status(503).times(2));

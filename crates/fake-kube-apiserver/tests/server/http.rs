@@ -42,7 +42,7 @@ fn code(error: &Error) -> u16 {
 }
 
 #[tokio::test]
-async fn the_endpoint_makes_a_client_configuration() {
+async fn endpoint_provides_a_client_configuration() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let config = endpoint.config("alice");
@@ -56,7 +56,7 @@ async fn the_endpoint_makes_a_client_configuration() {
 }
 
 #[tokio::test]
-async fn a_real_client_works() {
+async fn real_client_reads_and_writes() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let client = client(&endpoint, "alice");
@@ -91,7 +91,7 @@ async fn a_real_client_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_hundred_updates_of_one_version_one_wins() {
+async fn one_of_hundred_updates_of_a_version_succeeds() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&endpoint, "a"));
@@ -107,7 +107,7 @@ async fn of_a_hundred_updates_of_one_version_one_wins() {
 }
 
 #[tokio::test]
-async fn a_real_client_watches() {
+async fn real_client_watches() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&endpoint, "a"));
@@ -134,7 +134,7 @@ async fn a_real_client_watches() {
 }
 
 #[tokio::test]
-async fn a_dropped_connection_is_no_answer() {
+async fn dropped_connection_fails_the_clients_call() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&endpoint, "a"));
@@ -147,7 +147,7 @@ async fn a_dropped_connection_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_endpoint_can_be_out_for_a_while() {
+async fn endpoint_can_be_switched_off_and_on() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&endpoint, "a"));

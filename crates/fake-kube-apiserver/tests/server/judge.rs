@@ -1,4 +1,4 @@
-//! The judge, on logs made by hand and on one of the server's.
+//! The judge, on handmade logs and on one of the server's.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn kinds(verdict: &Verdict) -> Vec<(String, StrayKind)> {
 }
 
 #[test]
-fn a_clean_handover_has_no_strays() {
+fn clean_handover_has_no_stray_writes() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.write("a", 10);
@@ -34,7 +34,7 @@ fn a_clean_handover_has_no_strays() {
 }
 
 #[test]
-fn a_write_after_anothers_acquisition_overlaps() {
+fn write_after_another_acquires_is_an_overlap() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("b", "b", 1, 20_000);
@@ -52,10 +52,10 @@ fn a_write_after_anothers_acquisition_overlaps() {
 }
 
 #[test]
-fn what_arrived_before_the_acquisition_does_not_overlap() {
+fn write_arriving_before_acquisition_does_not_overlap() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    // Received before the takeover, carried out after it: the candidate could not have called it back.
+    // Received before the takeover and carried out after it: the candidate could not have called it back.
     let received = script.moment(19_999);
     script.lease("b", "b", 1, 20_000);
     script.write("a", 20_001).received = received;
@@ -63,9 +63,9 @@ fn what_arrived_before_the_acquisition_does_not_overlap() {
     assert_eq!(script.verdict().overlaps().count(), 0);
 }
 
-/// A follower sees a renewal by its watch before the sender has the answer, and counts from there.
+/// The watch may show a follower a renewal before the sender has the answer. The follower counts from there.
 #[test]
-fn a_takeover_counts_from_the_renewals_arrival() {
+fn takeover_delay_counts_from_arrival_of_renewal() {
     for (taken, kind) in [(14_999, SuccessionKind::Theft), (15_000, SuccessionKind::Takeover)] {
         let mut script = Script::new();
         script.lease("a", "a", 0, 0);
@@ -79,7 +79,7 @@ fn a_takeover_counts_from_the_renewals_arrival() {
 }
 
 #[test]
-fn at_one_instant_the_order_decides() {
+fn log_order_decides_at_equal_times() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.write("a", 1_000);
@@ -90,10 +90,10 @@ fn at_one_instant_the_order_decides() {
 }
 
 #[test]
-fn the_order_of_effects_decides() {
+fn order_of_effects_decides() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
-    // Arrives first, and so stands first in the log, but takes effect only after the write below has arrived.
+    // This one arrives first, so it is first in the log. It takes effect only after the write below has arrived.
     script.lease("b", "b", 1, 1_000);
     script.write("a", 1_000);
     let late = script.moment(1_000);
@@ -102,7 +102,7 @@ fn the_order_of_effects_decides() {
 }
 
 #[test]
-fn the_identity_says_which_candidate_holds() {
+fn holder_identity_names_the_candidate() {
     let mut script = Script::new();
     script.lease("a", "b", 0, 0);
     script.write("b", 1);
@@ -111,7 +111,7 @@ fn the_identity_says_which_candidate_holds() {
 }
 
 #[test]
-fn what_had_no_effect_does_not_count() {
+fn writes_without_effect_do_not_count() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("b", "b", 1, 100).status = 409;
@@ -128,7 +128,7 @@ fn what_had_no_effect_does_not_count() {
 }
 
 #[test]
-fn theft_deletion_release_and_expiry_differ() {
+fn theft_deletion_release_and_expiry_are_distinguished() {
     let mut script = Script::new();
     script.write("a", 0);
     script.lease("a", "a", 0, 100);
@@ -167,7 +167,7 @@ fn theft_deletion_release_and_expiry_differ() {
 }
 
 #[test]
-fn an_outsider_can_make_a_candidate_holder() {
+fn outsider_can_make_a_candidate_holder() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("outsider", "b", 1, 100);
@@ -177,11 +177,11 @@ fn an_outsider_can_make_a_candidate_holder() {
 }
 
 #[test]
-fn the_user_names_a_holder_of_unknown_identity() {
+fn user_name_stands_for_unknown_holder_identity() {
     let mut script = Script::new();
     script.lease("a", "pod-7f9c", 0, 0);
     script.write("a", 1);
-    // Its own restart: the same holder in a new term.
+    // A restart: the same holder in a new term.
     script.lease("a", "pod-7f9c", 1, 2);
     script.write("a", 3);
     let verdict = script.verdict();
@@ -189,7 +189,7 @@ fn the_user_names_a_holder_of_unknown_identity() {
 }
 
 #[test]
-fn a_change_that_renews_nothing_does_not_prolong_the_lease() {
+fn change_without_renewal_does_not_extend_lease() {
     let mut script = Script::new();
     script.lease("a", "a", 0, 0);
     script.lease("a", "a", 0, 10_000).lease.as_mut().unwrap().renew_time = Some("0".into());
@@ -198,7 +198,7 @@ fn a_change_that_renews_nothing_does_not_prolong_the_lease() {
 }
 
 #[test]
-fn absurd_leases_are_judged_too() {
+fn judge_accepts_absurd_leases() {
     for seconds in [None, Some(-1), Some(i64::MAX)] {
         let mut script = Script::new();
         script.lease("a", "a", 0, 0).lease.as_mut().unwrap().lease_duration_seconds = seconds;
@@ -210,7 +210,7 @@ fn absurd_leases_are_judged_too() {
 }
 
 #[test]
-fn it_reads_the_servers_own_log() {
+fn judge_reads_log_of_in_process_server() {
     let server = ApiServer::new();
     let lease = |holder: &str| json!({ "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15 } });
     let (path, map) = (format!("{LEASES}/demo"), format!("{MAPS}/x"));

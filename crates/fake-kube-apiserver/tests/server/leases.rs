@@ -1,4 +1,4 @@
-//! Leases, as the real server treats them.
+//! Leases, treated as by the real server.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn lease(holder: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_update_needs_a_version() {
+async fn update_needs_a_version() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", LEASES, lease("a")).await;
     let path = format!("{LEASES}/x");
@@ -37,7 +37,7 @@ async fn an_update_needs_a_version() {
 }
 
 #[tokio::test]
-async fn a_put_without_uid_creates_a_deleted_lease() {
+async fn put_without_uid_recreates_deleted_lease() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", LEASES, lease("a")).await;
     let path = format!("{LEASES}/x");
@@ -81,7 +81,7 @@ async fn absurd_fields_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_in_its_canonical_form() {
+async fn stored_lease_has_canonical_form() {
     let server = ApiServer::new();
     let body = json!({
         "metadata": { "name": "x", "labels": {}, "annotations": null, "unknown": 1 },
@@ -116,7 +116,7 @@ async fn what_is_stored_is_in_its_canonical_form() {
 }
 
 #[tokio::test]
-async fn the_log_says_what_was_written_into_a_lease() {
+async fn log_shows_written_lease_fields() {
     let server = ApiServer::new();
     ask(&server, "POST", LEASES, lease("a")).await;
     ask(&server, "POST", LEASES, lease("b")).await;

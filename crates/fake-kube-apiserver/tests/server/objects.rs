@@ -10,7 +10,7 @@ fn map(name: &str, value: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn an_object_is_created_read_updated_and_deleted() {
+async fn object_can_be_created_read_updated_and_deleted() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, map("x", "1")).await;
     assert_eq!(made.code, 201);
@@ -39,7 +39,7 @@ async fn an_object_is_created_read_updated_and_deleted() {
 }
 
 #[tokio::test]
-async fn of_a_hundred_updates_of_one_version_one_wins() {
+async fn one_of_hundred_updates_of_a_version_succeeds() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, map("x", "start")).await;
     let path = format!("{MAPS}/x");
@@ -59,7 +59,7 @@ async fn of_a_hundred_updates_of_one_version_one_wins() {
 }
 
 #[tokio::test]
-async fn an_update_that_changes_nothing_makes_no_new_version() {
+async fn update_without_change_keeps_the_version() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, map("x", "1")).await;
     let path = format!("{MAPS}/x");
@@ -69,7 +69,7 @@ async fn an_update_that_changes_nothing_makes_no_new_version() {
 }
 
 #[tokio::test]
-async fn a_dry_run_checks_everything_and_changes_nothing() {
+async fn dry_run_checks_everything_and_changes_nothing() {
     let server = ApiServer::new();
     let dry = format!("{MAPS}?dryRun=All");
     let tried = ask(&server, "POST", &dry, map("x", "1")).await;
@@ -98,7 +98,7 @@ async fn lists_and_collections_follow_namespace_and_selectors() {
         let body = json!({ "metadata": { "name": name, "labels": { "app": app } } });
         assert_eq!(ask(&server, "POST", &path, body).await.code, 201);
     }
-    // Neighbours that a careless range would take in.
+    // Neighbours that a careless range would include.
     ask(
         &server,
         "POST",
@@ -132,7 +132,7 @@ async fn lists_and_collections_follow_namespace_and_selectors() {
 }
 
 #[tokio::test]
-async fn a_list_comes_in_pages() {
+async fn list_is_paged() {
     let server = ApiServer::new();
     for name in ["a", "b", "c"] {
         ask(&server, "POST", MAPS, map(name, "1")).await;
@@ -154,7 +154,7 @@ async fn a_list_comes_in_pages() {
 }
 
 #[tokio::test]
-async fn a_finalizer_holds_what_is_deleted() {
+async fn finalizer_delays_deletion() {
     let server = ApiServer::new();
     let path = format!("{MAPS}/x");
     let body = json!({ "metadata": { "name": "x", "finalizers": ["example.com/hold"] } });
@@ -173,7 +173,7 @@ async fn a_finalizer_holds_what_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_generated_name_reaches_the_log() {
+async fn log_contains_generated_name() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, json!({ "metadata": { "generateName": "x-" } })).await;
     let name = made.body["metadata"]["name"].as_str().expect("a name");

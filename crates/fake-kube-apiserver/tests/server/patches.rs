@@ -15,7 +15,7 @@ async fn patch(server: &ApiServer, path: &str, content_type: &str, body: &Value)
 }
 
 #[tokio::test]
-async fn a_merge_patch_changes_what_it_names() {
+async fn merge_patch_changes_only_named_fields() {
     let server = ApiServer::new();
     let body = json!({ "metadata": { "name": "x" }, "data": { "a": "1", "b": "2" } });
     let made = ask(&server, "POST", MAPS, body).await;
@@ -38,7 +38,7 @@ async fn a_merge_patch_changes_what_it_names() {
 }
 
 #[tokio::test]
-async fn a_json_patch_applies_whole_or_not() {
+async fn json_patch_applies_completely_or_not_at_all() {
     let server = ApiServer::new();
     let made = ask(&server, "POST", MAPS, json!({ "metadata": { "name": "x" }, "data": { "a": "1" } })).await;
     let path = format!("{MAPS}/x");
@@ -54,7 +54,7 @@ async fn a_json_patch_applies_whole_or_not() {
 }
 
 #[tokio::test]
-async fn an_apply_patch_creates_or_merges() {
+async fn apply_patch_creates_or_merges() {
     let server = ApiServer::new();
     let path = format!("{MAPS}/x?fieldManager=test");
     let apply = "application/apply-patch+yaml";
@@ -76,7 +76,7 @@ async fn an_apply_patch_creates_or_merges() {
 }
 
 #[tokio::test]
-async fn the_status_has_its_own_endpoint() {
+async fn status_has_its_own_endpoint() {
     let server = ApiServer::new();
     let body = json!({ "metadata": { "name": "x" }, "spec": { "a": 1 }, "status": { "phase": "Lost" } });
     let made = ask(&server, "POST", PODS, body).await;

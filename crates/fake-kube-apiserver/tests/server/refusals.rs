@@ -1,4 +1,4 @@
-//! What the server refuses, with Kubernetes' messages; and reviews, which it answers without storing them.
+//! Requests that the server refuses, with Kubernetes' messages. And reviews, which it answers without storing them.
 
 use fake_kube_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn conflicts() {
 }
 
 #[tokio::test]
-async fn bodies_that_contradict_the_path_or_themselves() {
+async fn contradictory_bodies_are_refused() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, map("x", "1")).await;
     let said = "BadRequest: the name of the object (y) does not match the name on the URL (x)";
@@ -81,7 +81,7 @@ async fn bodies_that_contradict_the_path_or_themselves() {
 }
 
 #[tokio::test]
-async fn what_is_not_there() {
+async fn missing_objects_and_paths_are_404() {
     let server = ApiServer::new();
     let said = "NotFound: configmaps \"x\" not found";
     for method in ["GET", "PUT", "PATCH", "DELETE"] {
@@ -107,7 +107,7 @@ async fn what_is_not_there() {
 }
 
 #[tokio::test]
-async fn answers_are_json_and_so_are_bodies() {
+async fn non_json_requests_are_refused() {
     let server = ApiServer::new();
     let send = async |name: &str, value: &str| {
         let body = map("x", "1").to_string();
@@ -127,7 +127,7 @@ async fn answers_are_json_and_so_are_bodies() {
 }
 
 #[tokio::test]
-async fn reviews_are_answered_and_stored_nowhere() {
+async fn reviews_are_answered_but_not_stored() {
     let server = ApiServer::new();
     let path = "/apis/authentication.k8s.io/v1/tokenreviews";
     let review = ask(&server, "POST", path, json!({ "spec": { "token": "bob" } })).await;
@@ -146,7 +146,7 @@ async fn reviews_are_answered_and_stored_nowhere() {
 }
 
 #[tokio::test]
-async fn bodies_are_bounded() {
+async fn too_large_bodies_are_refused() {
     let server = ApiServer::new();
     let room = 3 * 1024 * 1024 - map("x", "").to_string().len();
     assert_eq!(ask(&server, "POST", MAPS, map("x", &"v".repeat(room))).await.code, 201);
@@ -156,7 +156,7 @@ async fn bodies_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_test_can_store_what_a_server_refuses() {
+async fn test_can_store_invalid_objects() {
     let server = ApiServer::new();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x";
     assert_eq!(server.edit("thief", path, |_| ()).unwrap_err().code(), 404);

@@ -1,4 +1,4 @@
-//! Write logs made by hand.
+//! Handmade write logs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::support::MAPS;
 
-/// A log made by hand. Each entry has a time in milliseconds.
+/// A handmade log. Each entry has a time in milliseconds.
 pub(crate) struct Script {
     start: Instant,
     order: u64,

@@ -15,7 +15,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, future).await.expect("in time")
 }
 
-/// Sends raw bytes; returns what comes back until the server closes.
+/// Sends raw bytes. Returns the answer until the server closes the connection.
 async fn raw(endpoint: &Endpoint, bytes: &str) -> String {
     let mut stream = TcpStream::connect(endpoint.addr()).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -24,7 +24,7 @@ async fn raw(endpoint: &Endpoint, bytes: &str) -> String {
 
 async fn until_closed(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset is a close as well.
+    // A reset is a close too.
     let _ = within(stream.read_to_end(&mut answer)).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -35,7 +35,7 @@ fn post(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_dropped_connection_is_closed_without_an_answer() {
+async fn dropped_connection_closes_without_an_answer() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let guard = server.inject(Fault::drop_before());
@@ -48,7 +48,7 @@ async fn a_dropped_connection_is_closed_without_an_answer() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_takes_its_request_back() {
+async fn request_is_cancelled_when_client_disconnects() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let guard = server.inject(Fault::hang_before());
@@ -67,7 +67,7 @@ async fn a_client_that_hangs_up_takes_its_request_back() {
 }
 
 #[tokio::test]
-async fn nonsense_gets_an_error_and_bodies_are_bounded() {
+async fn malformed_requests_and_large_bodies_are_refused() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     assert!(raw(&endpoint, "nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
@@ -81,7 +81,7 @@ async fn nonsense_gets_an_error_and_bodies_are_bounded() {
     assert!(server.objects(MAPS).is_empty());
 }
 
-/// Opens a watch by hand and reads its head.
+/// Opens a watch byte by byte and reads its head.
 async fn raw_watch(endpoint: &Endpoint) -> TcpStream {
     let mut stream = TcpStream::connect(endpoint.addr()).await.unwrap();
     stream.write_all(format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
@@ -91,7 +91,7 @@ async fn raw_watch(endpoint: &Endpoint) -> TcpStream {
     stream
 }
 
-/// Reads until `end` has come.
+/// Reads until `end` has arrived.
 async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(end) {
@@ -104,7 +104,7 @@ async fn read_until(stream: &mut TcpStream, end: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_endpoint_closes_its_connections_when_it_ends() {
+async fn endpoint_closes_its_connections_when_it_ends() {
     let server = ApiServer::new();
     let (first, second) = (server.serve().await.unwrap(), server.serve().await.unwrap());
     assert_ne!(first.addr(), second.addr());
@@ -123,7 +123,7 @@ async fn an_endpoint_closes_its_connections_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_cleanly_or_within_a_line() {
+async fn watch_can_end_cleanly_or_mid_line() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let mut ended = raw_watch(&endpoint).await;
@@ -136,7 +136,7 @@ async fn a_watch_ends_cleanly_or_within_a_line() {
 }
 
 #[tokio::test]
-async fn lines_of_a_watch_are_sent_as_they_happen() {
+async fn watch_lines_are_sent_immediately() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
     let mut stream = raw_watch(&endpoint).await;

@@ -19,7 +19,7 @@ async fn set(server: &ApiServer, name: &str, patch: Value) -> String {
 }
 
 #[tokio::test]
-async fn without_version_it_shows_current_objects_and_goes_on() {
+async fn watch_without_version_begins_with_current_objects() {
     let server = ApiServer::new();
     make(&server, "a").await;
     for query in ["watch=true", "watch=1&resourceVersion=0"] {
@@ -49,7 +49,7 @@ async fn version_of(server: &ApiServer) -> u64 {
 }
 
 #[tokio::test]
-async fn with_a_version_it_shows_what_came_after() {
+async fn watch_with_version_shows_only_later_changes() {
     let server = ApiServer::new();
     make(&server, "a").await;
     let version = make(&server, "b").await;
@@ -61,7 +61,7 @@ async fn with_a_version_it_shows_what_came_after() {
 }
 
 #[tokio::test]
-async fn an_old_version_gets_410_as_an_event() {
+async fn watch_of_old_version_gets_410_event() {
     let server = ApiServer::builder().event_history(2).build();
     let first = make(&server, "a").await;
     for name in ["b", "c"] {
@@ -88,7 +88,7 @@ async fn an_old_version_gets_410_as_an_event() {
 }
 
 #[tokio::test]
-async fn a_streaming_list_ends_with_its_bookmark() {
+async fn streaming_list_ends_with_bookmark() {
     let server = ApiServer::new();
     make(&server, "a").await;
     let options =
@@ -126,7 +126,7 @@ async fn a_streaming_list_ends_with_its_bookmark() {
 }
 
 #[tokio::test]
-async fn selectors_turn_changes_into_what_the_watch_sees() {
+async fn selector_turns_changes_into_additions_and_deletions() {
     let server = ApiServer::new();
     let mut labelled = watch(&server, &format!("{MAPS}?watch=true&labelSelector=app%3Dx")).await;
     let mut named = watch(&server, &format!("{MAPS}?watch=true&fieldSelector=metadata.name%3Db")).await;
@@ -152,7 +152,7 @@ async fn selectors_turn_changes_into_what_the_watch_sees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_each_minute_after_their_events() {
+async fn bookmarks_arrive_each_minute_after_earlier_events() {
     let server = ApiServer::new();
     let mut watch = watch(&server, &format!("{MAPS}?watch=true&allowWatchBookmarks=true")).await;
     let start = Instant::now();
@@ -167,7 +167,7 @@ async fn bookmarks_come_each_minute_after_their_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn its_time_can_be_limited() {
+async fn watch_ends_after_its_time_limit() {
     let server = ApiServer::new();
     make(&server, "a").await;
     let start = Instant::now();
@@ -179,7 +179,7 @@ async fn its_time_can_be_limited() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_keep_up_is_closed() {
+async fn slow_watch_is_closed() {
     let server = ApiServer::builder().watch_buffer(3).build();
     let mut slow = watch(&server, &format!("{MAPS}?watch=true")).await;
     for name in ["a", "b", "c"] {
@@ -196,7 +196,7 @@ async fn one_that_does_not_keep_up_is_closed() {
 }
 
 #[tokio::test]
-async fn open_watches_can_be_broken() {
+async fn test_can_break_open_watches() {
     let server = ApiServer::new();
     let path = format!("{MAPS}?watch=true");
     let mut ended = watch(&server, &path).await;

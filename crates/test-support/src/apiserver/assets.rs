@@ -22,7 +22,7 @@ pub fn programs_are_there() -> Result<(), String> {
     folder(PROGRAMS, GO).map(drop)
 }
 
-/// Where the API server is. Panics when [there is none](is_there).
+/// The folder of the API server. Panics when [there is none](is_there).
 pub fn assets() -> &'static Assets {
     static FOUND: OnceLock<Assets> = OnceLock::new();
     FOUND.get_or_init(|| Assets(folder(ASSETS, SERVER).unwrap_or_else(|missing| panic!("{missing}"))))

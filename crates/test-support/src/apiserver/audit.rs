@@ -1,4 +1,4 @@
-//! The audit log: what the server itself says of every request, where no client can talk to it.
+//! The audit log: the server's own record of every request, which no client can change.
 
 use jiff::Timestamp;
 use kube_leader_gate::testing::{LogTime, StoredLease, WriteRecord};
@@ -13,11 +13,11 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// Reads the log as it grows.
+/// Reads the log while it grows.
 #[derive(Debug)]
 pub struct Audit {
     file: BufReader<File>,
-    /// The beginning of a line whose end has not been written yet.
+    /// The beginning of a line whose end is not yet written.
     line: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ pub struct AuditEvent {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct User {
-    /// Empty for a request that was refused before anybody asked who sent it.
+    /// Empty for a request that the server refused before it authenticated the sender.
     #[serde(default)]
     pub username: String,
 }
@@ -73,8 +73,7 @@ impl Audit {
         Ok(Self { file: BufReader::new(File::open(path)?), line: Vec::new() })
     }
 
-    /// What has been written since the last call. Panics on a line that holds no event: whoever judges by a log must not
-    /// miss any.
+    /// The events since the last call. Panics on a line that holds no event: a judge must not miss any.
     pub fn read(&mut self) -> Vec<AuditEvent> {
         let mut events = Vec::new();
         while self.file.read_until(b'\n', &mut self.line).expect("the audit log can be read") > 0 {
@@ -89,8 +88,8 @@ impl Audit {
     }
 }
 
-/// A server that is killed may leave a torn event behind, and the next one goes on in that line. Within an event there is
-/// no other: the policy records no bodies but those of leases.
+/// A killed server may leave a torn event behind, and the next event then follows in the same line. No event contains
+/// another one: the policy records no bodies except those of leases.
 fn last_event(line: &[u8]) -> &[u8] {
     const BEGINNING: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/"#;
     let beginning = line.windows(BEGINNING.len()).rposition(|it| it == BEGINNING);
@@ -98,7 +97,7 @@ fn last_event(line: &[u8]) -> &[u8] {
 }
 
 impl AuditEvent {
-    /// The request as a write for the judge; none for a read and for the stages before the last.
+    /// The request as a write for the judge. `None` for a read, and for the stages before the last.
     pub fn write(&self) -> Option<WriteRecord> {
         let (verb, method) = match &*self.verb {
             "create" => ("create", "POST"),
@@ -137,7 +136,8 @@ impl AuditEvent {
     }
 }
 
-/// The log has one clock of microseconds. What arrived in the microsecond of an effect did not arrive after it.
+/// The log has one clock, in microseconds. A request that arrived in the same microsecond as an effect did not arrive
+/// after it.
 fn moment(at: Timestamp, tie: u64) -> LogTime {
     static ORIGIN: OnceLock<(Instant, Timestamp)> = OnceLock::new();
     let (instant, timestamp) = *ORIGIN.get_or_init(|| (Instant::now(), Timestamp::now()));

@@ -20,7 +20,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// It takes about 3 s on an idle machine.
+/// The start takes about 3 s on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[derive(Debug)]
@@ -33,10 +33,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Panics with the servers' last words when they do not come up.
+    /// Panics with the last lines of the servers' logs when they do not start.
     pub async fn start(assets: &'static Assets) -> Self {
         let mut failure = String::new();
-        // A port can be taken between its choice and its use.
+        // Another process can take a port between its choice and its use.
         for _ in 0..3 {
             match Self::try_start(assets).await {
                 Ok(cluster) => return cluster,
@@ -73,7 +73,7 @@ impl Cluster {
         self.setup.ca()
     }
 
-    /// Where its data and logs are, until this process ends.
+    /// The folder of its data and logs, until this process ends.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -92,7 +92,7 @@ impl Cluster {
         Client::try_from(self.config(user)).expect("a client")
     }
 
-    /// The file of a kubeconfig; `server` is [`url`](Self::url), or that of something in front of it on 127.0.0.1.
+    /// The file of a kubeconfig. `server` is [`url`](Self::url), or a proxy in front of it on 127.0.0.1.
     pub fn kubeconfig(&self, user: &str, server: &str) -> PathBuf {
         users::check(user);
         let port = server.rsplit(':').next().unwrap_or_default();
@@ -105,12 +105,12 @@ impl Cluster {
     pub fn kubectl(&self, user: &str) -> Command {
         let mut kubectl = Command::new(self.assets.binary("kubectl"));
         kubectl.arg("--kubeconfig").arg(self.kubeconfig(user, &self.url()));
-        // Its caches too.
+        // Including kubectl's caches.
         kubectl.env("HOME", self.folder()).env_remove("KUBECONFIG");
         kubectl
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     pub async fn namespace(&self) -> String {
         let body = json!({ "metadata": { "generateName": "test-" } });
         let made = self.post("/api/v1/namespaces", &body).await.expect("a namespace");
@@ -121,7 +121,7 @@ impl Cluster {
         Audit::open(&self.setup.audit_log()).expect("the audit log")
     }
 
-    /// Everything that has been asked so far, reads too.
+    /// Every request so far, including reads.
     pub fn requests(&self) -> Vec<AuditEvent> {
         self.audit().read()
     }
@@ -131,7 +131,7 @@ impl Cluster {
         self.requests().iter().filter_map(AuditEvent::write).collect()
     }
 
-    /// Stops the API server in its tracks, until [`thaw`](Self::thaw).
+    /// Freezes the API server, until [`thaw`](Self::thaw).
     pub fn freeze(&self) {
         self.apiserver().freeze();
     }
@@ -158,7 +158,7 @@ impl Cluster {
             if !self.apiserver().is_running() {
                 return Err(format!("it ended by itself\n{}", self.setup.last_words()));
             }
-            // A client of its own each time: it has no connection that the last server left behind.
+            // A new client each time: it has no connection to the previous server.
             let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
             let answer = timeout(Duration::from_secs(2), self.client("admin").request_text(request)).await;
             if matches!(&answer, Ok(Ok(_))) && self.is_open() {
@@ -169,7 +169,7 @@ impl Cluster {
         Err(format!("not ready after {PATIENCE:?}\n{}", self.setup.last_words()))
     }
 
-    /// What is written from here on is in the log.
+    /// Whether the audit log exists. From then on it has every write.
     fn is_open(&self) -> bool {
         self.setup.audit_log().exists()
     }

@@ -1,4 +1,4 @@
-//! A child process that ends when this process does, however that ends.
+//! A child process that ends when this process does, even if this process is killed.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::{
@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-/// A watcher beside the program waits for the end of their common standard input, whose other end this process alone
-/// holds; the kernel closes it whatever becomes of this process. Both are in a process group of their own, so the number
-/// that the watcher kills cannot become another process's while it waits.
+/// A watcher beside the program waits for the end of their common standard input. Only this process holds its other
+/// end, and the kernel closes that end however this process ends. Both are in a process group of their own, so the
+/// number that the watcher kills cannot become another process's while it waits.
 const GUARD: &str = r#"exec 3<&0
 { read -r _ <&3; kill -9 $$; } >/dev/null 2>&1 &
 exec "$@" <&3 3<&-"#;
@@ -31,8 +31,8 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// The program's standard input stays open until this process ends or drops it. Freeze it only once it has shown that
-    /// it runs: the watcher is there by then.
+    /// The program's standard input stays open until this process ends or drops it. Freeze the program only once it
+    /// has shown that it runs: the watcher exists by then.
     pub fn spawn(command: &Command) -> io::Result<Self> {
         Self::spawn_with(command, Stdio::null(), Stdio::inherit())
     }
@@ -58,23 +58,22 @@ impl Guarded {
         Pid::from_child(&self.child)
     }
 
-    /// What it prints, if it was spawned with a pipe.
+    /// Its output, if it was spawned with a pipe.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Nothing happens when it has ended already.
+    /// Does nothing if it has ended already.
     pub fn signal(&mut self, signal: Signal) {
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(self.pid(), signal);
         }
     }
 
-    /// Stops it in its tracks; when this returns, none of its threads runs. Nothing happens when it has ended already, or
-    /// is frozen.
+    /// Freezes it. When this returns, none of its threads runs. Does nothing if it has ended already, or is frozen.
     pub fn freeze(&mut self) {
         self.signal(Signal::STOP);
-        // The kernel says so when the last thread has stopped, once; that takes as long as it takes to be scheduled.
+        // The kernel reports once that the last thread has stopped. That takes as long as its scheduling.
         for _ in 0..STOPPING {
             let stopped = waitid(WaitId::Pid(self.pid()), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
             if matches!(stopped, Ok(Some(_))) || !self.is_running() {
@@ -96,7 +95,7 @@ impl Guarded {
         self.child.try_wait()
     }
 
-    /// Waits for its end; None when that takes longer than `bound`.
+    /// Waits for its end. `None` when that takes longer than `bound`.
     pub async fn ended(&mut self, bound: Duration) -> Option<ExitStatus> {
         tokio::time::timeout(bound, async {
             loop {
@@ -123,7 +122,7 @@ impl Drop for Guarded {
     }
 }
 
-/// A folder that is removed when this process has ended, or after the drop.
+/// A folder that is removed after this process has ended, or after the drop.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! A real kube-apiserver with its etcd on loopback ports, for tests.
 //!
-//! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` says who may ask, `audit` reads who asked.
-//! `tests/apiserver/assets.sh` builds them from the Go module there.
+//! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` defines the users, and `audit` reads
+//! their requests. `tests/apiserver/assets.sh` builds the programs from the Go module there.
 
 mod assets;
 mod audit;
@@ -19,9 +19,9 @@ pub use self::{
 
 use tokio::sync::OnceCell;
 
-/// One server for all tests of this process; each works in namespaces of its own. Panics as [`assets`].
+/// One server for all tests of this process. Each test uses namespaces of its own. Panics like [`assets`].
 pub async fn shared() -> &'static Cluster {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
-    // Nobody drops it; its guards see the process end.
+    // A static is never dropped. Its guards notice the end of the process.
     SHARED.get_or_init(|| Cluster::start(assets())).await
 }

@@ -1,4 +1,4 @@
-//! The two programs and what they are started with.
+//! The two programs and their arguments.
 
 use super::{assets::Assets, guard::Guarded, users};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Leases with what was written, the rest with who and when.
+/// The audit policy: for leases the written bodies, for other requests the user and the time.
 const AUDIT_POLICY: &str = r"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -20,7 +20,7 @@ rules:
   - level: Metadata
 ";
 
-/// The files and ports of one server; it can be started on them more than once.
+/// The files and ports of one server, which can be started on them more than once.
 #[derive(Debug)]
 pub(super) struct Setup {
     folder: PathBuf,
@@ -68,7 +68,7 @@ impl Setup {
         command
             .arg(format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port))
             .arg(format!("--secure-port={}", self.port))
-            // Nothing but loopback, and no endpoint to find for the `kubernetes` service.
+            // Only loopback, and no endpoint for the `kubernetes` service.
             .args([
                 "--bind-address=127.0.0.1",
                 "--advertise-address=127.0.0.1",
@@ -88,12 +88,12 @@ impl Setup {
             .arg("--kubelet-preferred-address-types=InternalIP")
             .arg(format!("--audit-policy-file={}", file("audit-policy.yaml")))
             .arg(format!("--audit-log-path={}", self.audit_log().display()))
-            // In megabytes: one file, whole.
+            // In megabytes, so that the log stays one file.
             .arg("--audit-log-maxsize=1000000");
         self.spawn(&command, "kube-apiserver.log")
     }
 
-    /// The ends of both logs, for a failure.
+    /// The last lines of both logs, for a failure.
     pub(super) fn last_words(&self) -> String {
         ["etcd.log", "kube-apiserver.log"]
             .map(|name| {
@@ -110,7 +110,7 @@ impl Setup {
     }
 }
 
-/// Ports that were free a moment ago. All are held until the last is found, so that they differ.
+/// Ports that were free a moment ago. All are held until the last one is found, so that they differ.
 fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
     let mut held = Vec::new();
     let mut ports = [0; N];

@@ -1,21 +1,23 @@
-//! Who may ask: static tokens, so that the audit log tells the candidates apart.
+//! The users: static tokens, so that the audit log distinguishes the candidates.
 
 use kube_client::Config;
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, io, path::Path};
 
-/// The group that may do anything, by RBAC.
+/// The group to which RBAC grants everything.
 pub(super) const CANDIDATES: &str = "candidates";
 const FILE: &str = "tokens.csv";
 
-/// `admin` may do anything whatever RBAC says, `candidate-N` anything by RBAC, `restricted-N` what a test grants it.
+/// `admin` may do anything regardless of RBAC, `candidate-N` anything by RBAC, and `restricted-N` what a test grants
+/// it.
 fn users() -> impl Iterator<Item = (String, &'static str)> {
     let candidates = (0..32).map(|it| (format!("candidate-{it}"), CANDIDATES));
     let restricted = (0..32).map(|it| (format!("restricted-{it}"), "restricted"));
     std::iter::once(("admin".to_owned(), "system:masters")).chain(candidates).chain(restricted)
 }
 
-/// Nobody else reaches the port while the tests run, and nothing worth keeping is behind it.
+/// A fixed token is safe here: only this machine reaches the port while the tests run, and the server holds no
+/// valuable data.
 pub(super) fn token(user: &str) -> String {
     format!("token-of-{user}")
 }
@@ -32,7 +34,7 @@ pub(super) fn write_tokens(folder: &Path) -> io::Result<std::path::PathBuf> {
 }
 
 /// # Panics
-/// When there is no such user: the server would answer 401 to everything.
+/// When there is no such user: the server would answer every request with 401.
 pub(super) fn check(user: &str) {
     assert!(users().any(|(it, _)| it == user), "no such user: {user}");
 }

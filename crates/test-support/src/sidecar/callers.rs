@@ -1,4 +1,4 @@
-//! Those who call the sidecar.
+//! Callers of the sidecar.
 
 use super::wait::{SOON, within};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use tokio::{
 pub const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub const EXEC: &str = "/api/v1/namespaces/default/pods/web/exec?command=sh";
 
-/// An answer, read whole.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
@@ -74,14 +74,14 @@ where
     }
 }
 
-/// A request with the Host that a client would give.
+/// A request with the Host header that a client would send.
 pub fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     let method: Method = method.parse().unwrap();
     let request = Request::builder().method(method).uri(path).header("host", "localhost");
     request.header("content-type", "application/json").body(Full::from(body.into())).unwrap()
 }
 
-/// Asks over a connection of its own.
+/// Sends a request over a connection of its own.
 pub async fn ask(addr: SocketAddr, request: Request<Full<Bytes>>) -> Answer {
     let response = within(SOON, "an answer", async { Caller::connect(addr).await.send(request).await }).await;
     Answer::read(response.expect("an answer")).await
@@ -119,7 +119,7 @@ impl Raw {
         self.0.write_all(bytes.as_bytes()).await.unwrap();
     }
 
-    /// Reads until `end` has come, and returns all that has.
+    /// Reads until `end` has arrived. Returns all bytes so far.
     pub async fn read_until(&mut self, end: &str) -> String {
         let mut seen = String::new();
         while !seen.contains(end) {
@@ -134,7 +134,7 @@ impl Raw {
     /// Reads until the other side closes.
     pub async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
-        // A reset is a close as well.
+        // A reset is a close too.
         let _ = within(SOON, "the connection is closed", self.0.read_to_end(&mut rest)).await;
         String::from_utf8_lossy(&rest).into_owned()
     }

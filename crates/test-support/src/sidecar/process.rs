@@ -25,7 +25,7 @@ pub struct Sidecar {
 }
 
 impl Sidecar {
-    /// A follower or a leader, as it comes. Its identity is its user's name too.
+    /// A follower or a leader, whichever happens. Its identity is its user's name too.
     pub async fn start(upstream: &Upstream, identity: &str, options: &[&str]) -> Self {
         Self::start_with(kubeconfig(&upstream.url(), identity), identity, options).await
     }
@@ -53,14 +53,14 @@ impl Sidecar {
         sidecar
     }
 
-    /// One that leads, at 15/10/2 s unless the options say otherwise.
+    /// A sidecar that leads, at 15/10/2 s unless the options say otherwise.
     pub async fn leading(upstream: &Upstream, identity: &str) -> Self {
         let sidecar = Self::start(upstream, identity, &["--timing", "fast"]).await;
         sidecar.leads().await;
         sidecar
     }
 
-    /// A follower of an outsider.
+    /// A sidecar that follows an outsider.
     pub async fn following(upstream: &Upstream, identity: &str, options: &[&str]) -> Self {
         upstream.held_by("outsider");
         let sidecar = Self::start(upstream, identity, options).await;
@@ -85,7 +85,7 @@ impl Sidecar {
         .await;
     }
 
-    /// What `/leader` answers.
+    /// The answer of `/leader`.
     pub async fn leader(&self) -> Value {
         get(self.status, "/leader").await.json()
     }
@@ -94,13 +94,13 @@ impl Sidecar {
         get(self.status, path).await
     }
 
-    /// All that it has printed.
+    /// Its whole output.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }
 
-/// Runs a sidecar that is expected to end by itself, and returns its status and what it complains of.
+/// Runs a sidecar that is expected to end by itself. Returns its status and its error output.
 pub async fn run(options: &[&str]) -> (ExitStatus, String) {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("log");
@@ -128,7 +128,7 @@ fn address(log: &str, label: &str) -> SocketAddr {
     line.parse().expect("an address")
 }
 
-/// Built once; nothing is left to do where the examples have been built with the tests.
+/// Built once. Building does nothing if the examples were built with the tests.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| example::build("sidecar"))

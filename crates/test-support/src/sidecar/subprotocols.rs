@@ -28,7 +28,8 @@ pub fn websocket(path: &str, lines: &[Vec<u8>]) -> Request<Full<Bytes>> {
     request
 }
 
-/// Every way to put the subprotocol `token` among others that the API server reads, and what is left without it.
+/// Every way to put the subprotocol `token` among others that the API server reads, and the subprotocols that remain
+/// without it.
 pub fn spellings(token: &str) -> Vec<(Vec<Vec<u8>>, Vec<&'static str>)> {
     let line = |text: &str| text.replace("TOKEN", token).into_bytes();
     let cases: [(&[&str], &[&str]); 12] = [
@@ -49,7 +50,7 @@ pub fn spellings(token: &str) -> Vec<(Vec<Vec<u8>>, Vec<&'static str>)> {
     cases.map(|(lines, left)| (lines.iter().map(|it| line(it)).collect(), left.to_vec())).into()
 }
 
-/// The subprotocol by which a browser sends this token.
+/// The subprotocol in which a browser sends this token.
 pub fn subprotocol(token: &str) -> String {
     let base64 = json!(ByteString(token.into()));
     let base64url = base64.as_str().unwrap().trim_end_matches('=').replace('+', "-").replace('/', "_");

@@ -1,4 +1,4 @@
-//! What the sidecar stands before: the in-process API server, and beside it, below `/test/`, what it does not have.
+//! The server behind the sidecar: the in-process API server, and below `/test/` paths that it lacks.
 //!
 //! | | |
 //! | --- | --- |
@@ -40,7 +40,7 @@ pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/
 type BoxError = Box<dyn Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// More than all sockets on the way hold.
+/// More than all sockets on the way can hold.
 pub const BIG: usize = 32 << 20;
 
 pub struct Upstream {
@@ -54,7 +54,7 @@ pub struct Upstream {
 struct Shared {
     /// The heads of the requests below `/test/` and of upgrades.
     seen: Mutex<Vec<Request<()>>>,
-    /// Bytes of `/test/endless` that were taken off it.
+    /// Bytes of `/test/endless` that were read.
     streamed: AtomicU64,
     /// Bytes that came through tunnels.
     tunnelled: AtomicU64,
@@ -87,7 +87,7 @@ impl Upstream {
         format!("http://{}", self.addr)
     }
 
-    /// The last head below `/test/` or for an upgrade whose path ends so.
+    /// The head of the last request below `/test/`, or of the last upgrade, whose path ends like this.
     pub fn seen(&self, path: &str) -> Request<()> {
         let seen = self.shared.seen.lock().unwrap();
         seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
@@ -106,7 +106,7 @@ impl Upstream {
         self.shared.tunnelled.load(Ordering::Relaxed)
     }
 
-    /// Writes `holder` into the lease, which need not be there.
+    /// Writes `holder` into the lease, which it creates if necessary.
     pub fn held_by(&self, holder: &str) {
         let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 7 });
         let lease = json!({
@@ -161,7 +161,7 @@ async fn answer(
     })
 }
 
-/// The headers that the answer shall have.
+/// The headers of the answer.
 fn asked_for(headers: &HeaderMap) -> HeaderMap {
     let asked = headers.get_all("x-answer").iter().map(|line| line.to_str().unwrap());
     let header = |line: &str| {

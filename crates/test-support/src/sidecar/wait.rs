@@ -1,10 +1,10 @@
-//! Conditions with one bound for all.
+//! Waiting for conditions with a common bound.
 
 pub use crate::wait::within;
 
 use std::time::Duration;
 
-/// For what takes milliseconds on an idle machine.
+/// For conditions that take milliseconds on an idle machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until `condition` holds.

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_grows_beyond_a_body() {
+    fn patch_never_grows_beyond_body_limit() {
         let mut object = json!({ "a": {} });
         let copy = json!({ "op": "copy", "from": "/a", "path": "/a/a" });
         while let Some(deeper) = apply(&object, std::slice::from_ref(&copy)) {
