@@ -1,17 +1,22 @@
-//! The one word that says whether this process leads, and until when.
+//! Says whether this process leads, and until when.
 //!
-//! [`Grantor`] is the owner: an elector grants, extends and ends terms with it. [`Leadership`] is the reader: gates and
-//! observers hold clones, and can only ask. Neither knows the election of this crate: any elector may hold the grantor.
+//! [`Grantor`] is the owner: an elector uses it to grant, extend and end terms. [`Leadership`] is the reader: gates
+//! and observers hold clones of it and cannot change it. Neither depends on the election of this crate, so any
+//! elector can hold the grantor.
 //!
-//! 1. Leadership is a deadline, not a flag (rule S1): once it has passed, no write is admitted, even if no task has
-//!    noticed. The clock counts suspend (rule S13).
-//! 2. An admitted write keeps asking [`Admission::is_valid`], and is woken when its term ends (rule S2).
-//! 3. [`close`](Grantor::close) admits nothing more, [`drain`](Leadership::drain) waits for what was admitted (rule S4),
-//!    [`revoke`](Grantor::revoke) ends everything at once.
-//! 4. Dropping the [`Grant`] ends its term, dropping the [`Grantor`] closes the gate for good (rule S10).
+//! 1. Leadership is a deadline, not a flag ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). After the
+//!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend ([rule
+//!    S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
+//! 2. An admitted write calls [`Admission::is_valid`] again and again, and is woken when its term ends ([rule
+//!    S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+//! 3. [`close`](Grantor::close) stops admitting writes, and [`drain`](Leadership::drain) waits for the admitted ones
+//!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). [`revoke`](Grantor::revoke) ends everything
+//!    at once.
+//! 4. Dropping the [`Grant`] ends its term. Dropping the [`Grantor`] closes the gate for good ([rule
+//!    S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 //!
-//! Nothing here spawns a task. Deadlines hold by themselves; only the *wake-up* of waiting writes at a deadline needs
-//! [`watch_deadline`](Grantor::watch_deadline) to be running. The election of this crate does that.
+//! This module spawns no task. A deadline needs none. Only the *wake-up* of waiting writes at a deadline needs a
+//! running [`watch_deadline`](Grantor::watch_deadline). The election of this crate runs it.
 //!
 //! ```
 //! use kube_leader_gate::leadership::{Grantor, Loss, Term};
@@ -71,19 +76,19 @@ use self::inner::{Grants, Inner};
 use std::{fmt, future::pending, pin::pin, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
-/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, a task that waits looks at
-/// the real clock within this time.
+/// The longest sleep between two looks at the clock. Timers do not count suspend, so after a resume a waiting task
+/// looks at the clock within this time.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Reads the leadership of this process, and admits writes by it; it cannot change it.
+/// Reads the leadership of this process, and admits writes. It cannot change the leadership.
 ///
-/// From [`Grantor::leadership`]. Clones are cheap, and read the same leadership.
+/// [`Grantor::leadership`] returns it. Clones are cheap and read the same leadership.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     inner: Arc<Inner>,
 }
 
-/// A drain that ran out of time.
+/// The time for draining ended before all admitted writes had finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrStillWriting {
@@ -91,11 +96,11 @@ pub struct ErrStillWriting {
     pub writes: usize,
 }
 
-/// What a follower knows.
+/// What a follower knows about the election.
 pub(crate) struct Bystander {
     pub(crate) holder: Option<Arc<str>>,
     pub(crate) trouble: Option<Arc<str>>,
-    /// No grant is made any more.
+    /// True if no more grants can come.
     pub(crate) over: bool,
 }
 
@@ -112,7 +117,7 @@ impl Leadership {
         self.inner.clock.now()
     }
 
-    /// Lets a write in, if this process leads now. Takes no lock and allocates nothing.
+    /// Admits a write if this process leads now. Takes no lock and allocates nothing.
     #[must_use]
     pub fn admit(&self) -> Option<Admission> {
         match self.inner.word.enter(|| self.inner.now()) {
@@ -126,13 +131,13 @@ impl Leadership {
         }
     }
 
-    /// Whether this process leads now, a leader that is closing included.
+    /// Whether this process leads now. A leader that is closing still leads.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.inner.word.is_leading(|| self.inner.now())
     }
 
-    /// Whether a write would be admitted now.
+    /// Whether the gate would admit a write now.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.inner.word.is_open(|| self.inner.now())
@@ -156,7 +161,7 @@ impl Leadership {
         self.inner.state.borrow().holder.clone()
     }
 
-    /// What the error of a rejected write says.
+    /// The details for the error of a rejected write.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
         Bystander {
@@ -166,7 +171,7 @@ impl Leadership {
         }
     }
 
-    /// What keeps the election from making progress, in words for a person, if something does.
+    /// Why the election makes no progress, in words for a person. None if all is well.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.inner.state.borrow().trouble.clone()
@@ -178,20 +183,20 @@ impl Leadership {
         self.inner.word.admitted()
     }
 
-    /// What observers see now.
+    /// The present state, as observers see it.
     #[must_use]
     pub fn state(&self) -> LeadershipState {
         self.inner.state.borrow().view()
     }
 
-    /// Follows leadership: the present state, then each change of it.
+    /// Follows leadership: first the present state, then each change.
     #[must_use]
     pub fn changes(&self) -> Changes {
         Changes::new(self.inner.state.subscribe())
     }
 
-    /// Waits until writes are admitted, and returns the term. It never returns a term that has ended, and waits for ever
-    /// once the [`Grantor`] is gone. Cancel-safe.
+    /// Waits until the gate admits writes, and returns the term. It never returns a term that has ended. If the
+    /// [`Grantor`] is gone, it waits for ever. Cancel-safe.
     pub async fn elected(&self) -> Term {
         match Terms::new(self.clone()).next().await {
             Some(tenure) => tenure.term().clone(),
@@ -199,21 +204,24 @@ impl Leadership {
         }
     }
 
-    /// When an admitted write last ended without an answer, in this term or an earlier one; none if each was answered.
+    /// When an admitted write last ended without an answer, in this term or an earlier one. None if every write was
+    /// answered.
     ///
-    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must not give
-    /// the lease up before that instant plus the time by which a request may be late (rule S4). A write that is under way
-    /// now may become one: [`drain`](Self::drain) first.
+    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out. So an elector must
+    /// wait before it gives up the lease: until this instant plus the longest delay of a request ([rule
+    /// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+    ///
+    /// A write that is still under way may also end without an answer, so call [`drain`](Self::drain) first.
     #[must_use]
     pub fn unanswered(&self) -> Option<Moment> {
         self.inner.unanswered()
     }
 
-    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](Grantor::close) or
-    /// [`revoke`](Grantor::revoke): an open gate may let writes in for ever. Cancel-safe.
+    /// Waits until no admitted write is under way, but at most `bound`. Call [`close`](Grantor::close) or
+    /// [`revoke`](Grantor::revoke) first: an open gate may keep admitting writes. Cancel-safe.
     ///
     /// # Errors
-    /// [`ErrStillWriting`] when the time is up first.
+    /// [`ErrStillWriting`] if the time ends first.
     pub async fn drain(&self, bound: Duration) -> Result<(), ErrStillWriting> {
         let idle = async {
             loop {

@@ -1,4 +1,4 @@
-//! One term of this process, as the work in it sees it.
+//! One term of this process, as its work sees it.
 
 use super::{LONGEST_SLEEP, Leadership, Moment, terms::Tenure};
 use std::{
@@ -11,7 +11,8 @@ use std::{
 // === impl Leadership ===
 
 impl Leadership {
-    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
+    /// Sleeps until `moment` on this leadership's clock, which counts suspend. Each poll looks at that clock.
+    /// Cancel-safe.
     pub(crate) async fn sleep_until(&self, moment: Moment) {
         while self.now() < moment {
             let left = moment.saturating_since(self.now());
@@ -20,8 +21,8 @@ impl Leadership {
         }
     }
 
-    /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
-    /// (rule S4). While one is `writing`, it may end without an answer now.
+    /// The moment after which no admitted write of this process can take effect, if each request arrives at most
+    /// `margin` late (rule S4). If a write is still under way (`writing`), it may end without an answer now.
     pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
         let under_way = writing.then(|| self.now());
         under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
@@ -31,18 +32,18 @@ impl Leadership {
 // === impl Tenure ===
 
 impl Tenure {
-    /// Whether it goes on, a leader that is closing included.
+    /// Whether the term continues. The term of a leader that is closing continues.
     fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
     }
 
-    /// Whether writes are admitted in it.
+    /// Whether the gate admits writes in this term.
     pub(crate) fn is_open(&self) -> bool {
         self.is_valid() && self.inner.word.is_open(|| self.inner.now())
     }
 
-    /// Waits until it is over. Each poll looks at the deadline itself. So a task that polls this first, and other work only
-    /// while this is pending, does no other work after a freeze. Cancel-safe.
+    /// Waits until the term is over. Each poll looks at the deadline itself. A task can poll this first, and do other
+    /// work only while this is pending. It then does no other work after a freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
             let mut woken = pin!(self.inner.ended.notified());
@@ -50,21 +51,21 @@ impl Tenure {
         }
     }
 
-    /// Waits until it admits nothing more although it goes on: its admitted writes finish. Cancel-safe.
+    /// Waits until the gate admits no new write in this term, while admitted writes may still finish. Cancel-safe.
     pub(crate) async fn closing(&self) {
-        // No error: `self` keeps the sender.
+        // Cannot fail: `self` keeps the sender.
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on. The clock's
-    /// origin, if that is no longer known.
+    /// When the term ended. If it expired, this is its deadline, even if that was noticed late. Returns the present
+    /// instant while the term continues, and the clock's origin if the end is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
         let state = self.inner.state.borrow();
         let now = self.inner.clock.now();
         match state.end_of(self.grant) {
             Some(end) if end.number == self.grant => end.at,
             Some(_) => Moment::from_nanos(0),
-            // It goes on, or its deadline has passed and no end is recorded yet.
+            // The term continues, or its deadline has passed and no end is recorded yet.
             None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
         }
     }

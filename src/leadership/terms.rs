@@ -1,4 +1,4 @@
-//! The terms of this process, one after the other: the one thing that waits for a gain.
+//! The terms of this process, one after the other. This is the only place that waits for a gain.
 
 use super::{
     Inner, Leadership, Term,
@@ -7,16 +7,17 @@ use super::{
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Hands out each term in which writes are admitted, once. Two terms between two looks are one: the newer.
+/// Returns each term in which the gate admits writes, once. If two terms begin between two calls, it returns only the
+/// newer one.
 #[derive(Debug)]
 pub(crate) struct Terms {
     leadership: Leadership,
     state: watch::Receiver<State>,
-    /// The number of the last grant that was handed out; 0 is none.
+    /// The number of the last grant that was returned; 0 if none.
     told: u64,
 }
 
-/// A term in which this process leads, or has led; it counts no write.
+/// A term in which this process leads or has led. It counts no write.
 #[derive(Debug)]
 pub(crate) struct Tenure {
     pub(super) inner: Arc<Inner>,
@@ -32,12 +33,11 @@ impl Terms {
         Self { leadership, state, told: 0 }
     }
 
-    /// Waits until writes are admitted in a term that was not handed out yet. None once no grant is made any more.
-    /// Cancel-safe.
+    /// Waits until the gate admits writes in a new term. Returns None if no more grants can come. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Tenure> {
         loop {
             {
-                // Number and term belong together while the lock is held.
+                // The number and the term match while the lock is held.
                 let state = self.state.borrow_and_update();
                 if state.grants >= Grants::Sealed {
                     return None;
@@ -49,7 +49,7 @@ impl Terms {
                     return Some(Tenure { inner, grant: current.number, term });
                 }
             }
-            // No error: `self` keeps the sender.
+            // Cannot fail: `self` keeps the sender.
             let _ = self.state.changed().await;
         }
     }
