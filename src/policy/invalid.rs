@@ -1,9 +1,9 @@
-//! What a policy refuses.
+//! The errors of a policy.
 
 use super::Preset;
 use std::{error::Error, fmt};
 
-/// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
+/// A rule is invalid and permits nothing. The error names the refused part, the allowed values and the whole rule.
 #[derive(Clone, Debug)]
 pub struct ErrInvalidRule {
     pub(super) what: &'static str,
@@ -12,7 +12,7 @@ pub struct ErrInvalidRule {
     pub(super) rule: String,
 }
 
-/// A text that names no [`Preset`].
+/// The text is not the name of a [`Preset`].
 #[derive(Clone, Debug)]
 pub struct ErrInvalidPreset {
     pub(super) given: String,
@@ -21,13 +21,13 @@ pub struct ErrInvalidPreset {
 // === impl ErrInvalidRule ===
 
 impl ErrInvalidRule {
-    /// Which part of the rule was refused: `namespace`, for example.
+    /// The part of the rule that was refused: `namespace`, for example.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what
     }
 
-    /// The part as it was given.
+    /// The refused part, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
@@ -61,7 +61,7 @@ impl Error for ErrInvalidRule {}
 // === impl ErrInvalidPreset ===
 
 impl ErrInvalidPreset {
-    /// The text as it was given.
+    /// The text, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given

@@ -1,22 +1,21 @@
-//! Which mutations a follower may still send.
+//! Which writes a follower may send.
 //!
-//! A [`Policy`] is asked only about requests that [`RequestInfo::is_read`] says no to. It is strict by default: it
-//! permits nothing. What a follower needs is added piece by piece, and one piece that permits a request suffices:
+//! The gate asks a [`Policy`] only if [`RequestInfo::is_read`] returns false. The default policy is strict: it
+//! permits nothing. Add what a follower needs. A request passes if one of these permits it:
 //!
-//! 1. [`Policy::allow_status`]: a follower that must report its own status, in one line;
+//! 1. [`Policy::allow_status`]: for a follower that reports its own status;
 //! 2. a [`Preset`]: access reviews, token reviews, token requests, events, dry runs, exec;
-//! 3. a [`Rule`]: verbs on one resource, perhaps of one namespace or one name;
-//! 4. [`Policy::allow_if`]: a closure, when nothing else fits.
+//! 3. a [`Rule`]: verbs on one resource, optionally in one namespace or on one name;
+//! 4. [`Policy::allow_if`]: a closure, if nothing else fits.
 //!
-//! Three kinds of requests are permitted by nothing but the closure, since the API server may take them for something else
-//! than they look like: one that does not parse (an odd spelling is understood in reads alone), one below a legacy
-//! `/watch/` or `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
+//! Only the closure can permit three kinds of requests, because the API server may understand them differently: a
+//! request that does not parse (odd spellings are parsed in reads only), a request below a legacy `/watch/` or
+//! `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
 //!
-//! A rule permits what it says and nothing else. An empty string in it is an error, not a wildcard: see
-//! [`Policy::validate`].
+//! A rule permits exactly what it says. An empty string in it is an error, not a wildcard: see [`Policy::validate`].
 //!
-//! **What is exempted is not protected.** Every replica may send it at any time, the leader and those that were the
-//! leader a moment ago included. Exempt what may be done twice, or by several at once.
+//! **An exempted request is not protected.** Every replica may send it at any time, and so may a replica that has
+//! just lost leadership. Exempt only what several replicas may safely do twice or at once.
 //!
 //! ```
 //! use http::Request;
@@ -49,9 +48,9 @@ pub use self::preset::Preset;
 pub use self::rule::Rule;
 use crate::request::{RequestInfo, Verb};
 
-/// Which mutations a follower may still send; none, unless something was added. Clones are cheap and share the pieces.
+/// Which writes a follower may send. By default none. Clones are cheap and share their rules.
 ///
-/// See the [module](self) for the order in which to reach for them.
+/// The [module](self) lists the ways to permit a write, in the order to try them.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     exemptions: Arc<Vec<Exemption>>,
@@ -64,7 +63,7 @@ impl Policy {
         Self::default()
     }
 
-    /// Permits what this [`Rule`] or [`Preset`] describes as well. An invalid rule permits nothing: see
+    /// Also permits what this [`Rule`] or [`Preset`] describes. An invalid rule permits nothing: see
     /// [`validate`](Self::validate).
     #[must_use]
     pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
@@ -72,14 +71,15 @@ impl Policy {
         self
     }
 
-    /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
-    /// report its own status. The core group is `""`.
+    /// Permits `update` and `patch` on the `status` subresource of this resource, for a follower that reports its own
+    /// status. The core group is `""`.
     ///
-    /// - For a **custom resource** that is the status and nothing else: the API server keeps the metadata as it is.
-    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a request
-    ///   may change labels, annotations and finalizers as well. An object that is being deleted is gone once its last
-    ///   finalizer is removed, so a follower may complete a deletion with it.
-    /// - An aggregated API decides by itself.
+    /// - For a **custom resource** such a request changes only the status: the API server keeps the metadata as it
+    ///   is.
+    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a
+    ///   request may also change labels, annotations and finalizers. A follower can then complete a deletion: an
+    ///   object that is being deleted is gone once its last finalizer is removed.
+    /// - An aggregated API decides this by itself.
     ///
     /// ```
     /// # use http::Request;
@@ -98,25 +98,27 @@ impl Policy {
         self.allow(Rule::new(group, resource).subresource("status").verbs([Verb::Update, Verb::Patch]))
     }
 
-    /// Permits what the closure says yes to: the last resort.
+    /// Permits a request if the closure returns true. Use it if nothing else fits.
     ///
-    /// - It is asked about everything that is no read and that nothing before it permits, what does not parse included:
-    ///   there every part is empty and the verb is [`Verb::Unknown`].
-    /// - Compare whole parts, never pieces of the path or of the query: the server decodes both, and reads nothing of a
-    ///   query with more than 10,000 pairs.
-    /// - Look at [`is_upgrade`](RequestInfo::is_upgrade) as well: an aggregated API may answer a write with a connection.
-    /// - It runs for every such request: it should neither block nor allocate.
+    /// - The gate asks it about each write that no earlier rule permits. If a request does not parse, its parts are
+    ///   empty and its verb is [`Verb::Unknown`].
+    /// - Compare whole parts, never pieces of the path or of the query. The server decodes both, and ignores a query
+    ///   with more than 10,000 pairs.
+    /// - Also check [`is_upgrade`](RequestInfo::is_upgrade): an aggregated API may answer a write with a connection.
+    /// - It runs for every such request, so it should not block or allocate.
     #[must_use]
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
         self
     }
 
-    /// Whether each rule can mean what it says; an election asks when it is built.
+    /// Checks each rule. An election calls it when it is built.
     ///
-    /// A rule is invalid if a part is empty (the core group aside), or if its own words say that no request can match it.
-    /// It then permits nothing, also where nothing asks; a gate that is given it logs an error. Nothing here knows which
-    /// resources the API server has: a misspelt one, or a namespace for one that has none, is not found out.
+    /// A rule is invalid if a part is empty (except for the core group), or if no request can match it. An invalid
+    /// rule permits nothing, even if this method is never called, and a gate that receives it logs an error.
+    ///
+    /// This method does not know which resources the API server has. It finds neither a misspelt resource nor a
+    /// namespace on a resource without namespaces.
     ///
     /// ```
     /// # use kube_leader_gate::policy::Policy;
@@ -125,7 +127,7 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// [`ErrInvalidRule`] for the first that cannot.
+    /// [`ErrInvalidRule`] for the first invalid rule.
     pub fn validate(&self) -> Result<(), ErrInvalidRule> {
         self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
             Kind::Invalid(_, invalid) => Err(invalid.clone()),
@@ -133,7 +135,7 @@ impl Policy {
         })
     }
 
-    /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.
+    /// Whether a follower may send this write. Allocates nothing, unless a closure does.
     #[must_use]
     pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
         if self.exemptions.is_empty() {
@@ -156,7 +158,7 @@ pub struct Exemption(Kind);
 #[derive(Clone)]
 enum Kind {
     Rule(Rule),
-    /// It permits nothing.
+    /// An invalid rule. It permits nothing.
     Invalid(Rule, ErrInvalidRule),
     Preset(Preset),
     Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),
