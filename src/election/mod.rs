@@ -1,8 +1,13 @@
-//! The election: a side task that contends for the lease, for as long as it is not told to stop.
+//! The leader election: a task that contends for the lease until it is told to stop.
 //!
-//! [`Election`] is what a program builds, [`Running`] the task under way, [`Candidate`] the handle to ask. Inside,
-//! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
-//! `lease_watch` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
+//! A program builds an [`Election`], starts it as a [`Running`] task, and asks its [`Candidate`] handle who leads.
+//! The main rules are [S1: leading is a deadline](crate::guide::guarantees#s1-leading-is-a-deadline), [S4: a clean
+//! stop has an order](crate::guide::guarantees#s4-a-clean-stop-has-an-order) and [S10: a dead election closes the
+//! gate](crate::guide::guarantees#s10-a-dead-election-closes-the-gate).
+//!
+//! Inside, `candidacy` decides what to do next: it is pure and knows only what the candidate saw, and when.
+//! `preemption` replaces a live holder. `lease_watch` follows the lease by watch. `elector` is the loop that connects
+//! these with the lock and the leadership word.
 
 mod attendants;
 mod builder;
@@ -60,9 +65,9 @@ use tower_layer::Layer;
 /// # }
 /// ```
 ///
-/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle, then [`run`](Self::run) it, or
-/// [`run_while_leading`](Self::run_while_leading).
-/// Until then, and ever after it has ended, the gate is closed.
+/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle. Then call
+/// [`run`](Self::run) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the election
+/// begins, and after it has ended.
 #[derive(Debug)]
 pub struct Election<L = KubeLock> {
     lock: L,
@@ -79,41 +84,41 @@ pub struct Election<L = KubeLock> {
 // === impl Election ===
 
 impl<L> Election<L> {
-    /// A client for the workload: kube's own stack for `config`, behind the [gate](Self::layer), over
-    /// [connections](Self::connections) that end with a lost term.
+    /// Makes a client for the workload: kube's own stack for `config` behind the [gate](Self::layer). It uses
+    /// [connections](Self::connections) that end when a term is lost.
     ///
-    /// With layers of your own between:
-    /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
+    /// To add your own layers in between: `ClientBuilder::try_from((config,
+    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
-    /// [`ErrBuild::Client`] when no client can be made from `config`.
+    /// [`ErrBuild::Client`] if kube-client cannot make a client from `config`.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     pub fn client(&self, config: &Config) -> Result<Client, ErrBuild> {
         let builder =
             ClientBuilder::try_from((config.clone(), self.connections())).map_err(ErrBuild::Client)?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 
-    /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
+    /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.
     #[must_use]
     pub fn connections(&self) -> Connections {
         Connections::new(self.grantor.leadership())
     }
 
-    /// The gate, as a layer.
+    /// The gate, as a tower layer.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
         self.profile.gate(self.grantor.leadership(), self.policy.clone())
     }
 
-    /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
-    /// behind the gate. Its connections are its own: what they have been given they may send after a freeze, unlike
-    /// those of [`client`](Self::client).
+    /// Puts the gate in front of an existing client. If that client retries requests, for example, this happens
+    /// behind the gate. The client keeps its own connections. After a freeze they may still send what they were
+    /// given, unlike the connections of [`client`](Self::client).
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     #[must_use]
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
@@ -126,7 +131,7 @@ impl<L> Election<L> {
         self.profile.timing
     }
 
-    /// The handle to ask who leads, which may outlive the election.
+    /// The handle to ask who leads. It may outlive the election.
     #[must_use]
     pub fn candidate(&self) -> Candidate {
         Candidate::new(self.grantor.leadership(), self.profile.clone())

@@ -1,4 +1,4 @@
-//! The wall clock, as the API writes `MicroTime`. For people only: nothing here judges by such a time.
+//! The wall clock, in the API's `MicroTime` format. It is for people only: no decision uses it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,7 +8,7 @@ pub(super) fn now() -> String {
     Timestamp::now().strftime(FORMAT).to_string()
 }
 
-/// `time`, or the next microsecond if it is what was `seen`: a clock may stand still.
+/// Returns `time`, or the next microsecond if `time` equals `seen`. A clock may stand still.
 pub(super) fn other_than(seen: Option<&str>, time: String) -> String {
     if seen != Some(time.as_str()) {
         return time;
