@@ -105,8 +105,8 @@ impl ElectionBuilder {
         Self { policy, ..self }
     }
 
-    /// Sets how long admitted writes may take to finish when the election stops ([rule
-    /// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). Default: 10 s. They never continue after the
+    /// Sets how long admitted writes may take to finish when the election stops
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). Default: 10 s. They never continue after the
     /// validity deadline.
     #[must_use]
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
@@ -170,8 +170,8 @@ impl ElectionBuilder {
         self
     }
 
-    /// Builds the election over its own kube client, made from `config` without gate and retries ([rule
-    /// S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
+    /// Builds the election over its own kube client, made from `config` without gate and retries
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
     /// [`ErrBuild`] says what was given and what is allowed.

@@ -164,8 +164,8 @@ impl Candidate {
     /// once. Cancel-safe.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] if the election was dropped, or ended without an order to stop ([rule
-    /// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The lease then expires.
+    /// [`ErrElectionEnded`] if the election was dropped, or ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The lease then expires.
     pub async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
         self.profile.pulse.ended().await
     }

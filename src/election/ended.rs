@@ -32,11 +32,9 @@ pub enum LeaseEnd {
     /// The lease expires by itself. There are three possible reasons:
     ///
     /// - a write that ended without an answer could have taken effect as long as the lease lasts;
-    ///
     /// - the election could not reach the API server;
-    ///
     /// - this candidate had just taken the lease by its [priority](super::Priority), and the former holder may still
-    /// write.
+    ///   write.
     LeftToExpire,
 }
 

@@ -2,16 +2,16 @@
 //!
 //! 1. If [`RequestInfo`](crate::request::RequestInfo) says that a request is a read, or the
 //!    [`Policy`](crate::policy::Policy) exempts it, the gate does not change the request or its response.
-//! 2. The gate admits a write only if [`Leadership`](crate::leadership::Leadership) is valid at that instant ([rule
-//!    S1](crate::guide::guarantees#s1-leading-is-a-deadline)). Otherwise the inner service never sees the write, and
+//! 2. The gate admits a write only if [`Leadership`](crate::leadership::Leadership) is valid at that instant
+//!    ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). Otherwise the inner service never sees the write, and
 //!    the future resolves to [`ErrNotLeader`].
 //! 3. The gate checks leadership again before each poll of an admitted write, and wakes the write when its term ends.
 //!    It then drops the write, which closes the connection under it, and the future resolves to
-//!    [`ErrLeadershipLost`]. The outcome of the write is unknown ([rule
-//!    S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). Retries, a token refresh or a slow connect
+//!    [`ErrLeadershipLost`]. The outcome of the write is unknown
+//!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). Retries, a token refresh or a slow connect
 //!    below the gate send nothing after the loss.
-//! 4. `poll_ready` only delegates. Rejections come from `call` ([rule
-//!    S15](crate::guide::guarantees#s15-a-rejection-leaves-the-client-usable)).
+//! 4. `poll_ready` only delegates. Rejections come from `call`
+//!    ([rule S15](crate::guide::guarantees#s15-a-rejection-leaves-the-client-usable)).
 //!
 //! A layer below the gate may hand requests to its own task. It learns of the loss when its response future is
 //! dropped. The gate drops that future at the next poll of its own future. tower's buffer only *calls* the service

@@ -11,8 +11,8 @@ use tokio::sync::futures::OwnedNotified;
 /// ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
 ///
 /// Call [`answered`](Self::answered) once the API server has answered. If a write ends without an answer, the API
-/// server may still carry it out. The election then keeps the lease for a while ([rule
-/// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+/// server may still carry it out. The election then keeps the lease for a while
+/// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 #[derive(Debug)]
 #[must_use = "a write is counted while its admission lives"]
 pub struct Admission {

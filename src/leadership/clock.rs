@@ -8,8 +8,8 @@ use std::{fmt, time::Duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
-/// A monotonic clock that also counts time while the machine is suspended ([rule
-/// S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
+/// A monotonic clock that also counts time while the machine is suspended
+/// ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
 ///
 /// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
 /// cheap.

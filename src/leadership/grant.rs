@@ -3,8 +3,8 @@
 use super::{Inner, Loss, Moment, Term};
 use std::{fmt, sync::Arc};
 
-/// The right to lead for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once ([rule
-/// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
+/// The right to lead for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 #[derive(Debug)]
 #[must_use = "dropping a grant ends the term"]
 pub struct Grant {

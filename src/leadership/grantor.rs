@@ -12,8 +12,8 @@ pub(crate) const ENDED: &str = "the leader election has ended; restart the proce
 
 /// Owns a [`Leadership`] and grants its terms. The elector holds the only grantor of a leadership.
 ///
-/// Dropping it ends the current term and closes the gate for good ([rule
-/// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). No term can begin after that.
+/// Dropping it ends the current term and closes the gate for good
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). No term can begin after that.
 /// [`Leadership::changes`] then ends, and [`Leadership::trouble`] gives the reason.
 #[derive(Debug)]
 #[must_use = "dropping a grantor closes the gate for good"]
@@ -59,8 +59,8 @@ impl Grantor {
 
     /// Opens the gate for `term` until `deadline`, and ends any earlier grant.
     ///
-    /// The deadline is the instant *before* the acquiring call was sent, plus the renew deadline ([rule
-    /// S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
+    /// The deadline is the instant *before* the acquiring call was sent, plus the renew deadline
+    /// ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
     ///
     /// # Errors
     /// [`ErrTooLate`] if the deadline has passed already, or if the election is stopping or standing down.
@@ -89,8 +89,8 @@ impl Grantor {
         self.inner.revoke(loss);
     }
 
-    /// Stops admitting writes. Writes that were admitted earlier may finish until the deadline ([rule
-    /// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+    /// Stops admitting writes. Writes that were admitted earlier may finish until the deadline
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
     pub fn close(&self) {
         self.inner.close_and(|_| {});
     }

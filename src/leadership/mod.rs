@@ -5,15 +5,15 @@
 //! elector can hold the grantor.
 //!
 //! 1. Leadership is a deadline, not a flag ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). After the
-//!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend ([rule
-//!    S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
-//! 2. An admitted write calls [`Admission::is_valid`] again and again, and is woken when its term ends ([rule
-//!    S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+//!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend
+//!    ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
+//! 2. An admitted write calls [`Admission::is_valid`] again and again, and is woken when its term ends
+//!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
 //! 3. [`close`](Grantor::close) stops admitting writes, and [`drain`](Leadership::drain) waits for the admitted ones
 //!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). [`revoke`](Grantor::revoke) ends everything
 //!    at once.
-//! 4. Dropping the [`Grant`] ends its term. Dropping the [`Grantor`] closes the gate for good ([rule
-//!    S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
+//! 4. Dropping the [`Grant`] ends its term. Dropping the [`Grantor`] closes the gate for good
+//!    ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 //!
 //! This module spawns no task. A deadline needs none. Only the *wake-up* of waiting writes at a deadline needs a
 //! running [`watch_deadline`](Grantor::watch_deadline). The election of this crate runs it.
@@ -208,8 +208,8 @@ impl Leadership {
     /// answered.
     ///
     /// Such a write was dropped, was cut off, or failed. The API server may still carry it out. So an elector must
-    /// wait before it gives up the lease: until this instant plus the longest delay of a request ([rule
-    /// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+    /// wait before it gives up the lease: until this instant plus the longest delay of a request
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
     ///
     /// A write that is still under way may also end without an answer, so call [`drain`](Self::drain) first.
     #[must_use]

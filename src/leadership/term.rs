@@ -21,8 +21,8 @@ pub enum Loss {
     Taken,
     /// The lease was deleted ([rule S8](crate::guide::guarantees#s8-a-deleted-lease-closes-the-gate)).
     Deleted,
-    /// The elector ended without a release (it panicked, or its task was dropped: [rule
-    /// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)), or it could not release in good order.
+    /// The elector ended without a release (it panicked, or its task was dropped:
+    /// [rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)), or it could not release in good order.
     Abandoned,
 }
 

@@ -1,20 +1,21 @@
-//! A lease that was taken from a live holder, and what is said there of its last writes.
+//! A lease that was taken from a live holder, and what the lease says about that holder's last writes.
 
 use super::{Claim, LeaseRecord};
 use std::{collections::BTreeMap, fmt};
 
-/// The key of the holder, by which candidates of higher precedence know that they may take the lease. Istio's name for it.
+/// The annotation with the holder's key. A candidate compares it to decide whether it may take the lease. The name
+/// comes from Istio.
 pub(crate) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 
-/// Says that a term was ended by another one while it was alive, and later that its writes have ended.
+/// The annotation which says that one term preempted another, and later that the preempted term's writes have ended.
 pub(crate) const HANDOVER: &str = "kube-leader-gate/handover";
 
-/// From one term to the next, both by their counts of transitions.
+/// A change from one live term to the next. Counts of transitions name the terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The former holder has said that its last write has ended.
+    /// Whether the former holder has said that its last write has ended.
     pub(crate) done: bool,
 }
 
@@ -40,14 +41,14 @@ impl fmt::Display for Handover {
 // === impl LeaseRecord ===
 
 impl LeaseRecord {
-    /// The handover by which the present holder came to the lease; what stands there of earlier ones does not count.
+    /// The handover that gave the lease to the present holder. Earlier handovers do not count.
     pub(crate) fn handover(&self) -> Option<Handover> {
         self.holder()?;
         let handover = Handover::parse(self.annotation(HANDOVER)?.as_str()?)?;
         (handover.to == self.transitions()).then_some(handover)
     }
 
-    /// The claim that says what the lease says, and that the handover is done.
+    /// A claim that changes nothing but the handover, which becomes done.
     pub(crate) fn acknowledgement(&self) -> Option<Claim> {
         let done = Handover { done: true, ..self.handover()? };
         Some(Claim {

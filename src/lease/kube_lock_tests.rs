@@ -1,4 +1,4 @@
-//! Answers that no API server should give: errors, never a panic, never without bound.
+//! Answers that no API server should give must cause errors. They never panic, and never use unbounded memory.
 
 use super::*;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::convert::Infallible;
 use tower::service_fn;
 
-/// A lock whose every request is answered with 200 and these frames.
+/// A lock whose every request gets a 200 answer with these frames.
 fn answering(frames: Vec<Vec<u8>>) -> KubeLock {
     let connect = move || {
         let frames = frames.clone();

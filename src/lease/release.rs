@@ -1,10 +1,11 @@
-//! The lock that closes the gate before the lease is given up.
+//! The lock that closes the gate before a release.
 
 use super::{Claim, ErrLock, LeaseRecord, Lock};
 use crate::leadership::{Closer, Grantor, Loss};
 
-/// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
-/// (rule S3). All other calls pass as they are.
+/// Wraps a [`Lock`]. If an update empties the holder, it closes the gate before it sends the update, even if that
+/// update then fails ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). It does not change
+/// other calls.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,
@@ -12,7 +13,7 @@ pub struct ReleaseLock<L> {
 }
 
 impl<L> ReleaseLock<L> {
-    /// Has `inner` end the current term of `grantor` before each release.
+    /// Wraps `inner`, and ends the current term of `grantor` before each release.
     pub fn new(inner: L, grantor: &Grantor) -> Self {
         Self { inner, gate: grantor.closer() }
     }
@@ -47,7 +48,7 @@ impl<L: Lock> Lock for ReleaseLock<L> {
 
 #[cfg(test)]
 mod tests {
-    //! Pinniped's own cases: when the lease is given up, the gate is closed, even if the call then fails.
+    //! The cases of Pinniped's tests: after a release, the gate is closed, even if the call fails.
 
     use super::*;
     use crate::{
@@ -58,7 +59,7 @@ mod tests {
     use serde_json::json;
     use std::{future, sync::Mutex, time::Duration};
 
-    /// A lock that notes whether writes were admitted at the moment of each update, and then fails or never answers.
+    /// A lock that records at each update whether the gate admits writes. It then fails, or never answers.
     struct Witness {
         leadership: Leadership,
         could_write: Mutex<Vec<bool>>,

@@ -1,43 +1,44 @@
-//! Whose the lease is, and what it calls for.
+//! Who holds the lease, and what to do about it.
 
 use super::{Candidacy, Known};
 use crate::{election::preemption::Overtaken, leadership::Moment, lease::LeaseRecord};
 
-/// Whose hand the lease shows.
+/// Who wrote the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hand {
-    /// That of no candidate: there is no lease, or no holder in it.
+    /// No candidate: there is no lease, or it has no holder.
     None,
-    /// Another candidate's.
+    /// Another candidate.
     Other,
-    /// That of another process with this identity.
+    /// Another process with this identity.
     Double,
-    /// That of an earlier process with this identity.
+    /// An earlier process with this identity.
     Inherited,
-    /// A claim of this very process, but in another object.
+    /// A claim of this process, but in another object.
     Copy,
-    /// A claim of this very process, but not its last one, or for a shorter time than it was claimed.
+    /// A claim of this process, but not its last one, or with a shorter duration than it claimed.
     Earlier,
-    /// The last claim of this very process, for as long as it was claimed: the others believe the duration that stands there.
+    /// The last claim of this process, with the duration that it claimed. The other candidates trust the duration in
+    /// the lease.
     Current,
 }
 
-/// What the lease calls for.
+/// What to do about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) enum Decision {
-    /// Read the lease: nothing is known of it.
+    /// Read the lease: nothing is known about it.
     Read,
-    /// Swap it to this candidate: it has no holder, or the holder's time is over. Create it if there is none.
+    /// Take it: it has no holder, or the holder's time is over. Create it if there is none.
     Take,
-    /// Swap it to this candidate, which precedes the live holder.
+    /// Take it from the live holder, which this candidate precedes.
     Preempt,
     /// Renew it: this candidate holds it and leads.
     Renew,
-    /// Renew it, and do not lead: a holder that was overtaken may still be writing, until this moment.
+    /// Renew it but do not lead: an overtaken holder may still be writing until this moment.
     Hold(Moment),
-    /// Renew it, and lead from then on: the holder that was overtaken writes no more.
+    /// Renew it and lead: the overtaken holder no longer writes.
     Open,
-    /// Another candidate holds it, until this moment unless it is renewed.
+    /// Another candidate holds it until this moment, unless that candidate renews it.
     WaitUntil(Moment),
 }
 
@@ -48,7 +49,7 @@ impl Hand {
 }
 
 impl Candidacy {
-    /// What the lease calls for at `now`; `leading` says whether this process still has a valid grant.
+    /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
@@ -61,7 +62,7 @@ impl Candidacy {
             Hand::Current => match self.precedence.overtaken() {
                 Some(overtaken) if now < overtaken.until => Decision::Hold(overtaken.until),
                 Some(_) => Decision::Open,
-                // A stretch that was interrupted is over, even if no other candidate took the lease: a new term begins.
+                // An interrupted term is over, even if no other candidate took the lease. A new term begins.
                 None => Decision::Take,
             },
             Hand::Other | Hand::Double if now < until => match self.preempts(record) {
@@ -81,27 +82,27 @@ impl Candidacy {
         self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
     }
 
-    /// Whether the lease holds a claim of this very process.
+    /// Whether the lease holds a claim of this process.
     pub(in crate::election) fn is_mine(&self) -> bool {
         self.hand().is_mine()
     }
 
-    /// Whether the lease holds the last claim of this very process, for as long as it was claimed.
+    /// Whether the lease holds the last claim of this process, with the duration that it claimed.
     pub(in crate::election) fn is_current(&self) -> bool {
         self.hand() == Hand::Current
     }
 
-    /// From when on this candidate may take the lease from its live holder.
+    /// When this candidate may take the lease from its live holder. None if it may not.
     fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
         self.precedence.preempts(record).filter(|_| self.hand() == Hand::Other)
     }
 
-    /// Whether this candidate precedes the holder, and spares it for a while: the two preempt each other in turn.
+    /// Whether this candidate precedes the holder, but waits for now because the two preempt each other in turn.
     pub(in crate::election) fn keeps_the_peace(&self, now: Moment) -> bool {
         self.record().and_then(|record| self.preempts(record)).is_some_and(|from| now < from)
     }
 
-    /// The term that was overtaken, while its holder may still be writing: until then the lease must not be anybody's.
+    /// The overtaken term, while its holder may still be writing. Until then no candidate may lead.
     pub(in crate::election) fn overtaken(&self, now: Moment) -> Option<Overtaken> {
         self.precedence.overtaken().filter(|overtaken| now < overtaken.until)
     }

@@ -1,8 +1,8 @@
-//! A candidate: what it knows of the lease, of its own claims and of its way to the API server, and what follows from
-//! that. Pure: no I/O, and the time is handed in.
+//! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
+//! no I/O, and the caller passes the time.
 //!
-//! This file takes in news; `claims` is what a candidate writes, `contact` how its calls go, `judge` what the lease calls
-//! for, `decide` which call is next.
+//! This file takes in news. `claims` makes what a candidate writes, `contact` records how its calls go, `judge`
+//! decides what to do about the lease, and `decide` picks the next call.
 
 mod claims;
 mod contact;
@@ -21,7 +21,7 @@ use crate::{
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
 
-/// All that a candidate decides by.
+/// Everything that a candidate's decisions depend on.
 #[derive(Debug)]
 pub(super) struct Candidacy {
     identity: Identity,
@@ -30,31 +30,33 @@ pub(super) struct Candidacy {
     claims: Claims,
     pub(super) contact: Contact,
     pub(super) precedence: Precedence,
-    /// This candidate's last term, for a candidate that preempts it.
+    /// This candidate's last term, which another candidate may have preempted.
     pub(super) own: OwnTerm,
-    /// Until when a write of an earlier process may land that held the lease by this identity.
+    /// Until this moment, a write of an earlier process with this identity may take effect.
     inherited_until: Moment,
-    /// When the last claim or renewal was sent that is known to have stood in the lease, answered or not.
+    /// When the last claim or renewal was sent that the lease is known to have held, answered or not.
     renewed: Moment,
 }
 
-/// The lease, as it was last heard of.
+/// The lease, as last seen.
 #[derive(Debug)]
 enum Known {
     Nothing,
-    /// There is none.
+    /// There is no lease.
     Absent {
-        /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
+        /// Until this moment the last holder still counts as the holder, since it may not know of the deletion.
         until: Moment,
-        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        /// The uid of the deleted object. Later news about this object is old.
         gone: Option<String>,
     },
     Present {
         record: LeaseRecord,
-        /// When the holder's time is over: the *recorded* duration (rule S6) from when this process *heard* that the record
-        /// says this, never from a time that stands in it. A nonsensical duration is read as this candidate's own.
+        /// When the holder's time is over: the *recorded* duration (rule S6), counted from when this process *first
+        /// saw* this record. It never depends on a time in the record. If the duration makes no sense, this
+        /// candidate's own duration counts.
         until: Moment,
-        /// It has said the same since this process first looked, and names this identity: an earlier process left it.
+        /// The record has not changed since this process first saw it, and it names this identity. An earlier process
+        /// left it.
         inherited: bool,
     },
 }
@@ -76,8 +78,8 @@ impl Candidacy {
 
     // --- news ---
 
-    /// Takes in what was watched, or answered to a write, at the moment at which it was heard. News that is older than what
-    /// is known tells only of this candidate's own past.
+    /// Takes in news from the watch, or from the answer to a write, that arrived at `at`. If the news is older than
+    /// what is known, it only tells about this candidate's own past.
     pub(super) fn observe(&mut self, news: LeaseRecord, at: Moment) {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
@@ -91,14 +93,15 @@ impl Candidacy {
         }
     }
 
-    /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
+    /// Takes in that there is no lease (any more). `last` is its last version, if known. Ignored if `last` is older
     /// than what is known.
     pub(super) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
         if self.record().zip(last).is_some_and(|(record, last)| is_older(last, record)) {
             return;
         }
         let until = match &self.known {
-            // It may just have been deleted: its holder hears of that by its watch, closes its gate, and creates it anew.
+            // It may just have been deleted. Its holder sees this by its watch, closes its gate, and creates it
+            // again.
             Known::Nothing => at.saturating_add(self.timing.pause()),
             Known::Present { .. } if self.is_mine() => {
                 self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
@@ -109,8 +112,8 @@ impl Candidacy {
         self.own = OwnTerm::None;
     }
 
-    /// Takes in what was read. `before` is the version that was known when the read was sent: if nothing was heard since,
-    /// the answer is believed even if versions have gone back (a restored backup, an absurd event).
+    /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
+    /// arrived since, the answer is trusted even if its version is lower (a restored backup, an absurd event).
     pub(super) fn observe_read(&mut self, news: Option<LeaseRecord>, before: Option<&str>, at: Moment) {
         match news {
             None => self.observe_absence(None, at),
@@ -143,18 +146,18 @@ impl Candidacy {
         } else {
             self.own.meets(record);
         }
-        // A lease that is not this candidate's settles nothing: its last claim may still be under way.
+        // If the lease is not this candidate's, its last claim may still be under way.
         if hand == Hand::Current {
             self.precedence.observe_own(record, at);
         }
     }
 
-    /// Takes in that a claim or a renewal which was sent at `sent` has stood in the lease.
+    /// Takes in that the lease held a claim or a renewal that was sent at `sent`.
     pub(super) fn stood(&mut self, sent: Moment) {
         self.renewed = self.renewed.max(sent);
     }
 
-    /// Takes in that this candidate leads in `term`: it waits for no former holder any more.
+    /// Takes in that this candidate leads in `term`, so it no longer waits for a former holder.
     pub(super) fn opened(&mut self, term: Term) {
         self.precedence.settle();
         self.own = OwnTerm::Open(term);
@@ -162,7 +165,7 @@ impl Candidacy {
 
     // --- what is known ---
 
-    /// What is wrong with the lease, in words for a log.
+    /// What is wrong with the lease, in words for the log.
     pub(super) fn oddity(&self) -> Option<&'static str> {
         let double = "another process contends with this identity; give each its own";
         let record = self.record()?;
@@ -170,12 +173,12 @@ impl Candidacy {
         odd.or((self.hand() == Hand::Double).then_some(double))
     }
 
-    /// The lease as it was last seen.
+    /// The lease, as last seen.
     pub(super) fn record(&self) -> Option<&LeaseRecord> {
         self.known.record()
     }
 
-    /// The version of the lease as it was last seen.
+    /// The version of the lease, as last seen.
     pub(super) fn version(&self) -> Option<&str> {
         self.record().map(LeaseRecord::resource_version)
     }

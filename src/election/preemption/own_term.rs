@@ -1,8 +1,9 @@
-//! What a preempted candidate owes to the one that preempted it.
+//! What a preempted candidate must tell the candidate that preempted it.
 
 use crate::{leadership::Term, lease::LeaseRecord};
 
-/// This candidate's last term, from its first standing in the lease until its successor knows that it writes no more.
+/// This candidate's last term. It lasts from when the lease first held its claim until its successor knows that it no
+/// longer writes.
 ///
 /// ```text
 /// None -> NeverOpened -> Open -> Preempted -> None
@@ -12,12 +13,13 @@ use crate::{leadership::Term, lease::LeaseRecord};
 pub(in crate::election) enum OwnTerm {
     #[default]
     None,
-    /// Its claim has stood in the lease. Its gate has not opened. `anew`: the lease was not this candidate's before.
+    /// The lease has held its claim, but its gate has not opened. `anew`: the lease did not belong to this candidate
+    /// before.
     NeverOpened { term: Term, anew: bool },
     /// Its gate has opened.
     Open(Term),
-    /// It was preempted. Nothing more is admitted, and what was admitted finishes until the deadline, as in a clean stop.
-    /// Then its successor is to be told.
+    /// It was preempted. The gate admits no new writes, and admitted writes finish until the deadline, as in a clean
+    /// stop. Then its successor must be told.
     Preempted(Term),
 }
 
@@ -26,18 +28,18 @@ impl OwnTerm {
         matches!(self, Self::Open(_))
     }
 
-    /// Whether the lease was acquired in it and nothing was done with that.
+    /// Whether this term acquired the lease but never used it.
     pub(in crate::election) fn is_unused(&self) -> bool {
         matches!(self, Self::NeverOpened { anew: true, .. })
     }
 
-    /// Whether its successor waits for the end of its writes, some of which may be under way.
+    /// Whether the successor waits for the end of this term's writes. Some may still be under way.
     pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
         matches!(self, Self::Preempted(_))
     }
 
-    /// Takes in that the lease holds a claim of this process. After a preemption that was undone, from a backup say, the
-    /// term does not go on.
+    /// Takes in that the lease holds a claim of this process. If a preemption was undone, for example by a backup,
+    /// the term does not continue.
     pub(in crate::election) fn stands(&mut self, term: Term) {
         let goes_on = matches!(self, Self::NeverOpened { term: own, .. } | Self::Open(own) if *own == term);
         if !goes_on {
@@ -54,13 +56,13 @@ impl OwnTerm {
             {
                 Self::Preempted(term)
             }
-            // Lost in another way, or its successor knows, or has gone: the count may be used again.
+            // The term was lost in another way, or its successor knows or is gone. Its count may be used again.
             _ => Self::None,
         };
     }
 
-    /// Takes in that the lease held a claim of this process before it came to say `record`. The candidate learns late that it
-    /// has held the lease; another one that has preempted it waits for its end. News of any other term changes nothing.
+    /// Takes in that the lease held a claim of this process before it became `record`. The candidate learns late that
+    /// it held the lease; a candidate that preempted it waits for its end. News of any other term changes nothing.
     pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
         if awaits(record, &term) {
             *self = Self::Preempted(term);
@@ -68,7 +70,7 @@ impl OwnTerm {
     }
 }
 
-/// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
+/// Whether the holder took the lease from the live `term`, and waits for the end of its writes.
 fn awaits(record: &LeaseRecord, term: &Term) -> bool {
     let handover = record.handover().filter(|handover| !handover.done);
     record.uid() == term.lease_uid() && handover.is_some_and(|it| it.from == term.transitions())
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(own, OwnTerm::None);
     }
 
-    /// A backup may use a count of transitions again.
+    /// After a backup, a count of transitions may be used again.
     #[test]
     fn what_was_owed_is_forgotten_when_the_lease_goes_on_without_it() {
         let mut own = OwnTerm::Preempted(term(4));

@@ -17,16 +17,14 @@ use tokio::time::sleep;
 impl<L: Lock> Election<L> {
     /// Runs the election while `workload` runs. Returns the workload's output and how the election left the lease.
     ///
-    /// When the workload ends or panics, the election stops in the order of [rule
-    /// S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order):
+    /// When the workload ends or panics, the election stops in the order of
+    /// [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order):
     ///
     /// 1. The workload is dropped, and the gate closes.
-    ///
     /// 2. Writes that the workload left behind may finish within the drain timeout, while the election still renews
-    /// the lease.
-    ///
+    ///    the lease.
     /// 3. The election releases the lease. If a write ended without an answer, this takes longer (see
-    /// [`Running::stop`](crate::election::Running::stop)).
+    ///    [`Running::stop`](crate::election::Running::stop)).
     ///
     /// A panic continues after that. To shut down on a signal, let the workload end on the signal, or use
     /// [`run_until`](Self::run_until).
@@ -34,8 +32,8 @@ impl<L: Lock> Election<L> {
     /// Dropping the future drops the workload and closes the gate at once. The lease then expires by itself.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] if the election ended without an order to stop ([rule
-    /// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The workload is dropped, and the gate is
+    /// [`ErrElectionEnded`] if the election ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The workload is dropped, and the gate is
     /// closed.
     ///
     /// # Panics

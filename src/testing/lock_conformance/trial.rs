@@ -1,4 +1,4 @@
-//! The trial, step by step.
+//! The steps of the check.
 
 use super::{
     ErrLockConformance,
@@ -32,7 +32,7 @@ const RECONNECTS: &str = "reconnect disturbs nothing";
 
 /// An annotation that claims write and remove.
 const NOTE: &str = "kube-leader-gate/conformance";
-/// What a claim writes into the spec.
+/// The fields of the spec that a claim writes.
 const CLAIMED: [&str; 5] =
     ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
 
@@ -42,9 +42,9 @@ pub(super) struct Trial<'a, L, P, D> {
     lock: &'a L,
     put: P,
     delete: D,
-    /// The versions so far.
+    /// The versions that have been seen.
     versions: Vec<String>,
-    /// Claims so far.
+    /// How many claims were made.
     claims: u64,
 }
 
@@ -128,7 +128,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(record)
     }
 
-    /// An update of what is no longer there is refused, and changes nothing.
+    /// An update of a stale version is refused, and changes nothing.
     async fn conflicts(&mut self, stale: &LeaseRecord, stored: &LeaseRecord) -> Outcome {
         let claim = self.claim();
         let updated = self.call(self.lock.update(stale, &claim)).await?;
@@ -136,7 +136,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         self.is_stored(UPDATE_CONFLICTS, stored).await
     }
 
-    /// Another client adds what no candidate owns.
+    /// Another client adds fields that no candidate owns.
     async fn change(&mut self, record: &LeaseRecord) -> Outcome<LeaseRecord> {
         let mut object = record.clone().into_json();
         let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "a", "uid": "u" });
@@ -156,7 +156,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(changed)
     }
 
-    /// Updates that write an annotation, remove it and give the lease up keep everything else.
+    /// Updates write an annotation, remove it and release the lease. Each keeps everything else.
     async fn keep(&mut self, changed: &LeaseRecord) -> Outcome<LeaseRecord> {
         let mut seen = changed.clone();
         for (holder, note) in [("a", Some("here".to_owned())), ("", None)] {
@@ -173,7 +173,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(seen)
     }
 
-    /// What a write has returned is new, and stands in the store.
+    /// Checks that the result of a write is new, and that the store has it.
     async fn is_written(&mut self, record: &LeaseRecord) -> Outcome {
         self.is_new(record)?;
         self.is_stored(GETS, record).await
@@ -208,7 +208,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         timeout(PATIENCE, call).await.map_err(|_| ErrLockConformance::new(ANSWERS, "no answer"))
     }
 
-    /// A claim unlike those before.
+    /// Makes a claim that differs from all earlier ones.
     fn claim(&mut self) -> Claim {
         self.claims += 1;
         let time = format!("2026-01-02T03:04:{:02}.000000Z", self.claims);
@@ -232,7 +232,7 @@ fn refused(rule: &'static str, outcome: &Result<LeaseRecord, ErrLock>, kinds: &[
     ensure(rule, is_refused, outcome)
 }
 
-/// The one that succeeded of two, if the other one conflicts.
+/// Returns the result of the one that succeeded, if the other one conflicts.
 fn one_of(
     rule: &'static str,
     (a, claim_a): (Result<LeaseRecord, ErrLock>, Claim),
@@ -253,7 +253,7 @@ fn holds(record: &LeaseRecord, claim: &Claim) -> bool {
         && record.transitions() == claim.transitions
 }
 
-/// All that no claim writes, and no API server changes with each write.
+/// The fields that no claim writes, and that the API server does not change with each write.
 fn foreign(record: &LeaseRecord) -> Value {
     let mut object = record.clone().into_json();
     remove(&mut object["spec"], &CLAIMED);

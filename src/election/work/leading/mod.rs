@@ -69,8 +69,8 @@ impl<L: Lock> Election<L> {
     ///
     /// 1. **Never two at once** ([rule S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)): the
     ///    work of a term begins only after the earlier work has ended or was dropped completely. If a write of the
-    ///    earlier work ended without an answer, it may still take effect late ([rule
-    ///    S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). The new work then begins only after the lease
+    ///    earlier work ended without an answer, it may still take effect late
+    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). The new work then begins only after the lease
     ///    duration less the renew deadline has passed since that write ended. This covers the future that `work`
     ///    returns. It does not cover tasks that the work spawns; a [`JoinSet`](tokio::task::JoinSet) ends them with
     ///    the work.
@@ -98,8 +98,8 @@ impl<L: Lock> Election<L> {
     /// cancellation.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] if the election ended without an order to stop ([rule
-    /// S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The work has had its time and is dropped,
+    /// [`ErrElectionEnded`] if the election ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The work has had its time and is dropped,
     /// and the gate is closed.
     ///
     /// # Panics
