@@ -88,7 +88,11 @@ impl Health {
         let mut answer = match path.rsplit_once('/').map(|(_, last)| last) {
             Some("livez" | "healthz") => self.probe(),
             Some("leader") => response(StatusCode::OK, JSON, self.page()),
-            _ => response(StatusCode::NOT_FOUND, TEXT, "there are /livez, /healthz and /leader\n".into()),
+            _ => response(
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "not found; there are /livez, /healthz and /leader\n".into(),
+            ),
         };
         if head {
             // The length of the answer to a GET.

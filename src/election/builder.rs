@@ -241,9 +241,9 @@ impl fmt::Display for ErrBuild {
             Self::Identity(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
             Self::Client(error) => {
-                write!(f, "no client for the election can be made from the configuration: {error}")
+                write!(f, "cannot make a client for the election from the configuration: {error}")
             }
-            Self::Lock(error) => write!(f, "the lock of the election cannot be made: {error}"),
+            Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }
     }
 }

@@ -242,7 +242,7 @@ impl fmt::Display for ErrUnhealthy {
             Self::Ended => f.write_str(ENDED),
             Self::NotRenewed { since, tolerated } => write!(
                 f,
-                "the lease is held by this process and was last renewed {since:?} ago, tolerated: {tolerated:?}"
+                "this process holds the lease and last renewed it {since:?} ago, tolerated: {tolerated:?}"
             ),
         }
     }

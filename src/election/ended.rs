@@ -61,7 +61,7 @@ impl<T> Finished<T> {
 impl fmt::Display for ErrElectionEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the leader election has ended unasked; writes are rejected until the process is restarted",
+            "the leader election ended without an order to stop; writes are rejected until the process is restarted",
         )
     }
 }

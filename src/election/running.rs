@@ -212,7 +212,7 @@ impl Running {
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
-                "a write has ended without an answer; the lease is not given up before it can land no more"
+                "a write ended without an answer; the lease is kept until that write can no longer take effect"
             );
         }
     }

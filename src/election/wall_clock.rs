@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_stands_still_is_moved_on() {
+    fn a_repeated_time_moves_by_a_microsecond() {
         let time = "2026-01-02T03:04:05.999999Z";
         assert_eq!(other_than(Some(time), time.into()), "2026-01-02T03:04:06.000000Z");
         assert_eq!(other_than(Some("2026-01-02T03:04:05.000000Z"), time.into()), time);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_ends_with_a_whole_character() {
+    fn truncation_keeps_whole_characters() {
         assert_eq!(head("abc", 5), "abc");
         assert_eq!(head("aé", 2), "a");
     }

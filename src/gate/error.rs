@@ -105,7 +105,7 @@ impl fmt::Display for ErrNotLeader {
             write!(f, " in namespace {namespace:?}")?;
         }
         match &self.holder {
-            Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
+            Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
         }
         if let Some(trouble) = self.trouble().filter(|_| !self.over) {
@@ -151,8 +151,8 @@ impl fmt::Display for ErrLeadershipLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must look at what \
-             is there before writing it again",
+            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must read \
+             the present state before it writes again",
             self.loss
         )
     }

@@ -183,7 +183,7 @@ mod tests {
 
     /// A stop races with a grant. Whichever comes first, the gate is closed for good afterwards.
     #[test]
-    fn s4_a_grant_in_the_making_opens_nothing_behind_a_stop() {
+    fn s4_a_grant_racing_with_a_stop_opens_nothing() {
         let trap = Arc::new(Trap { armed: true.into(), reached: Barrier::new(2), go_on: Barrier::new(2) });
         let grantor = Grantor::with_clock(trap.clone());
         let (leadership, closer) = (grantor.leadership(), grantor.closer());

@@ -76,7 +76,7 @@ mod tests {
 
     /// A renewal is in time but recorded late. A thread that looks in between sees a passed deadline.
     #[test]
-    fn a_renewal_at_the_last_moment_is_no_lapse_and_hides_none() {
+    fn a_last_moment_renewal_is_no_lapse() {
         let clock = Arc::new(Edge {
             now: 0.into(),
             armed: false.into(),

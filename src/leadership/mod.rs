@@ -88,7 +88,7 @@ pub struct Leadership {
     inner: Arc<Inner>,
 }
 
-/// The time for draining ended before all admitted writes had finished.
+/// The drain timeout ended before all admitted writes had finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrStillWriting {
@@ -241,7 +241,7 @@ impl Leadership {
 
 impl fmt::Display for ErrStillWriting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
+        write!(f, "{} admitted writes did not finish within the drain timeout", self.writes)
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn s1_it_has_ended_at_its_deadline_however_late_that_is_noticed() {
+    fn s1_an_expired_term_ended_at_its_deadline() {
         for noticed in [false, true] {
             let (_grantor, leadership, clock, grant) = granted();
             let (tenure, deadline) = (tenure(&leadership), leadership.deadline().unwrap());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theft_ends_it_when_it_is_seen_and_the_next_term_is_another() {
+    fn a_theft_ends_only_the_term_it_hits() {
         let (grantor, leadership, clock, grant) = granted();
         let first = tenure(&leadership);
         clock.advance(SECOND);

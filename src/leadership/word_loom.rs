@@ -85,7 +85,7 @@ fn s4_the_last_write_wakes_the_drain() {
 
 /// Rule S1: a grant never admits a write after its deadline, even while the next grant opens.
 #[test]
-fn s1_a_late_write_is_never_admitted_by_the_term_before() {
+fn s1_an_expired_grant_admits_no_write() {
     loom::model(|| {
         let word = Arc::new(Word::new());
         let first = word.open(DEADLINE);
@@ -103,7 +103,7 @@ fn s1_a_late_write_is_never_admitted_by_the_term_before() {
 
 /// Rule S2: a write of one term is not valid in the next one.
 #[test]
-fn s2_a_write_never_crosses_into_the_next_term() {
+fn s2_a_write_is_invalid_in_the_next_term() {
     loom::model(|| {
         let word = Arc::new(Word::new());
         let first = word.open(DEADLINE);

@@ -100,11 +100,11 @@ impl ErrLockKind {
     pub(crate) const fn advice(self) -> Option<&'static str> {
         match self {
             Self::NotFound => Some("create the lease's namespace"),
-            Self::Unauthorized => Some("look at this candidate's token or certificate"),
+            Self::Unauthorized => Some("check this candidate's token or certificate"),
             Self::Forbidden => {
                 Some("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
             }
-            Self::Timeout | Self::Unreachable => Some("look at the API server and at the way to it"),
+            Self::Timeout | Self::Unreachable => Some("check the API server and the network to it"),
             Self::Conflict | Self::Gone | Self::Garbage | Self::Refused => None,
         }
     }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_is_written() {
+    fn a_handover_is_read_as_written() {
         for done in [false, true] {
             let handover = Handover { from: 3, to: 4, done };
             assert_eq!(record(4, &json!(handover.to_string())).handover(), Some(handover));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_what_was_said_of_another_term_are_nothing() {
+    fn nonsense_and_other_terms_give_no_handover() {
         assert_eq!(record(5, &json!("from 3 to 4")).handover(), None);
         let huge = "from 3 to ".repeat(1_000_000);
         for odd in

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, str::FromStr, sync::Arc};
 
 /// The longest identity, in bytes. This is the limit of object names, such as a pod's name.
 const LONGEST: usize = 253;
-const ALLOWED: &str = "1 to 253 bytes without control characters or space at an end";
+const ALLOWED: &str = "1 to 253 bytes without control characters or a space at either end";
 
 /// The name of a candidate in the lease. No two live processes may share one.
 ///
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_cannot_stand_in_a_lease() {
+    fn invalid_identities_are_refused() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
             let error = Identity::new(bad).unwrap_err().to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_pod_name_and_adds_chance_outside_a_cluster() {
+    fn the_inferred_identity_prefers_the_pod_name() {
         let infer = |pod: Option<&str>, in_cluster| {
             Identity::infer_from(pod.map(String::from), in_cluster, "host".into(), 0xabc).unwrap().to_string()
         };

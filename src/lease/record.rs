@@ -142,12 +142,12 @@ impl LeaseRecord {
         const HUGE: u64 = 24 * 60 * 60;
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is no text; the lease is read as free");
+            return Some("the holder is not text; the lease counts as free");
         }
         self.holder()?;
         match self.duration() {
             None => {
-                return Some("the duration is missing or no positive number; this candidate's own is used");
+                return Some("the duration is missing or not a positive number; this candidate uses its own");
             }
             Some(duration) if duration.as_secs() > HUGE => {
                 return Some("the duration is longer than a day; it is respected");
@@ -156,7 +156,7 @@ impl LeaseRecord {
         }
         let transitions = self.field("leaseTransitions");
         if transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none()) {
-            return Some("the transitions are no count; they are read as 0");
+            return Some("the transitions are not a count; they are read as 0");
         }
         None
     }
@@ -251,7 +251,7 @@ impl Claim {
 
 impl fmt::Display for ErrNotALease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer is no Lease with a uid and a resource version")
+        f.write_str("the answer is not a Lease with a uid and a resource version")
     }
 }
 

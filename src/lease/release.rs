@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn s3_the_gate_closes_before_a_release_that_fails() {
+    async fn s3_the_gate_closes_before_a_failing_release() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn s3_the_gate_closes_before_a_release_that_is_dropped() {
+    async fn s3_the_gate_closes_before_a_dropped_release() {
         let (lock, leadership, _owner) = leading(false);
         let given_up = tokio::time::timeout(Duration::from_secs(1), lock.update(&record(), &claim(""))).await;
         assert!(given_up.is_err());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_that_fails_leaves_the_gate_to_its_deadline() {
+    async fn a_failed_renewal_keeps_the_gate_open() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("me")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [true]);

@@ -50,7 +50,7 @@ pub(super) fn news(line: &[u8]) -> Result<Option<News>, ErrLock> {
     };
     let metadata = |key| object.get("metadata")?.get(key)?.as_str();
     let Some(name) = metadata("name").map(str::to_owned) else {
-        return Err(garbage("a line of the watch is about no object with a name".into()));
+        return Err(garbage("a line of the watch names no object".into()));
     };
     let version = metadata("resourceVersion").and_then(|version| version.parse().ok());
     let record = LeaseRecord::from_json(object);

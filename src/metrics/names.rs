@@ -55,44 +55,40 @@ pub fn describe() {
     describe_counter!(
         SLOWPATH_TOTAL,
         Unit::Count,
-        "Renewals for which the lease had to be read first, since the one before had failed."
+        "Renewals that had to read the lease first, because the renewal before had failed."
     );
     describe_counter!(
         TRANSITIONS_TOTAL,
         Unit::Count,
-        "How often the lease has gone from one holder to another, as this candidate saw it."
+        "How often the lease changed its holder, as this candidate saw it."
     );
-    describe_counter!(
-        LOSSES_TOTAL,
-        Unit::Count,
-        "Terms of this process that have ended, by what ended them."
-    );
+    describe_counter!(LOSSES_TOTAL, Unit::Count, "Terms of this process that have ended, by their cause.");
     describe_gauge!(
         TIME_TO_DEADLINE_SECONDS,
         Unit::Seconds,
-        "Time until this process stops writing unless it renews; 0 for a follower."
+        "Time until this process stops writing without another renewal; 0 for a follower."
     );
     describe_gauge!(
         LEADERLESS_SECONDS,
         Unit::Seconds,
-        "For how long the lease has had no holder, as this candidate sees it; 0 while it has one."
+        "How long the lease has had no holder, as this candidate sees it; 0 while it has one."
     );
     describe_histogram!(
         LEADERLESS_GAP_SECONDS,
         Unit::Seconds,
-        "For how long the lease had no holder, each time that happened, as this candidate saw it."
+        "How long the lease had no holder, once for each such gap, as this candidate saw it."
     );
     describe_histogram!(
         LEASE_CALL_DURATION_SECONDS,
         Unit::Seconds,
-        "How long lease calls took, answered or not."
+        "The duration of lease calls, answered or not."
     );
     describe_counter!(LEASE_CALL_FAILURES_TOTAL, Unit::Count, "Lease calls that failed.");
-    describe_counter!(WRITES_TOTAL, Unit::Count, "Writes that came to the gate, by what it decided.");
+    describe_counter!(WRITES_TOTAL, Unit::Count, "Writes at the gate, by its decision.");
     describe_counter!(
         WRITES_CUT_OFF_TOTAL,
         Unit::Count,
-        "Admitted writes that were cut off, their outcome unknown."
+        "Admitted writes that were cut off. Their outcome is unknown."
     );
     describe_gauge!(WRITES_UNDER_WAY, Unit::Count, "Admitted writes that have not finished.");
 }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_bring_resources_at_once_lose_no_count_and_double_no_entry() {
+    fn concurrent_new_resources_lose_no_count() {
         let tally = Tally::new();
         std::thread::scope(|scope| {
             for first in 0..4 {

@@ -39,9 +39,11 @@ impl Rule {
             return self.refuse("name", name, allowed);
         }
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => {
-                self.refuse("name", name, "the namespace of the rule: a namespace is in itself")
-            }
+            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => self.refuse(
+                "name",
+                name,
+                "the rule's own namespace, since a namespace object belongs to the namespace of its name",
+            ),
             _ => Ok(()),
         }
     }

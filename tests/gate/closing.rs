@@ -128,7 +128,7 @@ async fn s4_a_drain_is_bounded_and_says_what_is_left() {
     let left = leadership.drain(BOUND).await.unwrap_err();
     assert_eq!(begin.elapsed(), BOUND);
     assert_eq!(left.writes, 2);
-    assert_eq!(left.to_string(), "2 admitted writes had not finished when the time for draining was up");
+    assert_eq!(left.to_string(), "2 admitted writes did not finish within the drain timeout");
     drop(held);
 }
 

@@ -125,7 +125,7 @@ fn a_refusal_says_what_was_given_and_what_is_allowed() {
     let error: ErrInvalidIdentity = "".parse::<Identity>().unwrap_err();
     assert_eq!(
         (error.given(), error.allowed()),
-        ("", "1 to 253 bytes without control characters or space at an end")
+        ("", "1 to 253 bytes without control characters or a space at either end")
     );
 
     let error: ErrInvalidPreset = "dryRun".parse::<Preset>().unwrap_err();

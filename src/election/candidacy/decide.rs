@@ -143,20 +143,20 @@ impl Candidacy {
         }
         if now < settles_at {
             let too_late = mine && self.end() <= settles_at;
-            let reason = "a write that ended without an answer may still land";
+            let reason = "a write that ended without an answer may still take effect";
             return if too_late { Err(Err(reason)) } else { Ok((None, settles_at)) };
         }
         if failed >= ATTEMPTS {
-            return Err(Err("the API server could not be told"));
+            return Err(Err("the calls to the API server failed"));
         }
         if doubt != Doubt::None {
             return Ok((Some(LeaseCall::Read), now));
         }
         if !mine {
-            return Err(Err("an acquisition that was not answered may still land"));
+            return Err(Err("an unanswered acquisition may still take effect"));
         }
         if self.overtaken(now).is_some() {
-            return Err(Err("its former holder may still be writing"));
+            return Err(Err("the former holder may still be writing"));
         }
         Ok((Some(LeaseCall::Release), now))
     }

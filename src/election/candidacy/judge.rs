@@ -98,7 +98,7 @@ impl Candidacy {
     }
 
     /// Whether this candidate precedes the holder, but waits for now because the two preempt each other in turn.
-    pub(in crate::election) fn keeps_the_peace(&self, now: Moment) -> bool {
+    pub(in crate::election) fn backs_off(&self, now: Moment) -> bool {
         self.record().and_then(|record| self.preempts(record)).is_some_and(|from| now < from)
     }
 

@@ -167,7 +167,7 @@ impl Candidacy {
 
     /// What is wrong with the lease, in words for the log.
     pub(super) fn oddity(&self) -> Option<&'static str> {
-        let double = "another process contends with this identity; give each its own";
+        let double = "another process uses this identity; give each process its own";
         let record = self.record()?;
         let odd = record.oddity().or_else(|| self.precedence.oddity(record));
         odd.or((self.hand() == Hand::Double).then_some(double))

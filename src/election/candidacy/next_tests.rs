@@ -34,14 +34,14 @@ fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
 }
 
 #[test]
-fn what_lands_late_after_a_lapse_is_given_back() {
+fn a_late_claim_after_expiry_is_released() {
     let (mut candidacy, second, inputs) = lands_late();
     candidacy.observe(second, at(101));
     assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Release));
 }
 
 #[test]
-fn what_lands_late_after_a_lapse_is_acknowledged() {
+fn a_late_preempted_claim_is_acknowledged() {
     let (mut candidacy, second, inputs) = lands_late();
     candidacy.observe(second.clone(), at(101));
     candidacy.observe(preempted(&second, 4), at(101));
@@ -54,7 +54,7 @@ fn what_lands_late_after_a_lapse_is_acknowledged() {
 
 /// Its writes were just cut off, but have not been dropped yet.
 #[test]
-fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
+fn s4_a_stopping_preempted_candidate_waits_for_its_writes() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -71,7 +71,7 @@ fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
 
 /// A write of the earlier process may still take effect.
 #[test]
-fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
+fn s4_a_lease_from_before_a_restart_is_released_late() {
     let mut candidacy = candidacy();
     let before = held(1, "me", 0);
     candidacy.observe(before.clone(), at(0));
@@ -92,7 +92,7 @@ fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
 
 /// The claim can take effect only on the version that it swaps.
 #[test]
-fn a_claim_that_can_land_no_more_holds_up_no_stop() {
+fn a_claim_on_an_old_version_delays_no_stop() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     candidacy.acquisition(at(0), "now".into());
@@ -104,7 +104,7 @@ fn a_claim_that_can_land_no_more_holds_up_no_stop() {
 
 /// Rule S5: the version that the renewal would swap is known to be old.
 #[test]
-fn s5_after_a_conflict_it_reads_before_it_renews() {
+fn s5_a_conflict_is_followed_by_a_read() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());

@@ -160,7 +160,7 @@ impl World {
         match call {
             LeaseCall::Read => self.read(),
             LeaseCall::Acquire => {
-                assert_eq!(self.task, Task::Contend, "nothing is acquired but to contend");
+                assert_eq!(self.task, Task::Contend, "acquires only while it contends");
                 self.read();
                 if !matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt) {
                     return;
@@ -201,12 +201,12 @@ impl World {
             }
             LeaseCall::Release => {
                 assert!(now >= self.settles_at, "released before the writes ended");
-                assert!(self.candidacy.is_mine(), "released what is not its own");
+                assert!(self.candidacy.is_mine(), "released a lease that is not its own");
                 let time = self.tick();
                 let claim = self.candidacy.release(now, time);
                 let own = self.lease.as_ref().is_some_and(|lease| lease.holder() == Some("me"));
                 if self.swap(&claim) {
-                    assert!(own, "released somebody else's lease");
+                    assert!(own, "released another candidate's lease");
                     self.deadline = None;
                     self.hear();
                 }
@@ -235,7 +235,7 @@ impl World {
     pub(super) fn next(&self) -> Next {
         let next = self.candidacy.next(&self.inputs());
         if let Next::Wait(until) = next {
-            assert!(until > self.now, "a wait that is over: {:?} {:?}", self.inputs(), self.candidacy);
+            assert!(until > self.now, "the wait has ended already: {:?} {:?}", self.inputs(), self.candidacy);
         }
         next
     }

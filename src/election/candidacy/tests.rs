@@ -43,12 +43,12 @@ fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> b
 }
 
 #[test]
-fn it_reads_before_it_does_anything() {
+fn its_first_call_is_a_read() {
     assert_eq!(candidacy().decide(at(0), false), Decision::Read);
 }
 
 #[test]
-fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
+fn it_creates_a_missing_lease_and_takes_a_free_one() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     candidacy.observe_absence(None, at(0));
@@ -58,7 +58,7 @@ fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
 }
 
 #[test]
-fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
+fn s6_it_counts_from_its_own_clock() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(100));
     assert_eq!(candidacy.decide(at(100), false), Decision::WaitUntil(at(115)));
@@ -87,7 +87,7 @@ fn old_news_changes_nothing() {
 
 /// After a restored etcd backup or one absurd event, a read that was sent later is trusted.
 #[test]
-fn a_read_is_believed_even_if_versions_have_gone_back() {
+fn a_read_with_a_lower_version_is_trusted() {
     let mut candidacy = candidacy();
     candidacy.observe(held(u64::MAX, "other", 0), at(0));
     let before = candidacy.version().map(str::to_owned);
@@ -105,7 +105,7 @@ fn a_read_is_believed_even_if_versions_have_gone_back() {
 
 /// A holder that does not know of the deletion may still write.
 #[test]
-fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
+fn s6_a_deleted_lease_waits_for_its_holder() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(0));
     assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(2, "other", 0)), at(0))));
@@ -122,7 +122,7 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
 
 /// Rule S8: the holder learns of the deletion meanwhile, and creates the lease again.
 #[test]
-fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
+fn s8_a_newcomer_waits_before_it_recreates_the_lease() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
     let pause = at(0).saturating_add(LeaseTiming::fast().pause());
@@ -133,7 +133,7 @@ fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
 
 /// Rule S8: the same spec in another object is another lease.
 #[test]
-fn s8_a_copy_of_its_claim_is_not_its_lease() {
+fn s8_a_copied_claim_is_another_lease() {
     for created in [true, false] {
         let mut candidacy = candidacy();
         if created {
@@ -154,7 +154,7 @@ fn s8_a_copy_of_its_claim_is_not_its_lease() {
 
 /// Of several unanswered swaps, an early one has taken effect.
 #[test]
-fn a_claim_without_an_answer_is_recognised_later() {
+fn an_unanswered_claim_is_recognised_later() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let landed = candidacy.acquisition(at(0), "first".into());
@@ -170,7 +170,7 @@ fn a_claim_without_an_answer_is_recognised_later() {
 /// The candidate holds the lease but cannot write. Even after many attempts it recognises its claim, and releases the
 /// lease.
 #[test]
-fn a_claim_that_stands_is_never_forgotten() {
+fn a_claim_in_the_lease_is_never_forgotten() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
     let landed = candidacy.acquisition(at(0), "first".into());
@@ -183,7 +183,7 @@ fn a_claim_that_stands_is_never_forgotten() {
 
 /// Rule S5: with another count or acquire time, the same name belongs to another process.
 #[test]
-fn s5_its_own_claim_is_known_by_count_and_time() {
+fn s5_count_and_time_identify_its_claim() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -202,7 +202,7 @@ fn s5_its_own_claim_is_known_by_count_and_time() {
 
 /// The other candidates trust the duration in the lease.
 #[test]
-fn a_duration_that_was_shortened_is_no_longer_its_own() {
+fn a_claim_with_a_shortened_duration_is_taken_again() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let mut claim = candidacy.acquisition(at(0), "now".into());
@@ -214,7 +214,7 @@ fn a_duration_that_was_shortened_is_no_longer_its_own() {
 }
 
 #[test]
-fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
+fn it_renews_a_term_and_retakes_an_expired_one() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -229,7 +229,7 @@ fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
 }
 
 #[test]
-fn its_own_name_is_its_own_only_at_the_start() {
+fn its_own_name_counts_only_at_the_start() {
     let mut restarted = candidacy();
     restarted.observe(held(1, "me", 0), at(0));
     assert!(!restarted.is_mine() && restarted.hand() != Hand::Double);
@@ -241,14 +241,14 @@ fn its_own_name_is_its_own_only_at_the_start() {
 }
 
 #[test]
-fn the_count_of_transitions_begins_anew_past_the_api_s_end() {
+fn the_count_of_transitions_wraps_at_its_maximum() {
     let mut candidacy = candidacy();
     candidacy.observe(record(1, &json!({ "leaseTransitions": i32::MAX })), at(0));
     assert_eq!(candidacy.acquisition(at(0), "now".into()).transitions, 0);
 }
 
 #[test]
-fn nonsense_is_read_with_suspicion() {
+fn a_field_that_makes_no_sense_counts_as_missing() {
     for duration in [json!(null), json!(0), json!(-1), json!(1.5), json!("15"), json!([]), json!(1e300)] {
         let spec = json!({ "holderIdentity": "other", "leaseDurationSeconds": duration });
         let mut candidacy = candidacy();
@@ -285,7 +285,7 @@ proptest! {
                 1 => {} // another client writes a label
                 2 => version -= 1, // the same news again
                 _ => { // old news
-                    candidacy.observe(held(version - 2, "somebody", renewed), at(now));
+                    candidacy.observe(held(version - 2, "another", renewed), at(now));
                     version -= 1;
                 }
             }
@@ -302,7 +302,7 @@ proptest! {
 
 /// The watch is late: it shows the last term when the next one has begun.
 #[test]
-fn old_news_of_an_earlier_term_leaves_this_one_open() {
+fn news_of_an_earlier_term_closes_nothing() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let mut claims = Vec::new();
@@ -320,7 +320,7 @@ fn old_news_of_an_earlier_term_leaves_this_one_open() {
 
 /// Rule S8: the answer to a write may come after the news that the lease is gone.
 #[test]
-fn s8_an_answer_from_before_the_deletion_brings_nothing_back() {
+fn s8_an_answer_from_before_deletion_is_ignored() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());

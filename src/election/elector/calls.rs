@@ -43,7 +43,7 @@ impl<L: Lock> Elector<L> {
             let record = lock.update(seen, &claim).await?;
             if record.resource_version() == seen.resource_version() {
                 // The API server wrote nothing, so the other candidates have seen nothing (rule S6).
-                return Err(refused("the write has changed nothing in the lease"));
+                return Err(refused("the write changed nothing in the lease"));
             }
             Ok(record)
         };
@@ -61,7 +61,7 @@ impl<L: Lock> Elector<L> {
                 // changed the claim.
                 let changed = |known: &LeaseRecord| known.version() <= version;
                 if acquires && !self.candidacy.is_current() && self.candidacy.record().is_some_and(changed) {
-                    self.failed(what, &refused("what was claimed is not what stands in the lease"));
+                    self.failed(what, &refused("the lease does not hold what this candidate wrote"));
                     return false;
                 }
                 self.worked(what);

@@ -52,7 +52,7 @@ pub(super) struct Elector<L: Lock> {
     calls: Complaint,
     watch: Complaint,
     oddity: Complaint,
-    peace: Complaint,
+    mutual_preemption: Complaint,
 }
 
 impl<L: Lock> Elector<L> {
@@ -77,7 +77,9 @@ impl<L: Lock> Elector<L> {
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             oddity: Complaint::new("the lease makes no sense"),
-            peace: Complaint::new("candidates preempt each other in turn; let their priorities agree"),
+            mutual_preemption: Complaint::new(
+                "candidates preempt each other in turn; make their priorities agree",
+            ),
         }
     }
 
@@ -135,7 +137,7 @@ impl<L: Lock> Elector<L> {
     /// Ends a release.
     fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) {
         if let Err(reason) = outcome {
-            tracing::warn!(reason, "the lease was not released; it runs out by itself");
+            tracing::warn!(reason, "the lease was not released; it expires by itself");
         }
         // If the lease could not be released, this candidate stops leading and renewing.
         self.lose(Loss::Abandoned);

@@ -54,7 +54,7 @@ impl<L: Lock> Elector<L> {
         let holder = record.and_then(LeaseRecord::holder);
         if self.leadership.holder().as_deref() != holder {
             let news =
-                if holder.is_some() { "the lease has changed hands" } else { "nobody holds the lease" };
+                if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
             tracing::info!(holder, "{news}");
             self.grantor.note_holder(holder);
         }
@@ -63,18 +63,19 @@ impl<L: Lock> Elector<L> {
             None => self.oddity.settle(),
         }
         self.note_trouble();
-        self.speak_of_peace();
+        self.log_mutual_preemption();
     }
 
     /// Logs once that candidates preempt each other, and once that they have stopped.
-    fn speak_of_peace(&mut self) {
+    fn log_mutual_preemption(&mut self) {
         let now = self.leadership.now();
-        if self.candidacy.keeps_the_peace(now) {
+        if self.candidacy.backs_off(now) {
             let holder_key = self.candidacy.record().and_then(LeaseRecord::holder_key).unwrap_or_default();
-            let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
-            self.peace.raise("preempted in turn", &details);
-        } else if !self.candidacy.precedence.is_restless(now) {
-            self.peace.settle();
+            let details =
+                format_args!("this candidate waits longer each time; the holder's key is {holder_key:?}");
+            self.mutual_preemption.raise("preempted in turn", &details);
+        } else if !self.candidacy.precedence.preempted_recently(now) {
+            self.mutual_preemption.settle();
         }
     }
 
@@ -82,7 +83,7 @@ impl<L: Lock> Elector<L> {
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
         if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
-            tracing::debug!("the watch of the lease is silent; starting it afresh");
+            tracing::debug!("the watch of the lease is silent; restarting it");
             self.restart_watch();
         }
     }

@@ -60,7 +60,7 @@ impl<L: Lock> Elector<L> {
                 let at_most = overtaken.until.saturating_since(self.leadership.now());
                 tracing::info!(
                     ?at_most,
-                    "the lease is taken; writes wait for the end of the former holder's"
+                    "the lease is taken; writes wait until the former holder's writes have ended"
                 );
             }
         }
@@ -110,7 +110,7 @@ impl<L: Lock> Elector<L> {
             return;
         };
         if self.write(LeaseCall::Acknowledge, claim).await {
-            tracing::info!("the preempting holder was told that the last write has ended");
+            tracing::info!("told the preempting holder that the last write has ended");
         }
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preempted_term_that_never_opened_owes_its_end() {
+    fn a_preempted_unopened_term_owes_an_acknowledgement() {
         let mut own = OwnTerm::None;
         own.stands(term(4));
         own.meets(&taken("u", "from 4 to 5"));
@@ -113,7 +113,7 @@ mod tests {
 
     /// After a backup, a count of transitions may be used again.
     #[test]
-    fn what_was_owed_is_forgotten_when_the_lease_goes_on_without_it() {
+    fn a_later_term_cancels_the_acknowledgement() {
         let mut own = OwnTerm::Preempted(term(4));
         own.meets(&taken("u", "from 5 to 5"));
         own.meets(&taken("u", "from 4 to 5"));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_that_waits_for_another_term_is_owed_nothing() {
+    fn a_successor_of_another_term_is_owed_nothing() {
         for (uid, handover) in
             [("u", "from 3 to 5"), ("u", "from 4 to 4"), ("another", "from 4 to 5"), ("u", "")]
         {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preemption_that_is_undone_does_not_open_the_term_again() {
+    fn an_undone_preemption_does_not_reopen_the_term() {
         let mut own = OwnTerm::Preempted(term(4));
         own.stands(term(4));
         assert_eq!(own, OwnTerm::NeverOpened { term: term(4), anew: false });

@@ -54,12 +54,12 @@ impl Precedence {
     /// What is wrong with the holder's key, in words for the log.
     pub(in crate::election) fn oddity(&self, record: &LeaseRecord) -> Option<&'static str> {
         let odd = self.priority.is_some() && record.holder().is_some() && key_of(record).is_none();
-        odd.then_some("the holder's key is no text, or too long; such a holder is not preempted")
+        odd.then_some("the holder's key is not text, or is too long; this holder is never preempted")
     }
 
     /// Whether there was a preemption not long ago. If candidates preempt each other in turn, this is always true for
     /// the one with the longest pause, so all of them wait for its pause.
-    pub(in crate::election) fn is_restless(&self, now: Moment) -> bool {
+    pub(in crate::election) fn preempted_recently(&self, now: Moment) -> bool {
         self.last.is_some_and(|(last, pause)| now < last.saturating_add(pause.saturating_mul(2)))
     }
 
@@ -79,7 +79,7 @@ impl Precedence {
     pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
         if std::mem::take(&mut self.trying) {
             let pause = match self.last {
-                Some((_, pause)) if self.is_restless(at) => pause.saturating_mul(2),
+                Some((_, pause)) if self.preempted_recently(at) => pause.saturating_mul(2),
                 _ => self.first_pause,
             };
             self.last = Some((at, pause.min(LONGEST_PAUSE.max(self.first_pause))));

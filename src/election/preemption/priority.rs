@@ -97,7 +97,7 @@ impl Priority {
         if is_key(&key) {
             return Ok(Self { key: key.into(), precedes: Arc::new(precedes) });
         }
-        let allowed = format!("1 to {LONGEST} bytes without control characters or space at an end");
+        let allowed = format!("1 to {LONGEST} bytes without control characters or a space at either end");
         Err(ErrInvalidPriority { given: key, allowed })
     }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_is_no_key_with_what_is_allowed() {
+    fn an_invalid_key_error_lists_allowed_values() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
             let error = Priority::new(bad, |_| true).unwrap_err().to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_equal_key_is_never_preceded() {
+    fn a_key_never_precedes_itself() {
         assert!(!Priority::new("a", |_| true).unwrap().precedes("a"));
         assert!(!Priority::ranked("a", ["a", "b", "a"]).unwrap().precedes("a"));
         // If the list has a key twice, its better rank counts.

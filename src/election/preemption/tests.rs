@@ -45,7 +45,7 @@ fn text(claim: &Claim, annotation: &str) -> Option<String> {
 }
 
 #[test]
-fn it_preempts_who_it_precedes_and_no_one_else() {
+fn it_preempts_only_holders_that_it_precedes() {
     let cases = [
         (json!({ HOLDER_KEY: "low" }), true),
         (json!({ HOLDER_KEY: "" }), true),
@@ -77,7 +77,7 @@ fn it_preempts_who_it_precedes_and_no_one_else() {
 }
 
 #[test]
-fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
+fn odd_leases_and_namesakes_are_never_preempted() {
     for duration in [json!(null), json!(-1), json!(1_000_000_000)] {
         let mut candidacy = high();
         let mut odd = held(1, "other", 0, &json!({})).clone().into_json();
@@ -92,7 +92,7 @@ fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
 }
 
 #[test]
-fn it_waits_for_the_one_it_has_overtaken() {
+fn a_preempting_candidate_waits_for_the_overtaken_holder() {
     let mut candidacy = high();
     let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", "team": "a" }));
     candidacy.observe(seen.clone(), at(0));
@@ -101,7 +101,7 @@ fn it_waits_for_the_one_it_has_overtaken() {
         (text(&claim, HOLDER_KEY), text(&claim, HANDOVER)),
         (Some("high".into()), Some("from 3 to 4".into()))
     );
-    assert_eq!((claim.transitions, claim.duration_seconds), (4, 60), "whoever comes next waits for both");
+    assert_eq!((claim.transitions, claim.duration_seconds), (4, 60), "the next holder waits for both");
     let own = written(2, &seen, &claim);
     candidacy.observe(own.clone(), at(10));
     assert_eq!(candidacy.decide(at(10), false), Decision::Hold(at(60)));
@@ -117,11 +117,11 @@ fn it_waits_for_the_one_it_has_overtaken() {
     assert_eq!(candidacy.decide(at(20), false), Decision::Open);
     candidacy.opened(Term::new("u", 4));
     assert_eq!(candidacy.decide(at(21), true), Decision::Renew);
-    assert_eq!(candidacy.decide(at(40), false), Decision::Take, "a stretch that was interrupted is over");
+    assert_eq!(candidacy.decide(at(40), false), Decision::Take, "an interrupted term is over");
 }
 
 #[test]
-fn only_the_very_term_is_acknowledged() {
+fn only_the_preempted_term_is_acknowledged() {
     let mut holder = candidacy(None);
     holder.observe(held(1, "", 0, &json!({})), at(0));
     let claim = holder.acquisition(at(0), "now".into());
@@ -145,7 +145,7 @@ fn only_the_very_term_is_acknowledged() {
 
 /// The watch shows the preemption before the candidate learns that it held the lease.
 #[test]
-fn a_claim_that_is_answered_too_late_is_acknowledged() {
+fn a_preempted_claim_with_a_late_answer_is_acknowledged() {
     for told_by_watch in [true, false] {
         let mut holder = candidacy(None);
         holder.observe(held(1, "", 0, &json!({})), at(0));
@@ -168,18 +168,14 @@ fn a_claim_that_is_answered_too_late_is_acknowledged() {
 
 /// A foreign or an old handover opens nothing.
 #[test]
-fn only_the_term_s_own_end_opens_the_gate() {
+fn only_its_own_handover_opens_the_gate() {
     let mut candidacy = high();
     let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", HANDOVER: "from 3 to 4, done" }));
     candidacy.observe(seen.clone(), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
     let own = written(2, &seen, &claim);
     candidacy.observe(own.clone(), at(0));
-    assert_eq!(
-        candidacy.decide(at(0), false),
-        Decision::Hold(at(60)),
-        "what stood there before is overwritten"
-    );
+    assert_eq!(candidacy.decide(at(0), false), Decision::Hold(at(60)), "an old handover is overwritten");
     for (version, word) in
         (3..).zip([json!("from 2 to 4, done"), json!("from 3 to 5, done"), json!(null), json!("")])
     {
@@ -193,7 +189,7 @@ fn only_the_term_s_own_end_opens_the_gate() {
 
 /// A swap takes effect late: the candidate read the older lease, and tried another swap.
 #[test]
-fn s6_a_preemption_that_lands_late_is_one() {
+fn s6_a_late_preemption_still_waits() {
     for tried_again in [false, true] {
         let mut candidacy = high();
         let seen = held(1, "other", 0, &json!({}));
@@ -221,7 +217,7 @@ fn s6_a_preemption_that_lands_late_is_one() {
 }
 
 #[test]
-fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
+fn the_wait_for_a_holder_survives_restart_and_deletion() {
     let mut first = high();
     let seen = held(1, "other", 0, &json!({}));
     first.observe(seen.clone(), at(0));
@@ -243,7 +239,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
 }
 
 #[test]
-fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
+fn a_takeover_removes_the_old_holder_key() {
     let mut plain = candidacy(None);
     plain.observe(held(1, "dead", 0, &json!({ HOLDER_KEY: "high" })), at(0));
     assert_eq!(plain.acquisition(at(60), "now".into()).annotations.get(HOLDER_KEY), Some(&None));
@@ -257,7 +253,7 @@ proptest! {
     /// Rule S6 with priorities, with random steps: two candidates of this crate share one lease, and one of them gets
     /// the news late. The second leads only after the first has acknowledged or its deadline has passed.
     #[test]
-    fn s6_the_gate_opens_only_after_the_end_of_the_other(
+    fn s6_the_gate_opens_after_the_other_ends(
         steps in prop::collection::vec((0_u64..25, 0_u8..6), 1..80),
     ) {
         let mut candidacy = high();

@@ -104,7 +104,7 @@ impl Clients {
                 let mut newest = self.newest();
                 *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
             }
-            Err(error) => tracing::warn!("no fresh client for lease calls: {error}"),
+            Err(error) => tracing::warn!("cannot make a fresh client for lease calls: {error}"),
         }
     }
 }
@@ -179,7 +179,7 @@ mod tests {
 
     /// Elections of one pool may run in several runtimes.
     #[test]
-    fn s9_a_fresh_client_outlives_the_runtime_that_asked_for_it() {
+    fn s9_a_fresh_client_outlives_its_callers_runtime() {
         let service = ApiServer::new().service();
         let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (of_pool, of_election) = (runtime(), runtime());

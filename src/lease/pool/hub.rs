@@ -232,7 +232,7 @@ mod tests {
     use kube_client::Client;
 
     #[tokio::test]
-    async fn who_leaves_leaves_nothing_behind() {
+    async fn followers_that_leave_are_removed() {
         let service = ApiServer::new().service();
         let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
         let hub = Arc::new(Hub::start(1, clients.caller(Duration::ZERO), "default"));

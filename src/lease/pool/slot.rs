@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_state_is_told_and_a_deletion_always() {
+    async fn a_slot_keeps_the_newest_state_and_deletion() {
         let slot = Slot::default();
         for version in 1..4 {
             slot.put(LeaseEvent::Seen(record(version)));

@@ -11,24 +11,24 @@ use tokio::time::timeout;
 
 const ANSWERS: &str = "a call answers within 10 s";
 const GETS: &str = "get returns the lease as the last write returned it";
-const GETS_NOTHING: &str = "get returns none where there is no lease";
+const GETS_NOTHING: &str = "get returns none if there is no lease";
 const CREATES: &str = "create makes a lease with the claim in it";
 const CREATE_CONFLICTS: &str = "create conflicts with a lease that exists";
-const ONE_CREATES: &str = "of two creations at the same time one succeeds, and the other one conflicts";
+const ONE_CREATES: &str = "of two creations at the same time, one succeeds and the other conflicts";
 const UPDATES: &str = "update writes the claim, and keeps the uid";
 const UPDATE_CONFLICTS: &str = "update conflicts when the resource version is not the newest";
-const ONE_UPDATES: &str = "of two updates of one version one succeeds, and the other one conflicts";
-const UPDATES_NOTHING: &str = "update of a lease that is gone is a conflict, or finds nothing";
+const ONE_UPDATES: &str = "of two updates of one version, one succeeds and the other conflicts";
+const UPDATES_NOTHING: &str = "update of a deleted lease fails with a conflict or with not found";
 const NEW_VERSION: &str =
     "each write gives the lease a resource version that no lease had before, and a number grows";
 const NEW_UID: &str = "a lease that was created again has another uid";
 const KEEPS: &str = "update changes nothing but the claim";
-const PUTS: &str = "put and delete, as given to this function, do what they say";
-const WATCHES: &str = "a watch can be begun, also where there is no lease";
+const PUTS: &str = "the given functions put and delete work";
+const WATCHES: &str = "a watch can begin, also if there is no lease";
 const SHOWS_FIRST: &str = "a watch begins with the lease as it is";
 const SHOWS: &str = "a watch shows each change, whole";
 const SHOWS_DELETION: &str = "a watch shows the deletion";
-const RECONNECTS: &str = "reconnect disturbs nothing";
+const RECONNECTS: &str = "reconnect has no visible effect";
 
 /// An annotation that claims write and remove.
 const NOTE: &str = "kube-leader-gate/conformance";

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_bound_and_begin_anew_after_sound_work() {
+    fn pauses_grow_and_reset_after_healthy_work() {
         let mut backoff = Backoff::default();
         let mut last = Duration::ZERO;
         for round in 0..40 {

@@ -161,7 +161,12 @@ impl<L: Lock> Election<L> {
                 }
                 End::Early => {
                     let pause = backoff.after(leadership.now().saturating_since(begun));
-                    let ended = || tracing::warn!(?pause, "the work has ended by itself: standing down");
+                    let ended = || {
+                        tracing::warn!(
+                            ?pause,
+                            "the work ended by itself; this process gives up leadership for a while"
+                        )
+                    };
                     shift.span().in_scope(ended);
                     pause
                 }
@@ -244,7 +249,7 @@ async fn wind_down<W: Future<Output = ()>>(
     select! {
         biased;
         () = late => {
-            shift.span().in_scope(|| tracing::warn!("the work has not ended in its time: it is dropped"));
+            shift.span().in_scope(|| tracing::warn!("the work did not end in time; it is dropped"));
         }
         () = &mut *shift => {}
     }

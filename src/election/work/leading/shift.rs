@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_end_wherever_it_comes() {
+    fn a_panic_anywhere_ends_the_work() {
         let in_the_call = Shift::new(Span::none(), |_| -> std::future::Ready<()> { panic!("in the call") });
         assert!(in_the_call.now_or_never().is_some());
         let in_the_poll = Shift::new(Span::none(), |_| async { panic!("in the poll") });
