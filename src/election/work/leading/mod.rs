@@ -162,10 +162,7 @@ impl<L: Lock> Election<L> {
                 End::Early => {
                     let pause = backoff.after(leadership.now().saturating_since(begun));
                     let ended = || {
-                        tracing::warn!(
-                            ?pause,
-                            "the work ended by itself; this process gives up leadership for a while"
-                        )
+                        tracing::warn!(?pause, "the work ended by itself; giving up leadership for a while");
                     };
                     shift.span().in_scope(ended);
                     pause
