@@ -1,12 +1,14 @@
-//! A liveness probe, and a page that says who leads: a service for whatever HTTP server a program has.
+//! A liveness probe, and a page that shows who leads: a service for any HTTP server.
 //!
 //! | the path ends in | answer |
 //! | --- | --- |
-//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`], as client-go's `HealthzAdaptor` has it |
-//! | `/leader` | 200 and JSON, for people: who holds the lease, and what is in this candidate's way |
+//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`], as in client-go's `HealthzAdaptor` |
+//! | `/leader` | 200 and JSON, for people: who holds the lease, and why this candidate makes no progress |
 //!
-//! Only those, and only GET and HEAD. A follower is healthy, and so is a leader that has lost the lease. Do not make
-//! readiness wait for leadership: a rollout would wait for ever.
+//! Other paths get 404, and other methods than GET and HEAD get 405. A follower is healthy, and so is a leader that
+//! has lost the lease. A dead election is unhealthy
+//! ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Do not make readiness depend on
+//! leadership: a rollout would wait for ever.
 //!
 //! ```
 //! use hyper::server::conn::http1;
@@ -24,8 +26,8 @@
 //! }
 //! ```
 //!
-//! With axum: `router.route_service("/livez", health.clone()).route_service("/leader", health)`, since it is a tower
-//! service as well.
+//! With axum: `router.route_service("/livez", health.clone()).route_service("/leader", health)`, since it is also a
+//! tower service.
 //!
 //! ```sh
 //! $ curl http://10.0.0.7:8080/leader
@@ -34,8 +36,8 @@
 //!  "trouble":null,"writes_under_way":0}
 //! ```
 //!
-//! It answers every client that can reach the server. The answers hold no secret: names of replicas, and what the API
-//! server said when it refused lease calls.
+//! It answers every client that can reach the server. The answers hold no secrets, only names of replicas and the API
+//! server's errors for lease calls.
 
 use crate::election::Candidate;
 use http::{
@@ -55,7 +57,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Answers probes about one election; see the [module](self). Clones are cheap.
 ///
-/// It never fails, waits for nothing, and does not look at a request's body or headers.
+/// It never fails and never waits. It does not look at a request's body or headers.
 #[derive(Clone, Debug)]
 pub struct Health {
     candidate: Candidate,
@@ -65,11 +67,11 @@ pub struct Health {
 // === impl Health ===
 
 impl Health {
-    /// A probe that fails when the election has ended, or when this process has not renewed a lease that it holds for
-    /// longer than the lease duration plus `max_tolerable_expired`.
+    /// Makes a probe. The probe fails if the election has ended. It also fails if this process holds the lease, but
+    /// has not renewed it within the lease duration plus `max_tolerable_expired`.
     ///
-    /// The core Kubernetes controllers have 20 s. Any duration does; with one that never comes, only an election that has
-    /// ended fails the probe.
+    /// The core Kubernetes controllers use 20 s. Any duration works. With a very long one, the probe fails only if
+    /// the election has ended.
     #[must_use]
     pub const fn new(candidate: Candidate, max_tolerable_expired: Duration) -> Self {
         Self { candidate, max_tolerable_expired }
@@ -86,10 +88,14 @@ impl Health {
         let mut answer = match path.rsplit_once('/').map(|(_, last)| last) {
             Some("livez" | "healthz") => self.probe(),
             Some("leader") => response(StatusCode::OK, JSON, self.page()),
-            _ => response(StatusCode::NOT_FOUND, TEXT, "there are /livez, /healthz and /leader\n".into()),
+            _ => response(
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "not found; there are /livez, /healthz and /leader\n".into(),
+            ),
         };
         if head {
-            // The length that GET would have.
+            // The length of the answer to a GET.
             let length = HeaderValue::from(answer.body().len());
             answer.headers_mut().insert(CONTENT_LENGTH, length);
             answer.body_mut().clear();
@@ -125,7 +131,7 @@ fn response(status: StatusCode, content_type: HeaderValue, body: String) -> Resp
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
-    // What was true a moment ago may be no more.
+    // The answer may be out of date a moment later.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

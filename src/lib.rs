@@ -41,7 +41,7 @@
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
 //! | [`testing`] | `test-util` | the package `fake-kube-apiserver`: an in-process API server with faults and a judge of its write log; and clocks that tests drive |
 //!
-//! kube-client needs one version of Kubernetes to be chosen: depend on `k8s-openapi` with a version feature, or build with
+//! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature, or build with
 //! `--features k8s-openapi/latest`.
 //!
 //! # The rules
@@ -67,7 +67,7 @@
 //! - [S14](guide::guarantees#s14-the-election-has-its-own-client): the election has its own client.
 //! - [S15](guide::guarantees#s15-a-rejection-leaves-the-client-usable): a rejected write leaves the client usable.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The modules of features that are off have no page to link to.
+// If a feature is off, its module has no page, so links to it are broken.
 #![cfg_attr(
     not(all(feature = "metrics", feature = "runtime", feature = "test-util")),
     allow(rustdoc::broken_intra_doc_links)
@@ -111,7 +111,7 @@ pub use kube_client;
 #[cfg(feature = "election")]
 pub use tokio_util::sync::CancellationToken;
 
-/// The README's code compiles.
+/// Compiles the code of the README.
 #[cfg(all(doctest, feature = "election"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! The pause after failures in a row.
+//! The pause after several failures in a row.
 
 use std::time::Duration;
 

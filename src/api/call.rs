@@ -1,4 +1,4 @@
-//! One call to the API server: JSON both ways, read up to a bound.
+//! One call to the API server: JSON in both directions, with a size limit.
 
 use super::{
     error::{CallError, Failure},
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Collected, Limited};
 use kube_client::{Client, client::Body};
 use serde_json::Value;
 
-/// Sends `body` and reads the object that is answered.
+/// Sends `body` and returns the object in the answer.
 pub(crate) async fn call(
     client: &Client,
     method: Method,
@@ -22,7 +22,7 @@ pub(crate) async fn call(
         .map_err(|error| CallError::new(Failure::Garbage, format!("the answer is not JSON: {error}")))
 }
 
-/// Sends `body` and returns the answer to be read, if it is a success.
+/// Sends `body` and returns the answer's body, if the call succeeded.
 pub(crate) async fn open(
     client: &Client,
     method: Method,
@@ -52,7 +52,7 @@ async fn collect(body: Body) -> Result<Bytes, CallError> {
         .map_err(|error| CallError::new(Failure::Unreachable, format!("the answer broke off: {error}")))
 }
 
-/// An answer that is no success, in words: the message of the API server's Status, or the first bytes of another answer.
+/// Describes a refusal: the message of the API server's Status, or the first bytes of another answer.
 fn refusal(status: StatusCode, answer: &[u8]) -> CallError {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
     let message =

@@ -1,15 +1,15 @@
-//! Trouble is logged once per change, not once per attempt.
+//! Logs trouble once per change, not once per attempt.
 
 use std::{fmt, sync::Arc};
 
-/// Where users look for the trouble of an election.
+/// The log target for the trouble of an election.
 const TARGET: &str = "kube_leader_gate::election";
 
-/// One sort of trouble, and whether there is some.
+/// One sort of trouble, and whether it exists now.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     what: &'static str,
-    /// Its kind, and what was said when it was news.
+    /// The kind of the trouble and its first message.
     raised: Option<(&'static str, Arc<str>)>,
 }
 
@@ -18,7 +18,7 @@ impl Complaint {
         Self { what, raised: None }
     }
 
-    /// Logs trouble of this `kind`: a warning when it is news, for debugging when it goes on.
+    /// Logs trouble of this `kind`: as a warning if it is new, and at `debug` if it continues.
     pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
         if self.raised.as_ref().is_some_and(|(raised, _)| *raised == kind) {
             tracing::debug!(target: TARGET, error = kind, "{}: {details}", self.what);
@@ -29,14 +29,14 @@ impl Complaint {
         self.raised = Some((kind, text));
     }
 
-    /// Logs that the trouble is over, if there was some.
+    /// Logs that the trouble is over, if there was any.
     pub(crate) fn settle(&mut self) {
         if let Some((kind, _)) = self.raised.take() {
             tracing::info!(target: TARGET, error = kind, "no longer: {}", self.what);
         }
     }
 
-    /// What was said when the trouble was news.
+    /// The first message of the present trouble.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
         self.raised.as_ref().map(|(_, text)| text)
     }

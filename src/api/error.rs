@@ -1,27 +1,27 @@
-//! What a call to the API server fails with.
+//! The errors of a call to the API server.
 
 use http::StatusCode;
 use std::{fmt, time::Duration};
 
-/// A call that failed, with a message for a person.
+/// A failed call, with a message for a person.
 #[derive(Clone, Debug)]
 pub(crate) struct CallError {
     pub(crate) failure: Failure,
     pub(crate) message: String,
 }
 
-/// In what way a call failed.
+/// The kinds of failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The API server answered with this status, which is no success.
+    /// The API server answered with this status, which is not a success.
     Status(StatusCode),
-    /// No answer came in time.
+    /// The API server did not answer in time.
     Timeout,
     /// The request did not reach the API server, or the connection broke.
     Unreachable,
     /// The answer makes no sense: it is not JSON, or too long.
     Garbage,
-    /// The request could not be made.
+    /// kube-client could not make the request.
     Unsendable,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for CallError {
 // === impl Failure ===
 
 impl Failure {
-    /// The word for it in log fields.
+    /// The word for this failure in log fields.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Status(StatusCode::CONFLICT) => "conflict",

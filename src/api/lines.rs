@@ -1,4 +1,4 @@
-//! The lines of a streamed body, each bounded.
+//! The lines of a streamed body, each with a size limit.
 
 use super::error::{CallError, Failure};
 use bytes::{Bytes, BytesMut};
@@ -6,11 +6,11 @@ use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 
-/// More than any object that etcd keeps.
+/// The longest line, in bytes. It is longer than any object in etcd.
 pub(crate) const LONGEST: usize = 3 * 1024 * 1024;
 
-/// Splits `body` at line feeds. A line of more than [`LONGEST`] bytes is an error that ends the stream, and so is a body
-/// that breaks off; a last line without line feed is dropped with the stream.
+/// Splits `body` at line feeds. A line of more than [`LONGEST`] bytes is an error and ends the stream. A body that
+/// breaks off does the same. A last line without a line feed is dropped.
 pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, CallError>> + Send + Unpin {
     stream::unfold(Some((body, BytesMut::new(), 0)), |state| async move {
         let (mut body, mut read, mut searched) = state?;

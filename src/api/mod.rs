@@ -1,5 +1,5 @@
-//! Calls to the API server, shared by the lease and the events: one call, its errors, the pause after failures, and the log
-//! of trouble that goes on.
+//! Calls to the API server, shared by the lease and the events: one call, its errors, the pause after failures, and
+//! the log of trouble.
 
 mod backoff;
 mod call;

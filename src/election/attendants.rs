@@ -1,4 +1,4 @@
-//! Observers that need a task of their own, beside the election and no longer than it.
+//! Observers with a task of their own. The task runs beside the election and ends with it.
 
 use super::candidate::Candidate;
 use futures_util::future::BoxFuture;
@@ -9,11 +9,11 @@ use tracing::{Instrument, Span};
 
 type Attend = Box<dyn FnOnce(Candidate, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What an election is to be attended by.
+/// The observers to start with an election.
 #[derive(Default)]
 pub(super) struct Attendants(Vec<Attend>);
 
-/// Attendants under way; dropping them ends them.
+/// The observers of a running election. Dropping this ends their tasks.
 #[derive(Debug)]
 pub(super) struct Attending {
     tasks: JoinSet<()>,
@@ -21,7 +21,7 @@ pub(super) struct Attending {
 }
 
 impl Attendants {
-    /// Adds one. The token is cancelled once the election has stopped: what is left to tell must be told soon then.
+    /// Adds an observer. Its token is cancelled once the election has stopped; then it must finish soon.
     pub(super) fn add<F>(
         &mut self,
         attend: impl FnOnce(Candidate, CancellationToken) -> F + Send + Sync + 'static,
@@ -42,7 +42,7 @@ impl Attendants {
 }
 
 impl Attending {
-    /// Lets them finish, within `bound`.
+    /// Waits until all observers have finished, but at most `bound`.
     pub(super) async fn finish(&mut self, bound: Duration) {
         self.over.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };

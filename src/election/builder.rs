@@ -1,4 +1,4 @@
-//! What an election is built from.
+//! The settings of an election.
 
 use super::{
     attendants::Attendants,
@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
-/// How long the work of a term may take to end. It fits before the end of the lease with both preset timings, and
-/// leaves room for the drain and the release in the 30 s that a pod has to terminate.
+/// How long the work of a term may take to end. With both preset timings this ends before the lease does. It leaves
+/// room for the drain and the release in the 30 s that a pod has to terminate.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
-/// Gathers what an election needs; see [`Election::builder`].
+/// Collects the settings of an election; see [`Election::builder`].
 #[derive(Debug)]
 #[must_use = "it is no election before it is built"]
 pub struct ElectionBuilder {
@@ -43,7 +43,7 @@ pub struct ElectionBuilder {
 // === impl Election ===
 
 impl Election {
-    /// An election on the lease `name` in `namespace`.
+    /// Begins to build an election on the lease `name` in `namespace`.
     pub fn builder(namespace: impl Into<String>, name: impl Into<String>) -> ElectionBuilder {
         ElectionBuilder {
             namespace: namespace.into(),
@@ -64,53 +64,59 @@ impl Election {
 // === impl ElectionBuilder ===
 
 impl ElectionBuilder {
-    /// The name under which this process contends; [`Identity::infer`] if none is given.
+    /// Sets the name under which this process contends. Default: [`Identity::infer`].
     pub fn identity(self, identity: Identity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
-    /// The election's times; 137/107/26 s if none are given.
+    /// Sets the times of the election. Default: 137/107/26 s.
     pub fn timing(self, timing: LeaseTiming) -> Self {
         Self { timing, ..self }
     }
 
-    /// Lets this candidate take the lease from a live holder that it precedes; it never does if none is given.
+    /// Lets this candidate take the lease from a live holder that it precedes. Default: it never does.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
     }
 
-    /// What a follower may send nevertheless; nothing if no policy is given.
+    /// Sets which writes a follower may send. Default: none.
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// How long admitted writes may take to finish when the election stops (rule S4); 10 s if nothing is given. They
-    /// never go on past the validity deadline.
+    /// Sets how long admitted writes may take to finish when the election stops
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). Default: 10 s. They never continue after the
+    /// validity deadline.
     pub fn drain_timeout(self, drain_timeout: Duration) -> Self {
         Self { drain_timeout, ..self }
     }
 
-    /// How long the work of [`run_while_leading`](Election::run_while_leading) may take to end once its token is
-    /// cancelled, and that of [`run_until`](Election::run_until) after the shutdown; 5 s if nothing is given. It is dropped
-    /// then.
+    /// Sets how long the workload may take to end. For [`run_while_leading`](Election::run_while_leading) this counts
+    /// from the moment at which its token is cancelled. For [`run_until`](Election::run_until) it counts from the
+    /// shutdown. The workload is dropped after that. Default: 5 s.
     ///
-    /// On shutdown it has all of this: the lease is still renewed. After a loss it has no more of it than
-    /// [`tolerated_skew`](LeaseTiming::tolerated_skew), the lease duration less the renew deadline: another replica may
-    /// lead after that. The default fits both presets (30 s and 5 s), and a stop with it, the drain timeout and the lease
-    /// calls takes less than the 30 s that Kubernetes gives a pod by default.
+    /// On shutdown the workload has all of this time, since the lease is still renewed. After a loss it has at most
+    /// [`tolerated_skew`](LeaseTiming::tolerated_skew), because another replica may lead after that. The default fits
+    /// both presets (30 s and 5 s).
+    ///
+    /// Kubernetes gives a pod 30 s to stop by default. With the default settings, a stop whose writes were all
+    /// answered takes less: 5 s, the drain timeout of 10 s, and five call timeouts at most. After a write without an
+    /// answer it takes up to [`tolerated_skew`](LeaseTiming::tolerated_skew) longer, so up to 57.5 s with the default
+    /// timing. The [rollout guide](crate::guide::rollout) says how to set `terminationGracePeriodSeconds`.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// The clock that deadlines are kept on; the machine's if none is given.
+    /// Sets the clock for deadlines. Default: the machine's clock.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// Adds an observer that needs a task: `attend` is called when the election begins, with the handle to follow it by,
-    /// and its future runs beside the election. The token is cancelled once the election has stopped; what is left to tell
-    /// then must be told within the call timeout. An election that is dropped drops the future at once. An observer that
-    /// panics ends alone.
+    /// Adds an observer that needs a task. The election calls `attend` when it begins, with a handle to follow it.
+    /// The returned future runs beside the election.
+    ///
+    /// The token is cancelled once the election has stopped; the future must then finish within the call timeout.
+    /// Dropping the election drops the future at once. If an observer panics, only its own future ends.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;
@@ -139,19 +145,20 @@ impl ElectionBuilder {
         self
     }
 
-    /// Builds the election over a kube client of its own, made from `config`: ungated, without retries (rule S14).
+    /// Builds the election over its own kube client, made from `config` without gate and retries
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
     /// [`ErrBuild`] says what was given and what is allowed.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does. With two crypto backends of rustls in one program and none
-    /// installed, rustls panics here.
+    /// Outside a tokio runtime, as every kube client does. rustls also panics here if the program has two crypto
+    /// backends and installed neither.
     pub fn build(self, config: &Config) -> Result<Election, ErrBuild> {
         self.build_over(|lease| KubeLock::new(config, lease).map_err(ErrBuild::Client))
     }
 
-    /// Builds the election over what the elections of this process share.
+    /// Builds the election over the clients and watches of `pool`, which the elections of this process share.
     ///
     /// # Errors
     /// [`ErrBuild`] says what was given and what is allowed.
@@ -160,7 +167,7 @@ impl ElectionBuilder {
         self.build_over(|lease| Ok(pool.lock(lease, &timing)))
     }
 
-    /// Builds the election over a lock of your own; see [`Lock`].
+    /// Builds the election over your own lock; see [`Lock`].
     ///
     /// # Errors
     /// [`ErrBuild`] says what was given and what is allowed. An error of `lock` becomes [`ErrBuild::Lock`].

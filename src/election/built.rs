@@ -36,9 +36,9 @@ use tower_layer::Layer;
 /// # }
 /// ```
 ///
-/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle, then [`run`](Self::run) it, or
-/// [`run_while_leading`](Self::run_while_leading).
-/// Until then, and ever after it has ended, the gate is closed.
+/// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle. Then call
+/// [`run`](Self::run) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the election
+/// begins, and after it has ended.
 #[derive(Debug)]
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election<L = KubeLock> {
@@ -53,17 +53,17 @@ pub struct Election<L = KubeLock> {
     pub(super) policy: Policy,
 }
 
-/// An election that cannot be: what was given, and what is allowed.
+/// The settings do not work. The error says what was given and what is allowed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrBuild {
     /// Kubernetes would refuse the namespace or the name.
     LeaseName(ErrInvalidLeaseName),
-    /// No identity was given, and the inferred one cannot stand in a lease.
+    /// No identity was given, and a lease cannot hold the inferred one.
     Identity(ErrInvalidIdentity),
-    /// A rule of the policy can never match.
+    /// No request can match a rule of the policy.
     Policy(ErrInvalidRule),
-    /// No client can be made from the configuration.
+    /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
     /// The lock that [`build_with`](super::ElectionBuilder::build_with) was given cannot be made: that lock's own error.
     Lock(Box<dyn Error + Send + Sync>),
@@ -72,24 +72,24 @@ pub enum ErrBuild {
 // === impl Election ===
 
 impl<L> Election<L> {
-    /// A client for the workload: kube's own stack for `config`, behind the [gate](Self::layer), over
-    /// [connections](Self::connections) that end with a lost term.
+    /// Makes a client for the workload: kube's own stack for `config` behind the [gate](Self::layer). It uses
+    /// [connections](Self::connections) that end when a term is lost.
     ///
-    /// With layers of your own between:
-    /// `ClientBuilder::try_from((config, election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
+    /// To add your own layers in between: `ClientBuilder::try_from((config,
+    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
     /// What kube's [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential
     /// plugin.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     pub fn client(&self, config: &Config) -> Result<Client, kube_client::Error> {
         let builder = ClientBuilder::try_from((config.clone(), self.connections()))?;
         Ok(builder.with_layer(&self.layer()).build())
     }
 
-    /// What runs a client's connections, so that they send nothing more that was admitted in a term that was lost.
+    /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.
     #[must_use]
     pub fn connections(&self) -> Connections {
         Connections { leadership: self.grantor.leadership() }
@@ -106,12 +106,12 @@ impl<L> Election<L> {
         }
     }
 
-    /// Puts the gate before a client that exists already. Whatever that client does to a request (retries, say) happens
-    /// behind the gate. Its connections are its own: what they have been given they may send after a freeze, unlike
-    /// those of [`client`](Self::client).
+    /// Puts the gate in front of an existing client. If that client retries requests, for example, this happens
+    /// behind the gate. The client keeps its own connections. After a freeze they may still send what they were
+    /// given, unlike the connections of [`client`](Self::client).
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     #[must_use]
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
@@ -120,7 +120,7 @@ impl<L> Election<L> {
         Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
     }
 
-    /// The handle to ask who leads, which may outlive the election.
+    /// The handle to ask who leads. It may outlive the election.
     #[must_use]
     pub fn candidate(&self) -> Candidate {
         Candidate::new(self.grantor.leadership(), self.profile.clone())
@@ -136,9 +136,9 @@ impl fmt::Display for ErrBuild {
             Self::Identity(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
             Self::Client(error) => {
-                write!(f, "no client for the election can be made from the configuration: {error}")
+                write!(f, "cannot make a client for the election from the configuration: {error}")
             }
-            Self::Lock(error) => write!(f, "the lock of the election cannot be made: {error}"),
+            Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }
     }
 }

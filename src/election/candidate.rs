@@ -1,4 +1,4 @@
-//! The handle to ask about one candidate's election.
+//! The handle to ask about an election.
 
 use super::{
     ended::{ErrElectionEnded, LeaseEnd},
@@ -12,7 +12,7 @@ use crate::{
 use futures_util::{Stream, StreamExt, stream};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
-/// A view of an election, from this process's own candidate. Clones are cheap and may outlive the election.
+/// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
 ///
 /// ```no_run
 /// # async fn example(candidate: kube_leader_gate::Candidate) -> Result<(), Box<dyn std::error::Error>> {
@@ -23,14 +23,15 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 /// # }
 /// ```
 ///
-/// All answers are of this instant, judged by the deadline: a process that was frozen past it does not lead when it wakes.
+/// Each answer is true at this instant and respects the deadline: a process that was frozen past its deadline does
+/// not lead when it wakes.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub(crate) leadership: Leadership,
     profile: Arc<Profile>,
 }
 
-/// What all handles of one candidate share: what does not change about it, and its pulse.
+/// What all handles of one candidate share: its constant properties, and its pulse.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) lease: LeaseName,
@@ -40,17 +41,17 @@ pub(super) struct Profile {
     pub(super) hooks: Hooks,
 }
 
-/// Why an election is not healthy; see [`Candidate::check`].
+/// Why an election is unhealthy; see [`Candidate::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrUnhealthy {
     /// The election has ended: this process will never lead again.
     Ended,
-    /// This process holds the lease, and has not renewed it for longer than is tolerated.
+    /// This process holds the lease, but has not renewed it within the tolerated time.
     NotRenewed {
-        /// How long ago the last successful renewal was sent.
+        /// The time since the last successful renewal was sent.
         since: Duration,
-        /// How long was tolerated.
+        /// The tolerated time.
         tolerated: Duration,
     },
 }
@@ -68,7 +69,8 @@ impl Candidate {
         self.leadership.is_leader()
     }
 
-    /// Whether a write would be admitted: not for a follower, and not for a leader that drains its writes to stop.
+    /// Whether the gate would admit a write now. False for a follower, and for a leader that finishes its writes to
+    /// stop.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.leadership.can_write()
@@ -80,10 +82,10 @@ impl Candidate {
         self.leadership.holder()
     }
 
-    /// What keeps the election from making progress, in words for a person: lease calls that fail, and what to do
-    /// about it, or a lease that makes no sense. None as soon as it has passed. The log says the same.
+    /// Why the election makes no progress, in words for a person: lease calls fail, or the lease makes no sense. It
+    /// also says what to do. None if all is well. The log says the same.
     ///
-    /// A watch that is refused is no trouble: the lease is polled then.
+    /// If the API server refuses a watch, this is not trouble: the election polls the lease then.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.leadership.trouble()
@@ -101,7 +103,7 @@ impl Candidate {
         &self.profile.identity
     }
 
-    /// The lease that it contends for.
+    /// The lease that this candidate contends for.
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
         &self.profile.lease
@@ -113,13 +115,13 @@ impl Candidate {
         self.profile.timing
     }
 
-    /// What observers see now.
+    /// The present state, as observers see it.
     #[must_use]
     pub fn state(&self) -> LeadershipState {
         self.leadership.state()
     }
 
-    /// How long this process may still write unless it renews; none for a follower.
+    /// How long this process may still write without another renewal. None for a follower.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let deadline = self.leadership.deadline()?;
@@ -134,9 +136,9 @@ impl Candidate {
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
-    /// It goes on waiting while the election stands down. Once the election has [`ended`](Self::ended), it never returns:
-    /// this process cannot write any more. [`Election::run`](super::Election::run) drops its workload then. A task of your
-    /// own waits for both:
+    /// It also waits while the election stands down. Once the election has [`ended`](Self::ended), it never returns,
+    /// since this process cannot write again. [`Election::run`](super::Election::run) drops its workload then. In a
+    /// task of your own, wait for both:
     ///
     /// ```no_run
     /// # async fn example(candidate: kube_leader_gate::Candidate) {
@@ -150,28 +152,30 @@ impl Candidate {
         self.leadership.elected().await
     }
 
-    /// Waits until the election has ended, and returns how the lease was left. Later calls return the same at once.
-    /// Cancel-safe.
+    /// Waits until the election has ended, and returns how it left the lease. Later calls return the same value at
+    /// once. Cancel-safe.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] when it has ended without being told to (rule S10), or was dropped. The lease then runs out.
+    /// [`ErrElectionEnded`] if the election was dropped, or ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The lease then expires.
     pub async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
         self.profile.pulse.ended().await
     }
 
-    /// The present state, then each change of it: gains, losses, new holders. A slow reader sees the newest state, not
-    /// each one. Renewals are no changes. It ends when the election does. `next` is cancel-safe.
+    /// Yields the present state, then each change: gains, losses, new holders. A slow reader may skip states in
+    /// between. A renewal is not a change. The stream ends when the election does. `next` is cancel-safe.
     pub fn changes(&self) -> impl Stream<Item = LeadershipState> + Send + Unpin + use<> {
         let next = |mut changes: Changes| async move { Some((changes.next().await?, changes)) };
         stream::unfold(self.leadership.changes(), next).fuse().boxed()
     }
 
-    /// One item for each gain of leadership: at once if this process may write already, then for each later term in which
-    /// it may. A slow reader gets one item for several gains, and none for a term that is over when it looks. The gate has
-    /// opened when an item comes, so whatever was refused before can be done again then.
+    /// Yields one item for each gain of leadership: at once if this process may write already, then for each later
+    /// term. A slow reader gets one item for several gains, and none for a term that has ended already. The gate is
+    /// open when an item comes, so the reader can repeat writes that the gate refused before.
     ///
-    /// It fits `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, since then no gain
-    /// comes any more: it keeps no controller alive, and a controller goes on without it. `next` is cancel-safe.
+    /// Give it to `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, since there are no
+    /// gains after that. It does not keep a controller alive, and a controller continues without it. `next` is
+    /// cancel-safe.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;
@@ -188,13 +192,13 @@ impl Candidate {
         stream::unfold(self.leadership.terms(), next).fuse().boxed()
     }
 
-    /// Whether the election is healthy, for a liveness probe: it has not ended, and if this process holds the lease it was
-    /// renewed within the lease duration plus `max_tolerable_expired`.
+    /// Whether the election is healthy, for a liveness probe. It is if it has not ended, and if this process has
+    /// renewed a lease that it holds within the lease duration plus `max_tolerable_expired`.
     ///
-    /// As client-go's check: a follower is healthy, and so is a leader that has lost the lease.
+    /// This is client-go's check: a follower is healthy, and so is a leader that has lost the lease.
     ///
     /// # Errors
-    /// [`ErrUnhealthy`] says what is wrong. Restarting the process mends both.
+    /// [`ErrUnhealthy`] says what is wrong. In both cases, restarting the process helps.
     pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), ErrUnhealthy> {
         let Profile { timing, pulse, .. } = &*self.profile;
         if pulse.has_ended() {
@@ -217,7 +221,7 @@ impl fmt::Display for ErrUnhealthy {
             Self::Ended => f.write_str(ENDED),
             Self::NotRenewed { since, tolerated } => write!(
                 f,
-                "the lease is held by this process and was last renewed {since:?} ago, tolerated: {tolerated:?}"
+                "this process holds the lease and last renewed it {since:?} ago, tolerated: {tolerated:?}"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! What is behind the gate of a kube client: the tasks that send for it, or a client that exists already.
+//! The connections of a kube client behind the gate, and the wrapper around an existing client.
 
 use crate::leadership::{Lapse, Leadership};
 use futures_util::future::BoxFuture;
@@ -16,22 +16,23 @@ use tower_service::Service;
 
 /// Runs the connections of a client, and ends them when a term is lost.
 ///
-/// The gate hands an admitted write to hyper, which hands it to the task of a connection. If the process freezes between the
-/// two, that task may be the first to run when the process wakes. So each connection task checks the term before each step
-/// (rule S2). After a loss it ends, and does not send the write.
+/// The gate hands an admitted write to hyper, and hyper hands it to the task of a connection. If the process freezes
+/// between the two, that task may be the first to run when the process wakes. So each connection task checks the term
+/// before each step ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). After a loss it ends
+/// and does not send the write.
 ///
-/// So a lost term ends all connections of the client: a read under way fails, and a watch has to begin again. A release in
-/// good order ends none, since all writes have finished before it.
+/// A lost term therefore ends all connections of the client: a running read fails, and a watch has to begin again. A
+/// release in good order ends no connection, since all writes have finished before it.
 ///
-/// From [`Election::connections`](super::Election::connections), for a kube client:
-/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of the task that sends, and panics outside
-/// of one, as kube's own executor does.
+/// [`Election::connections`](super::Election::connections) returns it, for a kube client:
+/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of the task that sends. Outside a
+/// runtime it panics, as kube's own executor does.
 #[derive(Clone, Debug)]
 pub struct Connections {
     pub(super) leadership: Leadership,
 }
 
-/// A kube client as a tower service, by [`Client::send`].
+/// A kube client as a tower service. It uses [`Client::send`].
 #[derive(Clone)]
 pub(super) struct WrappedClient(pub(super) Client);
 
@@ -41,7 +42,7 @@ impl<F> Executor<F> for Connections
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // A task lives as long as its connection, which hyper closes with the client.
+    // A task lives as long as its connection. hyper closes the connection with the client.
     fn execute(&self, connection: F) {
         let lapse = Lapse::new(&self.leadership);
         tokio::spawn(Connection { inner: connection, ended: lapse.term_ended(), lapse });
@@ -84,7 +85,7 @@ impl Service<Request<Body>> for WrappedClient {
     type Error = Error;
     type Future = BoxFuture<'static, Result<Response<Body>, Error>>;
 
-    // The client's own readiness is waited for in `send`.
+    // `send` waits for the client's own readiness.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
         Poll::Ready(Ok(()))
     }

@@ -1,8 +1,8 @@
-//! How an election comes to its end.
+//! The ways in which an election ends.
 
 use std::{error::Error, fmt};
 
-/// An election that has stopped in order: what its work has returned, and how the lease was left.
+/// The result of an election that stopped in order: what its work returned, and how it left the lease.
 ///
 /// ```no_run
 /// # async fn example(election: kube_leader_gate::Election) -> Result<(), Box<dyn std::error::Error>> {
@@ -17,25 +17,29 @@ use std::{error::Error, fmt};
 #[must_use = "the work's own result, an error perhaps, is the `output`"]
 #[non_exhaustive]
 pub struct Finished<T> {
-    /// What the work has returned.
+    /// What the work returned.
     pub output: T,
-    /// How the lease was left.
+    /// How the election left the lease.
     pub lease: LeaseEnd,
 }
 
-/// How an election has left the lease: at its end, or to stand down.
+/// How an election left the lease, at its end or when it stood down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseEnd {
     /// The lease is free, or another candidate holds it.
     Released,
-    /// The lease runs out by itself. A write that ended without an answer could have landed for as long as the lease lasts,
-    /// the API server could not be told, or a holder from which this candidate had just taken the lease by its
-    /// [priority](super::Priority) may still be writing.
+    /// The lease expires by itself. There are three possible reasons:
+    ///
+    /// - a write that ended without an answer could have taken effect as long as the lease lasts;
+    /// - the election could not reach the API server;
+    /// - this candidate had just taken the lease by its [priority](super::Priority), and the former holder may still
+    ///   write.
     LeftToExpire,
 }
 
-/// The election's task has ended without being told to: a bug, or a runtime that shuts down. The gate is closed.
+/// The election's task ended without an order to stop. The cause is a bug, or a runtime that shuts down. The gate is
+/// closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrElectionEnded(pub(super) ());
 
@@ -46,7 +50,7 @@ impl<T> Finished<T> {
         Self { output, lease }
     }
 
-    /// What the work has returned, for a caller to which it does not matter how the lease was left.
+    /// Returns what the work returned, if you do not need to know how the election left the lease.
     pub fn into_output(self) -> T {
         self.output
     }
@@ -57,7 +61,7 @@ impl<T> Finished<T> {
 impl fmt::Display for ErrElectionEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the leader election has ended unasked; writes are rejected until the process is restarted",
+            "the leader election ended without an order to stop; writes are rejected until the process is restarted",
         )
     }
 }

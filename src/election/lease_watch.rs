@@ -1,4 +1,4 @@
-//! Follows the lease by watch, for ever: connects, yields what it sees, reconnects.
+//! Follows the lease by watch for ever. If the watch ends, it connects again.
 
 use crate::{
     api::backoff,
@@ -11,31 +11,31 @@ use futures_util::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
 
-/// The longest pause before the watch is tried again, where it is not allowed, say.
+/// The longest pause between two attempts to watch, for example if the API server refuses the watch.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A watch that has stood for so long may be followed by the next one at once.
+/// If a watch has lasted this long, the next one may begin at once.
 const STEADY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) enum WatchNews {
-    /// The watch stands. What happened before it is not known: read the lease once.
+    /// The watch has begun. Earlier events are unknown, so read the lease once.
     Up,
     Event(LeaseEvent),
-    /// The watch has ended, with an error or by itself. It will be tried again.
+    /// The watch has ended, with or without an error. The stream begins another one.
     Down(Option<ErrLock>),
 }
 
-/// An endless stream; dropping it ends the watch. `next` is cancel-safe.
+/// An endless stream. Dropping it ends the watch. `next` is cancel-safe.
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
 struct State<L: Lock> {
     lock: Arc<L>,
     timing: LeaseTiming,
     events: Option<L::Events>,
-    /// When the last watch was asked for.
+    /// When the last watch was requested.
     asked: Instant,
-    /// Watches that failed or ended early, in a row.
+    /// How many watches in a row have failed or ended early.
     short_lived: u32,
 }
 
@@ -71,7 +71,7 @@ impl<L: Lock> State<L> {
         if self.short_lived > 0 {
             sleep(backoff(self.timing.pause(), self.short_lived - 1, LONGEST_PAUSE)).await;
         }
-        // Until it has stood for a while.
+        // Counts as short-lived until it has lasted for a while.
         self.short_lived = self.short_lived.saturating_add(1);
         self.asked = Instant::now();
         let patience = self.timing.call_timeout();

@@ -1,8 +1,13 @@
-//! The election: a side task that contends for the lease, for as long as it is not told to stop.
+//! The leader election: a task that contends for the lease until it is told to stop.
 //!
-//! [`Election`] is what a program builds, [`Running`] the task under way, [`Candidate`] the handle to ask. Inside,
-//! `candidacy` says what to do next, purely, from what was seen and when; `preemption` is how a live holder is replaced;
-//! `lease_watch` follows the lease by watch; `elector` is the loop between them, the lock and the leadership word.
+//! A program builds an [`Election`], starts it as a [`Running`] task, and asks its [`Candidate`] handle who leads.
+//! The main rules are [S1: leading is a deadline](crate::guide::guarantees#s1-leading-is-a-deadline), [S4: a clean
+//! stop has an order](crate::guide::guarantees#s4-a-clean-stop-has-an-order) and [S10: a dead election closes the
+//! gate](crate::guide::guarantees#s10-a-dead-election-closes-the-gate).
+//!
+//! Inside, `candidacy` decides what to do next: it is pure and knows only what the candidate saw, and when.
+//! `preemption` replaces a live holder. `lease_watch` follows the lease by watch. `elector` is the loop that connects
+//! these with the lock and the leadership word.
 
 mod attendants;
 mod builder;

@@ -1,4 +1,4 @@
-//! The election's signs of life: what health is judged by.
+//! The election's signs of life, for the health check.
 
 use super::ended::{ErrElectionEnded, LeaseEnd};
 use crate::leadership::Moment;
@@ -10,39 +10,39 @@ use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
-    /// When the last successful renewal was sent; 0 while the lease is not this process's.
+    /// When the last successful renewal was sent; 0 while this process does not hold the lease.
     renewed: AtomicU64,
-    /// How the election has ended, once it has.
+    /// How the election ended. None while it runs.
     ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
 }
 
-/// Marks the election as ended when it is dropped, for any reason (rule S10). The end counts as a failure, unless an
-/// orderly end was noted before.
+/// Marks the election as ended when it is dropped, for any reason (rule S10). This counts as a failure, unless an
+/// orderly end was recorded before.
 #[derive(Debug)]
 pub(super) struct Alive(pub(super) Arc<Pulse>);
 
 impl Pulse {
-    /// Notes a successful renewal that was sent at `sent`.
+    /// Records a successful renewal that was sent at `sent`.
     pub(super) fn beat(&self, sent: Moment) {
         self.renewed.store(sent.as_nanos(), Ordering::Release);
     }
 
-    /// Notes that the lease is no longer this process's.
+    /// Records that this process no longer holds the lease.
     pub(super) fn rest(&self) {
         self.renewed.store(0, Ordering::Release);
     }
 
-    /// Whether the lease is this process's, as far as it knows, renewed in time or not.
+    /// Whether this process holds the lease, as far as it knows, even if it is late to renew it.
     pub(super) fn holds(&self) -> bool {
         self.renewed() > Moment::from_nanos(0)
     }
 
-    /// When the last successful renewal was sent; the clock's origin while the lease is not this process's.
+    /// When the last successful renewal was sent. The clock's origin while this process does not hold the lease.
     pub(super) fn renewed(&self) -> Moment {
         Moment::from_nanos(self.renewed.load(Ordering::Acquire))
     }
 
-    /// Notes how the election has ended; the first word counts.
+    /// Records how the election ended. Only the first call counts.
     pub(super) fn end(&self, how: Result<LeaseEnd, ErrElectionEnded>) {
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
@@ -60,7 +60,7 @@ impl Pulse {
     /// Waits until the election has ended. Cancel-safe.
     pub(super) async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
         let mut ended = self.ended.subscribe();
-        // No error: `self` keeps the sender.
+        // Cannot fail: `self` keeps the sender.
         let how = ended.wait_for(Option::is_some).await.ok().and_then(|how| *how);
         how.unwrap_or(Err(ErrElectionEnded(())))
     }

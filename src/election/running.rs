@@ -1,4 +1,4 @@
-//! An election under way.
+//! A running election.
 
 use super::{
     attendants::Attending,
@@ -25,11 +25,11 @@ use tokio::{
 };
 use tracing::{Instrument, Span};
 
-/// Lease calls that a stop may take at the longest: one that is under way, then reads and writes to give the lease up.
+/// The most lease calls that a stop makes: one may be under way, and then it reads and writes to release the lease.
 const CALLS_TO_STOP: u32 = 4;
 
-/// An election that contends in tasks of its own. Dropping it closes the gate and ends them; the lease then runs out by
-/// itself. [`stop`](Self::stop) gives it up in good order.
+/// An election that contends in its own tasks. [`stop`](Self::stop) releases the lease in good order. Dropping it
+/// closes the gate and ends the tasks; the lease then expires by itself.
 ///
 /// Before that, [`Candidate::ended`] completes only if the election ends without being told to (rule S10).
 #[derive(Debug)]
@@ -39,11 +39,11 @@ pub struct Running {
     gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
-    /// The elector's, and the one that wakes writes at the deadline.
+    /// The elector's task, and the task that wakes writes at the deadline.
     tasks: JoinSet<()>,
     attending: Attending,
     drain_timeout: Duration,
-    /// What a stop says stands in it too.
+    /// The log messages of a stop belong to this span too.
     span: Span,
 }
 
@@ -52,11 +52,11 @@ pub struct Running {
 impl<L: Lock> Election<L> {
     /// Begins to contend, in tasks of the current tokio runtime.
     ///
-    /// [`run`](Self::run) does this and stops in the right order around a workload; use this where there is no single
-    /// future to run.
+    /// [`run`](Self::run) also does this, and stops in the right order around a workload. Use `start` if you have no
+    /// single future to run.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as [`tokio::spawn`] does.
+    /// Outside a tokio runtime, as [`tokio::spawn`] does.
     pub fn start(self) -> Running {
         let candidate = self.candidate();
         let (orders, received) = watch::channel(Orders::Contend);
@@ -89,30 +89,35 @@ impl Running {
         &self.candidate
     }
 
-    /// Waits until the election has ended without being told to. Cancel-safe.
+    /// Waits until the election ends without an order to stop. Cancel-safe.
     pub(super) async fn died(&self) -> ErrElectionEnded {
-        // The elector has the only receiver.
+        // The elector owns the only receiver.
         self.orders.closed().await;
         ErrElectionEnded(())
     }
 
-    /// Stops in the order of rule S4: closes the gate, lets the admitted writes finish while the lease is still renewed,
-    /// then gives it up. Stop the workload before.
+    /// Stops in the order of [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order). It closes the gate,
+    /// lets admitted writes finish while it still renews the lease, and then releases the lease. Stop the workload
+    /// first.
     ///
-    /// Writes that do not finish within the drain timeout are cut off. A write that ended without an answer may still be
-    /// carried out, so the lease is given up only when the [tolerated skew](crate::LeaseTiming::tolerated_skew) has passed
-    /// since then; if the lease would run out before that, it is left to. So a stop takes at most the drain timeout, the
-    /// tolerated skew, and five call timeouts; if all writes were answered, it takes as long as they and one lease call.
+    /// If writes do not finish within the drain timeout, they are cut off. If a write ended without an answer, the
+    /// API server may still carry it out. The lease is then released only when the [tolerated
+    /// skew](crate::LeaseTiming::tolerated_skew) has passed since that end. If the lease would expire before that, it
+    /// is left to expire.
     ///
-    /// Not cancel-safe: a stop that is dropped closes the gate and leaves the lease to run out.
+    /// So a stop takes at most the drain timeout, the tolerated skew, and five call timeouts. If all writes were
+    /// answered, it takes only as long as the writes and one lease call.
+    ///
+    /// Not cancel-safe: if the future is dropped, the gate closes and the lease is left to expire.
     pub async fn stop(self) -> LeaseEnd {
         self.stop_with(future::pending::<()>()).await
     }
 
-    /// As [`stop`](Self::stop), and lets `work` go on while the admitted writes finish; it is dropped after that.
+    /// Stops as [`stop`](Self::stop) does. `work` continues while the admitted writes finish, and is dropped after
+    /// that.
     pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
         self.hold();
-        // Also a grant that is being made at this moment opens nothing any more.
+        // After this, a grant that is being made now cannot open the gate.
         self.gate.seal();
         let stopped = self.stand_down(work).await;
         self.pulse.end(Ok(stopped));
@@ -122,21 +127,22 @@ impl Running {
         stopped
     }
 
-    /// Hands leadership to another candidate without ending the election: gives the lease up as [`stop`](Self::stop) does,
-    /// and contends again after `pause`, counted from there. A follower does not contend for that long. Takes as long as a
-    /// stop, and the pause.
+    /// Hands leadership to another candidate without ending the election. It releases the lease as
+    /// [`stop`](Self::stop) does, and contends again `pause` after that. If this process is a follower, it does not
+    /// contend during the pause. Takes as long as a stop, plus the pause.
     ///
     /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
     /// does without being told to.
     ///
-    /// Not cancel-safe: when it is dropped the gate stays closed, and nothing is acquired, until it is called again.
+    /// Not cancel-safe: if the future is dropped, the gate stays closed and the election acquires nothing until the
+    /// next call.
     pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
         stopped
     }
 
-    /// Contends again after `pause`, or ends when the election does. Cancel-safe.
+    /// Contends again after `pause`. Returns early if the election ends. Cancel-safe.
     pub(super) async fn stay_away(&self, pause: Duration) {
         let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
@@ -145,8 +151,8 @@ impl Running {
         }
     }
 
-    /// Gives up what is held and acquires nothing more; `work` goes on while the admitted writes finish, and is dropped after
-    /// that.
+    /// Releases the lease if held, and acquires nothing more. `work` continues while the admitted writes finish, and
+    /// is dropped after that.
     pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let stands_down = async {
             self.hold();
@@ -160,19 +166,19 @@ impl Running {
                 outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
                 _ = self.died() => None,
             };
-            // A term whose time to end has run out would be renewed for ever behind the closed gate.
+            // Without this, the elector would renew such a term for ever behind the closed gate.
             self.gate.revoke(Loss::Abandoned);
             stopped.unwrap_or(LeaseEnd::LeftToExpire)
         };
         stands_down.instrument(self.span.clone()).await
     }
 
-    /// Renews what is held, and acquires nothing more.
+    /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
     }
 
-    /// Closes the gate, and keeps it closed, whatever is being acquired at this moment, until [`contend`](Self::contend).
+    /// Closes the gate and keeps it closed until [`contend`](Self::contend), even if an acquisition is under way now.
     pub(super) fn suspend(&self) {
         self.gate.suspend();
     }
@@ -187,8 +193,8 @@ impl Running {
         &self.candidate.leadership
     }
 
-    /// Waits for the admitted writes, while `work` goes on, and cuts off those that do not finish in time. `work` is dropped
-    /// then.
+    /// Waits for the admitted writes while `work` continues. Then cuts off the writes that did not finish in time,
+    /// and drops `work`.
     async fn drain(&self, work: impl Future) {
         let mut drained = pin!(self.leadership().drain(self.drain_timeout));
         let mut work = pin!(work);
@@ -208,7 +214,7 @@ impl Running {
         if !at_most.is_zero() {
             tracing::info!(
                 ?at_most,
-                "a write has ended without an answer; the lease is not given up before it can land no more"
+                "a write ended without an answer; the lease is kept until that write can no longer take effect"
             );
         }
     }

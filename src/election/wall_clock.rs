@@ -1,4 +1,4 @@
-//! The wall clock, as the API writes `MicroTime`. For people only: nothing here judges by such a time.
+//! The wall clock, in the API's `MicroTime` format. It is for people only: no decision uses it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,7 +8,7 @@ pub(super) fn now() -> String {
     Timestamp::now().strftime(FORMAT).to_string()
 }
 
-/// `time`, or the next microsecond if it is what was `seen`: a clock may stand still.
+/// Returns `time`, or the next microsecond if `time` equals `seen`. A clock may stand still.
 pub(super) fn other_than(seen: Option<&str>, time: String) -> String {
     if seen != Some(time.as_str()) {
         return time;
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_stands_still_is_moved_on() {
+    fn a_repeated_time_moves_by_a_microsecond() {
         let time = "2026-01-02T03:04:05.999999Z";
         assert_eq!(other_than(Some(time), time.into()), "2026-01-02T03:04:06.000000Z");
         assert_eq!(other_than(Some("2026-01-02T03:04:05.000000Z"), time.into()), time);

@@ -1,4 +1,4 @@
-//! What is said, as `events.k8s.io/v1` has it.
+//! Builds an Event in the form of `events.k8s.io/v1`.
 //!
 //! The limits are those of Kubernetes' validation of that version (`pkg/apis/core/validation/events.go`).
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 const LONGEST_NAME: usize = 253;
-/// That of a qualified name.
+/// The limit of a qualified name.
 const LONGEST_CONTROLLER: usize = 63;
 const LONGEST_INSTANCE: usize = 128;
 
@@ -17,7 +17,7 @@ pub(super) enum Change {
     Lost,
 }
 
-/// A term that has begun or ended.
+/// The beginning or the end of a term.
 #[derive(Clone, Debug)]
 pub(super) struct Transition {
     change: Change,
@@ -30,7 +30,7 @@ impl Transition {
         Self { change, term, at: Timestamp::now() }
     }
 
-    /// The Event. Its name is its own, so that it is there once however often it is sent.
+    /// The Event. It has a unique name, so sending it twice creates it once.
     pub(super) fn event(&self, candidate: &Candidate) -> Value {
         let (lease, identity) = (candidate.lease(), candidate.identity().as_str());
         let (action, words) = match self.change {
@@ -56,14 +56,14 @@ impl Transition {
             "action": action,
             "note": format!("{identity} {words}"),
             "regarding": regarding,
-            // A lease is named as its controller is.
+            // A lease usually has the name of its controller.
             "reportingController": head(lease.name(), LONGEST_CONTROLLER).trim_end_matches(['-', '.']),
             "reportingInstance": head(identity, LONGEST_INSTANCE),
         })
     }
 }
 
-/// The lease's name, the time, so that a list by name is one by time, and chance.
+/// A unique name: the lease's name, the time and a random part. A list by name is also sorted by time.
 fn name(lease: &str, at: Timestamp) -> String {
     let unique = format!("{:016x}{:04x}", at.as_nanosecond(), fastrand::u16(..));
     let lease = head(lease, LONGEST_NAME - 1 - unique.len()).trim_end_matches(['-', '.']);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_ends_with_a_whole_character() {
+    fn truncation_keeps_whole_characters() {
         assert_eq!(head("abc", 5), "abc");
         assert_eq!(head("aé", 2), "a");
     }

@@ -12,10 +12,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Attempts at one event that meets an outage.
+/// How many times one event is tried in an outage.
 const ATTEMPTS: u32 = 5;
 
-/// Writes each transition that it receives, until the sender has ended.
+/// Writes each transition that it receives, until the sender is gone.
 pub(super) async fn each(client: &Client, candidate: &Candidate, mut told: Receiver<Transition>) {
     let mut complaint = Complaint::new("events cannot be written");
     loop {
@@ -44,7 +44,7 @@ async fn write(client: &Client, candidate: &Candidate, transition: &Transition, 
         };
         let kind = error.failure.as_str();
         match error.failure {
-            // An earlier attempt has created it, and its answer was lost.
+            // An earlier attempt created it, but its answer was lost.
             Failure::Status(StatusCode::CONFLICT) => return complaint.settle(),
             Failure::Status(StatusCode::FORBIDDEN) => {
                 let advice = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";

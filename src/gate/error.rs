@@ -1,4 +1,4 @@
-//! What a gate refuses with.
+//! The errors of the gate.
 
 use super::find::find;
 use crate::{
@@ -8,16 +8,16 @@ use crate::{
 use http::{Method, Uri};
 use std::{error::Error, fmt, sync::Arc};
 
-/// A write was refused because this process does not lead. Nothing was sent.
+/// The gate refused a write because this process does not lead. Nothing was sent.
 ///
-/// Do not retry it as it is: wait for leadership first, or leave the work to the leader.
+/// Do not retry the write at once. Wait for leadership first, or leave the work to the leader.
 ///
-/// The gate boxes this type itself, so a plain `downcast_ref` on the gate's error finds it, and so does a walk of
-/// [`source`](Error::source) from any wrapper that keeps its source, `kube::Error::Service` for one.
-/// [`find`](Self::find) does that walk.
+/// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. If a wrapper keeps its source, as
+/// `kube::Error::Service` does, a walk of [`source`](Error::source) finds it too. [`find`](Self::find) does that
+/// walk.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
-    // The request's own parts, moved here. They are taken apart only when a reader asks.
+    // The parts of the request, moved here. They are parsed only when a caller asks.
     method: Method,
     uri: Uri,
     upgrade: bool,
@@ -26,10 +26,11 @@ pub struct ErrNotLeader {
     over: bool,
 }
 
-/// A write was admitted, and then cut off when leadership ended. Its outcome is unknown: the API server may have carried it
-/// out.
+/// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the API server
+/// may have carried it out.
 ///
-/// Do not retry it as it is: the next leader must look at what is there. It is found as [`ErrNotLeader`] is.
+/// Do not retry the write as it is: the next leader must first read the present state. Find this error as you find
+/// [`ErrNotLeader`].
 #[derive(Clone, Debug)]
 pub struct ErrLeadershipLost {
     verb: Verb,
@@ -41,8 +42,9 @@ pub struct ErrLeadershipLost {
 impl ErrNotLeader {
     /// Finds this error in `error` or in its sources.
     ///
-    /// It finds what a walk of [`source`](Error::source) with `downcast_ref` finds, and looks into three wrappers that such a
-    /// walk skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`]. It looks at 64 errors at most.
+    /// It walks [`source`](Error::source) and tries `downcast_ref` on each error. It also looks into three wrappers
+    /// that such a walk skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`]. It looks at 64 errors at
+    /// most.
     ///
     /// ```
     /// use kube_leader_gate::ErrNotLeader;
@@ -60,13 +62,14 @@ impl ErrNotLeader {
         Self { method, uri, upgrade, holder, trouble, over }
     }
 
-    /// The verb of the refused request, as the API server's audit log would have it (`connect` for exec and the like).
+    /// The verb of the refused request, as the API server's audit log names it (`connect` for exec and similar
+    /// requests).
     #[must_use]
     pub fn verb(&self) -> Verb {
         self.request().verb()
     }
 
-    /// The resource of the refused request (`deployments.apps/scale`), or its path where it names none.
+    /// The resource of the refused request (`deployments.apps/scale`), or its path if it names no resource.
     #[must_use]
     pub fn resource(&self) -> String {
         self.request().target().to_string()
@@ -84,7 +87,7 @@ impl ErrNotLeader {
         self.holder.as_deref()
     }
 
-    /// What kept the election from making progress when the write was refused, if something did.
+    /// Why the election made no progress when the gate refused the write. None if all was well.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
@@ -102,7 +105,7 @@ impl fmt::Display for ErrNotLeader {
             write!(f, " in namespace {namespace:?}")?;
         }
         match &self.holder {
-            Some(holder) => write!(f, "; the lease was last seen held by {holder:?}")?,
+            Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
         }
         if let Some(trouble) = self.trouble().filter(|_| !self.over) {
@@ -148,8 +151,8 @@ impl fmt::Display for ErrLeadershipLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must look at what \
-             is there before writing it again",
+            "write cut off as client lost leadership: {}; its outcome is unknown: the next leader must read \
+             the present state before it writes again",
             self.loss
         )
     }

@@ -1,14 +1,14 @@
-//! Finds an error in what wraps it.
+//! Finds an error inside its wrappers.
 
 use std::{error::Error, io, sync::Arc};
 
-/// A chain of sources that leads back into itself ends the search here.
+/// The search stops after this many errors, in case a chain of sources loops.
 const DEEPEST: usize = 64;
 
 /// Finds an error of type `T` in `error` or in its sources.
 ///
-/// A walk of [`Error::source`] misses what three wrappers hold themselves, since each of them names the *source* of the
-/// error inside as its own: an [`io::Error`], a [`Box`] and an [`Arc`]. This looks into them.
+/// A walk of [`Error::source`] skips the error inside an [`io::Error`], a [`Box`] or an [`Arc`], because each returns
+/// the *source* of its inner error. This function looks into them.
 pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     for _ in 0..DEEPEST {
@@ -26,7 +26,7 @@ pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
     None
 }
 
-/// `error` as a `T`, also from a [`Box`] or an [`Arc`] of one.
+/// Casts `error` to `T`, also if it is a [`Box`] or an [`Arc`] of `T`.
 fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     error
         .downcast_ref::<T>()

@@ -1,4 +1,4 @@
-//! The response of a request that went to the gate.
+//! The response future of the gate.
 
 use super::{
     error::{ErrLeadershipLost, ErrNotLeader},
@@ -20,11 +20,11 @@ const POLLED_AFTER: &str = "ResponseFuture polled after completion";
 pin_project! {
     /// The future of [`WriteGate`](super::WriteGate).
     ///
-    /// Dropping it drops the request under way, as with any other service. The outcome of a write is then unknown.
+    /// Dropping it drops the request, as with any other service. The outcome of a write is then unknown.
     ///
     /// # Panics
-    /// When it is polled after it has completed, as the futures of tower-http's layers and of `async` blocks do. For a read
-    /// or an exempted request the inner service's future decides.
+    /// If it is polled after it has completed. For a read or an exempted request, the inner service's future decides
+    /// whether it panics.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F> {
@@ -37,9 +37,9 @@ pin_project! {
     #[derive(Debug)]
     #[project = StateProj]
     enum State<F> {
-        // A read, or what the policy exempts.
+        // A read, or a request that the policy exempts.
         Passed { #[pin] inner: F },
-        // Fields drop in this order: the write is counted until it is gone.
+        // The fields drop in this order: the write still counts while `inner` drops.
         Admitted {
             #[pin]
             inner: F,
@@ -65,7 +65,7 @@ impl<F> ResponseFuture<F> {
         verb: Verb,
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
-        // A term that ended before this is seen by the first poll, one that ends later wakes it.
+        // If the term ended before this line, the first poll sees it. If it ends later, the write is woken.
         Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, verb, observer } }
     }
 
@@ -86,7 +86,7 @@ where
         let output = match state.as_mut().project() {
             StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
             StateProj::Admitted { mut inner, mut ended, admission, verb, observer } => loop {
-                // Before each poll, since each poll may send (rule S2).
+                // Check before each poll, since each poll may send (rule S2).
                 if !admission.is_valid() {
                     let error = ErrLeadershipLost::new(*verb, admission.loss());
                     tracing::warn!(verb = %verb, loss = error.loss().as_str(), "{error}");
@@ -96,20 +96,20 @@ where
                     break Err(error.into());
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
-                    // An error is no answer: what it stands for may have left before it (rule S4).
+                    // An error is not an answer: the write may have been sent before the error (rule S4).
                     if outcome.is_ok() {
                         admission.answered();
                     }
                     break outcome.map_err(Into::into);
                 }
-                // Woken, perhaps for another grant: look again, and wait for the next end.
+                // The wake-up may belong to another grant. Check again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));
                 ended.set(admission.term_ended());
             },
             StateProj::Rejected { error } => Err(error.take().expect(POLLED_AFTER).into()),
             StateProj::Completed => panic!("{POLLED_AFTER}"),
         };
-        // Drops the write, and only then counts it out.
+        // This drops the write first, and then counts it out.
         state.set(State::Completed);
         Poll::Ready(output)
     }

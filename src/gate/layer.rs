@@ -1,4 +1,4 @@
-//! The layer.
+//! The tower layer.
 
 use super::{observer::WriteObserver, service::WriteGate, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy};
@@ -12,19 +12,20 @@ pub struct WriteGateLayer {
 }
 
 impl WriteGateLayer {
-    /// Makes a layer whose gates let only the leader write, with the strict policy.
+    /// Makes a layer with the strict policy: its gates let only the leader write.
     #[must_use]
     pub fn new(leadership: Leadership) -> Self {
         Self { settings: Settings::new(leadership) }
     }
 
-    /// Exempts what `policy` permits, in place of any earlier policy. An invalid rule permits nothing, and the gate logs it.
+    /// Exempts the requests that `policy` permits. It replaces any earlier policy. An invalid rule permits nothing,
+    /// and the gate logs it.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
         Self { settings: self.settings.with_policy(policy) }
     }
 
-    /// Tells `observer` the outcome of each write, in place of any earlier observer.
+    /// Reports the outcome of each write to `observer`. It replaces any earlier observer.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer) }

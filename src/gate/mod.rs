@@ -1,29 +1,36 @@
-//! The tower middleware that lets reads through and writes only while this process leads.
+//! The tower middleware that lets all reads pass, and lets writes pass only while this process leads.
 //!
-//! 1. A request that [`RequestInfo`](crate::request::RequestInfo) calls a read, or that the
-//!    [`Policy`](crate::policy::Policy) exempts, goes to the inner service untouched, and so does its response.
-//! 2. A write is admitted only while [`Leadership`](crate::leadership::Leadership) says so at that instant (rule S1).
-//!    Else the inner service never sees it, and the future resolves to [`ErrNotLeader`].
-//! 3. An admitted write asks again before each poll and is woken when its term ends. It is then dropped, which hangs
-//!    up the connection under it, and resolves to [`ErrLeadershipLost`]: outcome unknown (rule S2). Retries, a token
-//!    refresh or a slow connect below the gate start nothing after the loss.
-//! 4. `poll_ready` only delegates: rejections come from `call` (rule S15).
+//! 1. If [`RequestInfo`](crate::request::RequestInfo) says that a request is a read, or the
+//!    [`Policy`](crate::policy::Policy) exempts it, the gate does not change the request or its response.
+//! 2. The gate admits a write only if [`Leadership`](crate::leadership::Leadership) is valid at that instant
+//!    ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). Otherwise the inner service never sees the write, and
+//!    the future resolves to [`ErrNotLeader`].
+//! 3. The gate checks leadership again before each poll of an admitted write, and wakes the write when its term ends.
+//!    It then drops the write, which closes the connection under it, and the future resolves to
+//!    [`ErrLeadershipLost`]. The outcome of the write is unknown
+//!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). Retries, a token refresh or a slow connect
+//!    below the gate send nothing after the loss.
+//! 4. `poll_ready` only delegates. Rejections come from `call`
+//!    ([rule S15](crate::guide::guarantees#s15-a-rejection-leaves-the-client-usable)).
 //!
-//! A layer below the gate may hand requests to a task of its own. It learns of the loss when the gate drops its response
-//! future, which happens when the gate's future is polled next. (tower's buffer only *calls* the service below from its
-//! task, and skips requests whose future was dropped. With services that send when they are polled, nothing leaves after
-//! the loss.)
+//! A layer below the gate may hand requests to its own task. It learns of the loss when its response future is
+//! dropped. The gate drops that future at the next poll of its own future. tower's buffer only *calls* the service
+//! below from its task, and skips requests whose future was dropped. So if a service sends only when it is polled,
+//! nothing leaves after the loss.
 //!
 //! # What the gate cannot do
-//! - The gate cannot call back a request that has left the process. It has left once the inner service hands it to a task
-//!   of its own: hyper's connection task may send it when the process wakes from a freeze. The connections of an
-//!   `Election`'s client look again before they send. Only the API server can refuse what is on its way after that.
-//! - The check of an admitted write ends when its response arrives; a response body may still stream. A connection that
-//!   was upgraded while leading (exec, port forwarding) stays open after a loss.
-//! - Any response counts as an answer. A layer below the gate that makes one itself (tower-http's timeout) hides that the
-//!   API server has not answered. The election may then release the lease while the API server can still carry out the write.
-//! - A rejected write keeps what `poll_ready` reserved of the inner service, until the next call or until this clone is
-//!   dropped. Put a limit that several clients share above the gate, not below it.
+//! - The gate cannot stop a request that has left the process. A request has left once the inner service hands it to
+//!   another task: hyper's connection task may send it when the process wakes from a freeze. The connections of an
+//!   `Election`'s client check leadership again before they send. After that, only the API server can refuse the
+//!   request.
+//! - The gate checks an admitted write only until its response arrives. A response body may still stream. If a
+//!   connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
+//! - Any response counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout does),
+//!   the gate does not see that the API server has not answered. The election may then release the lease while the
+//!   API server can still carry out the write.
+//! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service. It keeps it
+//!   until the next call, or until this clone is dropped. If several clients share a limit, put it above the gate,
+//!   not below.
 //!
 //! # Example
 //!

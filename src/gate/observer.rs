@@ -4,11 +4,11 @@ use super::error::{ErrLeadershipLost, ErrNotLeader};
 use crate::request::RequestInfo;
 use std::fmt;
 
-/// Sees the outcome of each request that is no read; see
-/// [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer). It does not see reads.
+/// Receives the outcome of each write; see [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer).
+/// It receives nothing about reads.
 ///
-/// The gate calls it in the task that sends the write, so it must not block, and should not allocate. Each method does
-/// nothing by default.
+/// The gate calls it in the task that sends the write, so it must not block, and should not allocate. Each method
+/// does nothing by default.
 pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
     /// The policy exempts this request: it passes on leaders and followers.
     fn exempted(&self, _request: &RequestInfo<'_>) {}

@@ -1,4 +1,4 @@
-//! The service.
+//! The tower service.
 
 use super::{error::ErrNotLeader, future::ResponseFuture, observer::WriteObserver, settings::Settings};
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
@@ -10,7 +10,7 @@ use std::{
 };
 use tower_service::Service;
 
-/// A service that lets writes pass only while this process leads; see the [module](super).
+/// A service that lets writes pass only while this process leads. The [module](super) describes it.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -29,8 +29,8 @@ pub struct WriteGate<S> {
 }
 
 impl<S> WriteGate<S> {
-    /// Puts a gate in front of `inner` that lets only the leader write, with the strict policy, as
-    /// [`WriteGateLayer::new`](super::WriteGateLayer::new) does.
+    /// Puts a gate with the strict policy in front of `inner`, as [`WriteGateLayer::new`](super::WriteGateLayer::new)
+    /// does. Only the leader can write through it.
     #[must_use]
     pub fn new(inner: S, leadership: Leadership) -> Self {
         Self::with(inner, Settings::new(leadership))
@@ -40,13 +40,14 @@ impl<S> WriteGate<S> {
         Self { inner, settings }
     }
 
-    /// Exempts what `policy` permits, in place of any earlier policy. An invalid rule permits nothing, and the gate logs it.
+    /// Exempts the requests that `policy` permits. It replaces any earlier policy. An invalid rule permits nothing,
+    /// and the gate logs it.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
         Self { settings: self.settings.with_policy(policy), ..self }
     }
 
-    /// Tells `observer` the outcome of each write, in place of any earlier observer.
+    /// Reports the outcome of each write to `observer`. It replaces any earlier observer.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer), ..self }
@@ -57,12 +58,12 @@ impl<S> WriteGate<S> {
         &self.inner
     }
 
-    /// The service behind the gate, to change it.
+    /// The service behind the gate, mutable.
     pub const fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// Takes the gate away, and returns the service behind it.
+    /// Removes the gate and returns the service behind it.
     pub fn into_inner(self) -> S {
         self.inner
     }
@@ -77,7 +78,7 @@ where
     type Error = Box<dyn Error + Send + Sync>;
     type Future = ResponseFuture<S::Future>;
 
-    // Only the inner service's readiness: an error from here would end a buffered client for good (rule S15).
+    // This returns only the inner service's readiness. An error here would end a buffered client for good (rule S15).
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
@@ -102,7 +103,7 @@ where
             let inner = self.inner.call(request);
             return ResponseFuture::admitted(inner, admission, verb, observer.clone());
         }
-        // What `poll_ready` has reserved of the inner service stays reserved for the next call.
+        // The next call uses what `poll_ready` has reserved of the inner service.
         let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
         let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, leadership.bystander());

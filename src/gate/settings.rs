@@ -1,10 +1,10 @@
-//! What a gate is built with, shared by the layer and the service.
+//! The settings of a gate, shared by the layer and the service.
 
 use super::observer::WriteObserver;
 use crate::{leadership::Leadership, policy::Policy};
 use std::sync::Arc;
 
-/// What is the same for all gates of one layer. Clones are cheap.
+/// The settings that all gates of one layer share. Clones are cheap.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) leadership: Leadership,

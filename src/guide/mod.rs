@@ -1,12 +1,12 @@
-//! The guides: how to use the crate, from a first operator to the alerts.
+//! The guides: from a first operator to the alerts.
 //!
-//! They are the files of `docs/` in the repository, and read the same there. This module holds text only: it exists in
-//! the documentation, not in a build.
+//! Each page is a file of `docs/` in the repository. This module holds text only: it exists in the documentation, not
+//! in a build.
 //!
 //! A new user reads [Getting started](getting_started) first and [the guarantees](guarantees) second.
 
-/// One module for each document, named as its file. A label of `links.md` comes before the document's own definition of
-/// it, and the first definition counts: so one link leads to a file on GitHub and to a page here.
+/// Makes one module for each document, with the document's name. `links.md` comes first, and the first definition of
+/// a label counts. So the same link in a document leads to a file on GitHub and to a page here.
 macro_rules! pages {
     ($($(#[$when:meta])* $page:ident: $file:literal, $summary:literal;)*) => {$(
         $(#[$when])*

@@ -1,15 +1,18 @@
-//! A write that was let in.
+//! A write that the gate has admitted.
 
 use super::{inner::Inner, term::Loss};
 use std::sync::Arc;
 use tokio::sync::futures::OwnedNotified;
 
-/// The right of one write to go on. It is counted until it is dropped, and a [`drain`](super::Leadership::drain) waits
-/// for it.
+/// The right of one write to continue. The write counts as under way until this is dropped, and
+/// [`drain`](super::Leadership::drain) waits for it.
 ///
-/// Ask [`is_valid`](Self::is_valid) before each step that could send something, and drop the write as soon as it says
-/// no (rule S2). Call [`answered`](Self::answered) once the API server has answered: a write that ends without an answer
-/// may still be carried out, and holds the lease (rule S4).
+/// Call [`is_valid`](Self::is_valid) before each step that could send something. If it returns false, drop the write
+/// ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+///
+/// Call [`answered`](Self::answered) once the API server has answered. If a write ends without an answer, the API
+/// server may still carry it out. The election then keeps the lease for a while
+/// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 #[derive(Debug)]
 #[must_use = "a write is counted while its admission lives"]
 pub struct Admission {
@@ -23,26 +26,27 @@ impl Admission {
         Self { inner, grant, answered: false }
     }
 
-    /// Whether the write may still go on: its term has not ended and the deadline has not passed.
+    /// Whether the write may continue: its term has not ended, and the deadline has not passed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
     }
 
-    /// Notes that the API server has answered this write, so that its outcome is known when the admission is dropped.
+    /// Records that the API server has answered this write, so its outcome is known.
     ///
-    /// The head of a response is an answer, whatever its status. An error is no answer: the write may have left before it.
+    /// The head of a response is an answer, whatever its status. An error is not an answer: the write may have been
+    /// sent before the error.
     pub fn answered(&mut self) {
         self.answered = true;
     }
 
-    /// A future that resolves when a grant ends, be it this admission's or a later one: look at
-    /// [`is_valid`](Self::is_valid) then, and before the first wait. Cancel-safe.
+    /// A future that resolves when any grant ends: this admission's grant or a later one. Call
+    /// [`is_valid`](Self::is_valid) before the first wait and after each one. Cancel-safe.
     pub fn term_ended(&self) -> OwnedNotified {
         self.inner.ended.clone().notified_owned()
     }
 
-    /// How this admission's term was lost; what cut the write off when it is no longer valid.
+    /// How this admission's term ended. If the admission is no longer valid, this is why the write was cut off.
     #[must_use]
     pub fn loss(&self) -> Loss {
         self.inner.loss_of(self.grant)
@@ -52,7 +56,7 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         if !self.answered {
-            // Before it is counted out: a drain that no longer sees this write sees this note.
+            // Note this before the write is counted out. A drain that no longer counts this write then sees the note.
             self.inner.note_unanswered(self.inner.clock.now());
         }
         if self.inner.word.leave() {

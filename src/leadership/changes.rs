@@ -1,4 +1,4 @@
-//! The states of leadership, one after the other.
+//! Follows the changes of leadership.
 
 use super::{
     inner::{Grants, State},
@@ -6,12 +6,12 @@ use super::{
 };
 use tokio::sync::watch;
 
-/// The states of a [`Leadership`](super::Leadership), one after the other.
+/// Returns the states of a [`Leadership`](super::Leadership) one after the other.
 #[derive(Clone, Debug)]
 #[must_use = "it tells nothing unless `next` is called"]
 pub struct Changes {
     state: watch::Receiver<State>,
-    /// The state that was returned last.
+    /// The last state that was returned.
     told: Option<LeadershipState>,
 }
 
@@ -20,9 +20,10 @@ impl Changes {
         Self { state, told: None }
     }
 
-    /// The present state at the first call, then the newest one after each change: a slow reader sees the newest state, not
-    /// each one. Renewals are no changes. None once the last state was returned and the [`Grantor`](super::Grantor) is
-    /// gone. Cancel-safe.
+    /// Returns the present state at the first call, and then the newest state after each change. A slow reader may
+    /// skip states in between. A renewal is not a change.
+    ///
+    /// Returns None when the [`Grantor`](super::Grantor) is gone and the last state has been returned. Cancel-safe.
     pub async fn next(&mut self) -> Option<LeadershipState> {
         loop {
             let (seen, gone) = {

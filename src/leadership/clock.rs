@@ -1,4 +1,4 @@
-//! The clock that deadlines are kept on.
+//! The clock for deadlines.
 
 use std::{fmt, time::Duration};
 
@@ -8,24 +8,25 @@ pub(super) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// An instant on a [`Clock`]: nanoseconds since an origin that only that clock knows.
 ///
-/// Moments of different clocks must not be compared.
+/// Do not compare moments of different clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
-/// A monotonic clock that counts the time a machine was suspended (rule S13).
+/// A monotonic clock that also counts time while the machine is suspended
+/// ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
 ///
-/// Implement it to drive leadership from a simulation. `now` must never go backwards, and is called on the path of
-/// every write: keep it cheap.
+/// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
+/// cheap.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Moment;
 }
 
-/// The machine's own clock: `CLOCK_BOOTTIME` on Linux and Android, which goes on while the machine is suspended.
+/// The machine's own clock: `CLOCK_BOOTTIME` on Linux and Android. It continues while the machine is suspended.
 ///
-/// What a hypervisor does to the clock of a virtual machine that it pauses is the hypervisor's affair.
+/// If a hypervisor pauses a virtual machine, the hypervisor decides whether this clock continues.
 ///
-/// Elsewhere it is [`std::time::Instant`], whose behaviour over a suspend is the platform's.
+/// On other platforms it is [`std::time::Instant`], and the platform decides whether that counts suspend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock(());
 
@@ -44,13 +45,13 @@ impl Moment {
         self.0
     }
 
-    /// The time from `earlier` to this moment, zero if `earlier` is the later one.
+    /// The time from `earlier` to this moment. Zero if `earlier` is the later one.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This moment moved on by `by`; the last moment there is if that is past it (584 years).
+    /// This moment plus `by`. If the sum is too large (584 years), returns the last possible moment.
     #[must_use]
     pub fn saturating_add(self, by: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
@@ -71,7 +72,7 @@ impl BootClock {
 impl Clock for BootClock {
     fn now(&self) -> Moment {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        // Neither part is ever negative on this clock.
+        // This clock never returns a negative part.
         Moment(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
     }
 }
@@ -82,7 +83,7 @@ impl Clock for BootClock {
         use std::{sync::OnceLock, time::Instant};
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         let since = ORIGIN.get_or_init(Instant::now).elapsed();
-        // Never zero: the word reads a zero deadline as "not leading".
+        // Never zero: a zero deadline means "not leading".
         Moment(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1))
     }
 }

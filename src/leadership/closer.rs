@@ -1,4 +1,4 @@
-//! The power to end leadership, without the power to begin it.
+//! Ends leadership, but cannot begin it.
 
 use super::{
     inner::{Grants, Inner, State},
@@ -6,7 +6,7 @@ use super::{
 };
 use std::sync::Arc;
 
-/// Closes the gate and ends terms. It opens nothing, so that more than one part of an election may hold a clone.
+/// Closes the gate and ends terms. It cannot open the gate, so several parts of an election may hold a clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Closer {
     inner: Arc<Inner>,
@@ -17,22 +17,22 @@ impl Closer {
         Self { inner }
     }
 
-    /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
+    /// Ends leadership at once. The gate admits no write, and wakes each admitted write so that it is cut off.
     pub(crate) fn revoke(&self, loss: Loss) {
         self.inner.revoke(loss);
     }
 
-    /// Closes for good: no grant is made any more, also not one that is being made at this moment.
+    /// Closes the gate for good. No later grant opens it, and neither does a grant that another thread is making now.
     pub(crate) fn seal(&self) {
         self.forbid_grants(Grants::Sealed);
     }
 
-    /// Closes, as [`seal`](Self::seal) does, until [`resume`](Self::resume).
+    /// Closes the gate, as [`seal`](Self::seal) does, but only until [`resume`](Self::resume).
     pub(crate) fn suspend(&self) {
         self.forbid_grants(Grants::Suspended);
     }
 
-    /// Allows grants again, unless the gate is sealed. A gate that has closed stays closed until the next grant.
+    /// Allows grants again, unless the gate is sealed. A closed gate stays closed until the next grant.
     pub(crate) fn resume(&self) {
         self.inner.state.send_if_modified(|state| {
             if state.grants == Grants::Suspended {

@@ -7,7 +7,8 @@ use super::{
 };
 use std::{fmt, sync::Arc};
 
-/// Leadership for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once (rule S10).
+/// The right to lead for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 #[derive(Debug)]
 #[must_use = "dropping a grant ends the term"]
 pub struct Grant {
@@ -16,7 +17,7 @@ pub struct Grant {
     number: u64,
 }
 
-/// A grant or an extension that came too late, or for a term that has ended. The gate stays closed.
+/// The grant or the extension came too late, or its term has ended. The gate stays closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrTooLate(pub(super) ());
 
@@ -27,15 +28,15 @@ impl Grant {
         Self { inner, term, number }
     }
 
-    /// Moves the deadline to `deadline`, never back.
+    /// Moves the deadline to `deadline`. It never moves the deadline back.
     ///
     /// # Errors
-    /// [`ErrTooLate`] when the term has ended, or its old deadline has passed: a gate that has closed by itself stays
-    /// closed until the next [`grant`](super::Grantor::grant).
+    /// [`ErrTooLate`] if the term has ended or its old deadline has passed. The gate then stays closed until the next
+    /// [`grant`](super::Grantor::grant).
     pub fn extend(&self, deadline: Moment) -> Result<(), ErrTooLate> {
         let inner = &self.inner;
         let mut extended = false;
-        // The lock only: observers hear nothing of a renewal.
+        // This takes the lock only. A renewal does not wake observers.
         inner.state.send_if_modified(|_| {
             extended = inner.word.extend(self.number, deadline.as_nanos(), || inner.now());
             false
@@ -43,20 +44,20 @@ impl Grant {
         if extended { Ok(()) } else { Err(ErrTooLate(())) }
     }
 
-    /// The term that this is the right to lead in.
+    /// The term of this grant.
     #[must_use]
     pub fn term(&self) -> &Term {
         &self.term
     }
 
-    /// Whether the term goes on: not revoked, and its deadline not passed.
+    /// Whether the term continues: it was not revoked, and its deadline has not passed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let inner = &self.inner;
         inner.word.is_valid(self.number, || inner.now())
     }
 
-    /// Ends this term, unless it has ended.
+    /// Ends this term, unless it has ended already.
     pub fn end(self, loss: Loss) {
         self.end_in_place(loss);
     }

@@ -1,4 +1,4 @@
-//! The owner of a leadership: the one part of a process that begins terms.
+//! The owner of a leadership. Only the owner begins terms.
 
 use super::{
     clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
@@ -11,13 +11,14 @@ use super::{
 use std::{future::Future, sync::Arc};
 use tokio::time::timeout;
 
-/// What a leadership says in [`trouble`](Leadership::trouble) once no grant can come any more.
+/// The [`trouble`](Leadership::trouble) of a leadership that can have no more grants.
 pub(crate) const ENDED: &str = "the leader election has ended; restart the process to contend again";
 
-/// Owns a [`Leadership`] and grants its terms. An elector holds the only one.
+/// Owns a [`Leadership`] and grants its terms. The elector holds the only grantor of a leadership.
 ///
-/// Dropping it ends the current term, and closes the gate for good (rule S10): no term can begin any more,
-/// [`Leadership::changes`] end, and [`Leadership::trouble`] says so.
+/// Dropping it ends the current term and closes the gate for good
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). No term can begin after that.
+/// [`Leadership::changes`] then ends, and [`Leadership::trouble`] gives the reason.
 #[derive(Debug)]
 #[must_use = "dropping a grantor closes the gate for good"]
 pub struct Grantor {
@@ -33,23 +34,23 @@ impl Default for Grantor {
 }
 
 impl Grantor {
-    /// A leadership without a term, on the machine's clock.
+    /// Makes a leadership without a term, on the machine's clock.
     pub fn new() -> Self {
         Self::with_clock(Arc::new(BootClock::new()))
     }
 
-    /// A leadership without a term, on a clock of your own.
+    /// Makes a leadership without a term, on `clock`.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { inner: Arc::new(Inner::new(clock)) }
     }
 
-    /// A reader of this leadership, for gates and observers.
+    /// Returns a reader of this leadership, for gates and observers.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         Leadership::new(self.inner.clone())
     }
 
-    /// Ends and closes, and never opens.
+    /// Returns a [`Closer`], which can close the gate but never open it.
     pub(crate) fn closer(&self) -> Closer {
         Closer::new(self.inner.clone())
     }
@@ -60,18 +61,20 @@ impl Grantor {
         self.inner.clock.now()
     }
 
-    /// Opens the gate for `term` until `deadline` (rule S1: the instant *before* the acquiring call was sent, plus the
-    /// renew deadline). An earlier grant ends.
+    /// Opens the gate for `term` until `deadline`, and ends any earlier grant.
+    ///
+    /// The deadline is the instant *before* the acquiring call was sent, plus the renew deadline
+    /// ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
     ///
     /// # Errors
-    /// [`ErrTooLate`] when the deadline has passed already, or the election stops or stands down.
+    /// [`ErrTooLate`] if the deadline has passed already, or if the election is stopping or standing down.
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, ErrTooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
             if state.grants != Grants::Allowed || self.now() >= deadline {
                 return false;
             }
-            // An earlier grant has run out, or its owner replaces it by this one.
+            // The earlier grant has expired, or its owner replaces it with this one.
             self.inner.end(state, Loss::Expired);
             let opened = self.inner.word.open(deadline.as_nanos());
             state.current = Some(Current { number: opened, term: term.clone() });
@@ -79,23 +82,24 @@ impl Grantor {
             true
         });
         let number = number.ok_or(ErrTooLate(()))?;
-        // Writes of an earlier grant end with it.
+        // The writes of the earlier grant end with it.
         self.inner.ended.notify_waiters();
         tracing::info!(%term, "leadership gained");
         Ok(Grant::new(self.inner.clone(), term, number))
     }
 
-    /// Ends leadership at once: no write is admitted, and admitted ones are woken to be cut off.
+    /// Ends leadership at once. The gate admits no write, and wakes each admitted write so that it is cut off.
     pub fn revoke(&self, loss: Loss) {
         self.inner.revoke(loss);
     }
 
-    /// Admits nothing more, while admitted writes may finish until the deadline (rule S4).
+    /// Stops admitting writes. Writes that were admitted earlier may finish until the deadline
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
     pub fn close(&self) {
         self.inner.close_and(|_| {});
     }
 
-    /// Notes who holds the lease, for messages and observers. It opens and closes nothing.
+    /// Records who holds the lease, for messages and observers. This does not open or close the gate.
     pub fn note_holder(&self, holder: Option<&str>) {
         self.inner.state.send_if_modified(|state| {
             let changed = state.holder.as_deref() != holder;
@@ -106,8 +110,8 @@ impl Grantor {
         });
     }
 
-    /// Notes what keeps the election from making progress, for messages. It opens and closes nothing, and
-    /// [`changes`](Leadership::changes) do not show it.
+    /// Records why the election makes no progress, for messages. This does not open or close the gate, and
+    /// [`changes`](Leadership::changes) does not report it.
     pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
         self.inner.state.send_if_modified(|state| {
             state.trouble = trouble;
@@ -115,18 +119,20 @@ impl Grantor {
         });
     }
 
-    /// A future that ends each term when its deadline has passed. That wakes the waiting writes, and the observers see it.
+    /// A future that ends each term when its deadline has passed. It wakes the waiting writes and the observers.
     ///
-    /// The gate closes on time without it. But without it, a write that hangs is cut off only when something else wakes
-    /// it. Spawn it beside the elector: it borrows nothing, and ends once the grantor is dropped. It needs a tokio
-    /// runtime with its timer. Cancel-safe.
+    /// The gate closes on time without this future. But without it, a hanging write is cut off only when something
+    /// else wakes it.
+    ///
+    /// Spawn it beside the elector. It borrows nothing, and ends when the grantor is dropped. It needs a tokio
+    /// runtime with a timer. Cancel-safe.
     pub fn watch_deadline(&self) -> impl Future<Output = ()> + Send + use<> {
         let inner = self.inner.clone();
         async move {
             let mut state = inner.state.subscribe();
             while state.borrow_and_update().grants != Grants::Gone {
                 let Some(deadline) = inner.word.deadline().map(Moment::from_nanos) else {
-                    // No error: `inner` keeps the sender.
+                    // Cannot fail: `inner` keeps the sender.
                     let _ = state.changed().await;
                     continue;
                 };
@@ -146,7 +152,7 @@ impl Drop for Grantor {
         self.closer().seal();
         self.revoke(Loss::Abandoned);
         self.note_trouble(Some(ENDED.into()));
-        // Last, so that observers see the loss before their streams end.
+        // Do this last, so that observers see the loss before their streams end.
         self.inner.close_and(|state| state.grants = Grants::Gone);
     }
 }
@@ -161,7 +167,7 @@ mod tests {
         time::Duration,
     };
 
-    /// A clock that stops once in the middle of a grant.
+    /// A clock that pauses once in the middle of a grant.
     #[derive(Debug)]
     struct Trap {
         armed: AtomicBool,
@@ -179,9 +185,9 @@ mod tests {
         }
     }
 
-    /// A stop that comes while a grant is being made: whichever is first, the gate is closed afterwards, for good.
+    /// A stop races with a grant. Whichever comes first, the gate is closed for good afterwards.
     #[test]
-    fn s4_a_grant_in_the_making_opens_nothing_behind_a_stop() {
+    fn s4_a_grant_racing_with_a_stop_opens_nothing() {
         let trap = Arc::new(Trap { armed: true.into(), reached: Barrier::new(2), go_on: Barrier::new(2) });
         let grantor = Grantor::with_clock(trap.clone());
         let (leadership, closer) = (grantor.leadership(), grantor.closer());

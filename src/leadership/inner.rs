@@ -1,4 +1,4 @@
-//! What the owner and the readers of one leadership share.
+//! The state that the owner and the readers of one leadership share.
 
 use super::{
     clock::{Clock, Moment},
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::sync::{Notify, watch};
 
-/// How many ends of grants are remembered.
+/// How many ended grants are remembered.
 const ENDS: usize = 8;
 
 #[derive(Debug)]
@@ -23,27 +23,27 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
     unanswered: AtomicU64,
-    /// All else; its lock is the one under which the word changes.
+    /// All other state. The word changes only under its lock, except to close or revoke.
     pub(super) state: watch::Sender<State>,
-    /// Woken whenever a grant ends.
+    /// Woken when a grant ends.
     pub(super) ended: Arc<Notify>,
-    /// Woken when the last admitted write has finished after a close.
+    /// Woken when the last admitted write finishes after a close.
     pub(super) idle: Notify,
 }
 
-/// What changes under the lock.
+/// The state under the lock.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The present grant, until its end is recorded.
     pub(super) current: Option<Current>,
-    /// How the last grants ended, the newest last.
+    /// How the last grants ended. The newest is last.
     ends: VecDeque<End>,
-    /// The gate admits nothing more while admitted writes finish.
+    /// True while the gate admits no new writes and the admitted ones finish.
     pub(super) closing: bool,
     pub(super) grants: Grants,
     /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
-    /// What keeps the election from making progress; observers are not woken by it.
+    /// Why the election makes no progress. A change does not wake observers.
     pub(super) trouble: Option<Arc<str>>,
 }
 
@@ -58,20 +58,20 @@ pub(super) struct Current {
 pub(super) struct End {
     pub(super) number: u64,
     pub(super) loss: Loss,
-    /// At its deadline if that had passed by then.
+    /// When it ended. This is the deadline if the deadline had passed by then.
     pub(super) at: Moment,
 }
 
-/// Whether a term may be granted.
+/// Whether the grantor may grant a term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grants {
     #[default]
     Allowed,
-    /// Not for now.
+    /// Not now, perhaps later.
     Suspended,
     /// Never again.
     Sealed,
-    /// Never again, and nothing else changes either: the [`Grantor`](super::Grantor) is gone.
+    /// Never again, and nothing else changes: the [`Grantor`](super::Grantor) is gone.
     Gone,
 }
 
@@ -98,7 +98,7 @@ impl Inner {
 
     // --- writes without an answer ---
 
-    /// Notes that an admitted write has ended without an answer, or will, at `at`.
+    /// Records that an admitted write ends at `at` without an answer.
     pub(super) fn note_unanswered(&self, at: Moment) {
         self.unanswered.fetch_max(at.as_nanos(), Ordering::AcqRel);
     }
@@ -110,24 +110,24 @@ impl Inner {
 
     // --- how grants end ---
 
-    /// Closes the gate to new writes, and makes `change` under the same lock.
+    /// Closes the gate to new writes, and applies `change` under the same lock.
     pub(super) fn close_and(&self, change: impl FnOnce(&mut State)) {
         self.state.send_if_modified(|state| {
             self.word.close();
             let before = (state.grants, state.closing);
             change(state);
             state.closing |= state.current.is_some();
-            // A task that waits for a term learns that none comes any more.
+            // Wake a task that waits for a term, so that it learns that no term will come.
             before != (state.grants, state.closing)
         });
     }
 
-    /// Ends the current grant at once, whichever it is.
+    /// Ends the current grant at once.
     pub(super) fn revoke(&self, loss: Loss) {
         self.end_if(loss, |_| true);
     }
 
-    /// Ends the current grant if there is one and `which` says so of its number.
+    /// Ends the current grant if there is one and `which` accepts its number.
     pub(super) fn end_if(&self, loss: Loss, which: impl FnOnce(u64) -> bool) {
         let mut ended = None;
         self.state.send_if_modified(|state| {
@@ -145,14 +145,14 @@ impl Inner {
         }
     }
 
-    /// Ends the current grant, if there is one, and records how.
+    /// Ends the current grant, if there is one, and records how it ended.
     pub(super) fn end(&self, state: &mut State, loss: Loss) -> Option<Term> {
         let Current { number, term } = state.current.take()?;
         let deadline = self.word.deadline();
         self.word.revoke();
-        // Read after the word has changed: no write that the grant admitted is later than this.
+        // Read the clock after the word has changed: this grant admits no write after this time.
         let now = self.clock.now();
-        // Admitted writes are cut off, however late their tasks notice that. A release has waited for all of them.
+        // Admitted writes are cut off, even if their tasks notice it late. A release has waited for all of them.
         if loss != Loss::Released && self.word.admitted() > 0 {
             self.note_unanswered(now);
         }
@@ -165,25 +165,26 @@ impl Inner {
         Some(term)
     }
 
-    /// Ends the current grant if its deadline has passed, judged under the lock so that a renewal is not undone.
+    /// Ends the current grant if its deadline has passed. It checks this under the lock, so that it does not undo a
+    /// renewal.
     pub(super) fn expire(&self) {
         self.end_if(Loss::Expired, |_| self.word.deadline().is_some_and(|deadline| self.now() >= deadline));
     }
 
-    /// How the term of `grant`, which has ended, was lost.
+    /// How the term of the ended `grant` was lost.
     pub(super) fn loss_of(&self, grant: u64) -> Loss {
-        // Without a record, a deadline has passed that has not been acted upon.
+        // If there is no record, the deadline has passed and no task has noticed it yet.
         self.state.borrow().end_of(grant).map_or(Loss::Expired, |end| end.loss)
     }
 
-    /// The number of the last grant that has ended; it never goes back.
+    /// The number of the last grant that has ended. It never goes back.
     pub(super) fn last_ended(&self) -> u64 {
         let is_valid = |grant| self.word.is_valid(grant, || self.now());
         let newest = self.word.current_grant();
         if is_valid(newest) {
             return newest - 1;
         }
-        // A grant or a renewal may be half written: it is whole under the lock.
+        // Another thread may be in the middle of a grant or a renewal. The lock waits for it.
         let _whole = self.state.borrow();
         let newest = self.word.current_grant();
         if is_valid(newest) { newest - 1 } else { newest }
@@ -191,12 +192,12 @@ impl Inner {
 }
 
 impl State {
-    /// How `grant` ended; of one that ended long ago, how the oldest did that is still known.
+    /// How `grant` ended. If its record is gone, returns the oldest record that is left.
     pub(super) fn end_of(&self, grant: u64) -> Option<End> {
         self.ends.iter().find(|end| end.number >= grant).copied()
     }
 
-    /// What observers see.
+    /// The state that observers see.
     pub(super) fn view(&self) -> LeadershipState {
         LeadershipState {
             term: self.current.as_ref().map(|current| current.term.clone()),

@@ -1,10 +1,10 @@
-//! Whether a term has been lost since one last asked.
+//! Reports whether a term was lost since the last check.
 
 use super::{inner::Inner, reader::Leadership, term::Loss};
 use std::sync::Arc;
 use tokio::sync::futures::OwnedNotified;
 
-/// Remembers which terms had ended when it last looked; it counts no write.
+/// Remembers which terms had ended at the last check. It counts no write.
 #[derive(Debug)]
 pub(crate) struct Lapse {
     inner: Arc<Inner>,
@@ -19,8 +19,8 @@ impl Lapse {
         Self { inner, seen }
     }
 
-    /// Whether a term has ended since the last call, other than by one release in good order: its writes had been
-    /// drained. A deadline that has passed counts, noticed or not (rule S1).
+    /// Whether a term was lost since the last call. A release after all writes have finished does not count. A passed
+    /// deadline counts, even if no task has noticed it (rule S1).
     pub(crate) fn occurred(&mut self) -> bool {
         let ended = self.inner.last_ended();
         let count = ended - self.seen;
@@ -46,8 +46,8 @@ mod tests {
         thread,
     };
 
-    /// A clock that, once armed, is asked one nanosecond before the deadline and answers only when another thread has seen
-    /// that it has passed.
+    /// Once armed, this clock reports one nanosecond before the deadline. It answers only after another thread has
+    /// seen the deadline pass.
     #[derive(Debug)]
     struct Edge {
         now: AtomicU64,
@@ -74,9 +74,9 @@ mod tests {
         }
     }
 
-    /// A renewal that was in time and is written down late: a thread that looks in between sees a passed deadline.
+    /// A renewal is in time but recorded late. A thread that looks in between sees a passed deadline.
     #[test]
-    fn a_renewal_at_the_last_moment_is_no_lapse_and_hides_none() {
+    fn a_last_moment_renewal_is_no_lapse() {
         let clock = Arc::new(Edge {
             now: 0.into(),
             armed: false.into(),

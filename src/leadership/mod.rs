@@ -1,17 +1,22 @@
-//! The one word that says whether this process leads, and until when.
+//! Says whether this process leads, and until when.
 //!
-//! [`Grantor`] is the owner: an elector grants, extends and ends terms with it. [`Leadership`] is the reader: gates and
-//! observers hold clones, and can only ask. Neither knows the election of this crate: any elector may hold the grantor.
+//! [`Grantor`] is the owner: an elector uses it to grant, extend and end terms. [`Leadership`] is the reader: gates
+//! and observers hold clones of it and cannot change it. Neither depends on the election of this crate, so any
+//! elector can hold the grantor.
 //!
-//! 1. Leadership is a deadline, not a flag (rule S1): once it has passed, no write is admitted, even if no task has
-//!    noticed. The clock counts suspend (rule S13).
-//! 2. An admitted write keeps asking [`Admission::is_valid`], and is woken when its term ends (rule S2).
-//! 3. [`close`](Grantor::close) admits nothing more, [`drain`](Leadership::drain) waits for what was admitted (rule S4),
-//!    [`revoke`](Grantor::revoke) ends everything at once.
-//! 4. Dropping the [`Grant`] ends its term, dropping the [`Grantor`] closes the gate for good (rule S10).
+//! 1. Leadership is a deadline, not a flag ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). After the
+//!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend
+//!    ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
+//! 2. An admitted write calls [`Admission::is_valid`] again and again, and is woken when its term ends
+//!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+//! 3. [`close`](Grantor::close) stops admitting writes, and [`drain`](Leadership::drain) waits for the admitted ones
+//!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). [`revoke`](Grantor::revoke) ends everything
+//!    at once.
+//! 4. Dropping the [`Grant`] ends its term. Dropping the [`Grantor`] closes the gate for good
+//!    ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 //!
-//! Nothing here spawns a task. Deadlines hold by themselves; only the *wake-up* of waiting writes at a deadline needs
-//! [`watch_deadline`](Grantor::watch_deadline) to be running. The election of this crate does that.
+//! This module spawns no task. A deadline needs none. Only the *wake-up* of waiting writes at a deadline needs a
+//! running [`watch_deadline`](Grantor::watch_deadline). The election of this crate runs it.
 //!
 //! ```
 //! use kube_leader_gate::leadership::{Grantor, Loss, Term};

@@ -19,15 +19,15 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 
-/// Reads the leadership of this process, and admits writes by it; it cannot change it.
+/// Reads the leadership of this process, and admits writes. It cannot change the leadership.
 ///
-/// From [`Grantor::leadership`]. Clones are cheap, and read the same leadership.
+/// [`Grantor::leadership`] returns it. Clones are cheap and read the same leadership.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,
 }
 
-/// A drain that ran out of time.
+/// The drain timeout ended before all admitted writes had finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrStillWriting {
@@ -35,11 +35,11 @@ pub struct ErrStillWriting {
     pub writes: usize,
 }
 
-/// What a follower knows.
+/// What a follower knows about the election.
 pub(crate) struct Bystander {
     pub(crate) holder: Option<Arc<str>>,
     pub(crate) trouble: Option<Arc<str>>,
-    /// No grant is made any more.
+    /// True if no more grants can come.
     pub(crate) over: bool,
 }
 
@@ -56,7 +56,7 @@ impl Leadership {
         self.inner.clock.now()
     }
 
-    /// Lets a write in, if this process leads now. Takes no lock and allocates nothing.
+    /// Admits a write if this process leads now. Takes no lock and allocates nothing.
     #[must_use]
     pub fn admit(&self) -> Option<Admission> {
         match self.inner.word.enter(|| self.inner.now()) {
@@ -70,13 +70,13 @@ impl Leadership {
         }
     }
 
-    /// Whether this process leads now, a leader that is closing included.
+    /// Whether this process leads now. A leader that is closing still leads.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.inner.word.is_leading(|| self.inner.now())
     }
 
-    /// Whether a write would be admitted now.
+    /// Whether the gate would admit a write now.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.inner.is_open()
@@ -100,7 +100,7 @@ impl Leadership {
         self.inner.state.borrow().holder.clone()
     }
 
-    /// What the error of a rejected write says.
+    /// The details for the error of a rejected write.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
         Bystander {
@@ -110,7 +110,7 @@ impl Leadership {
         }
     }
 
-    /// What keeps the election from making progress, in words for a person, if something does.
+    /// Why the election makes no progress, in words for a person. None if all is well.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.inner.state.borrow().trouble.clone()
@@ -122,13 +122,13 @@ impl Leadership {
         self.inner.word.admitted()
     }
 
-    /// What observers see now.
+    /// The present state, as observers see it.
     #[must_use]
     pub fn state(&self) -> LeadershipState {
         self.inner.state.borrow().view()
     }
 
-    /// Follows leadership: the present state, then each change of it.
+    /// Follows leadership: first the present state, then each change.
     pub fn changes(&self) -> Changes {
         Changes::new(self.inner.state.subscribe())
     }
@@ -147,11 +147,14 @@ impl Leadership {
         }
     }
 
-    /// When an admitted write last ended without an answer, in this term or an earlier one; none if each was answered.
+    /// When an admitted write last ended without an answer, in this term or an earlier one. None if every write was
+    /// answered.
     ///
-    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out, so an elector must not give
-    /// the lease up before that instant plus the time by which a request may be late (rule S4). A write that is under way
-    /// now may become one: [`drain`](Self::drain) first.
+    /// Such a write was dropped, was cut off, or failed. The API server may still carry it out. So an elector must
+    /// wait before it gives up the lease: until this instant plus the longest delay of a request
+    /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+    ///
+    /// A write that is still under way may also end without an answer, so call [`drain`](Self::drain) first.
     #[must_use]
     pub fn unanswered(&self) -> Option<Moment> {
         self.inner.unanswered()
@@ -161,7 +164,7 @@ impl Leadership {
     /// [`revoke`](super::Grantor::revoke): an open gate may let writes in for ever. Cancel-safe.
     ///
     /// # Errors
-    /// [`ErrStillWriting`] when the time is up first.
+    /// [`ErrStillWriting`] if the time ends first.
     pub async fn drain(&self, bound: Duration) -> Result<(), ErrStillWriting> {
         let idle = async {
             loop {
@@ -176,7 +179,8 @@ impl Leadership {
         timeout(bound, idle).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
     }
 
-    /// Sleeps until `moment` on this leadership's clock, suspend included; each poll looks at that clock. Cancel-safe.
+    /// Sleeps until `moment` on this leadership's clock, which counts suspend. Each poll looks at that clock.
+    /// Cancel-safe.
     pub(crate) async fn sleep_until(&self, moment: Moment) {
         while self.now() < moment {
             let left = moment.saturating_since(self.now());
@@ -185,8 +189,8 @@ impl Leadership {
         }
     }
 
-    /// From when on no admitted write of this process can take effect any more, if one is late by `margin` at most
-    /// (rule S4). While one is `writing`, it may end without an answer now.
+    /// The moment after which no admitted write of this process can take effect, if each request arrives at most
+    /// `margin` late (rule S4). If a write is still under way (`writing`), it may end without an answer now.
     pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
         let under_way = writing.then(|| self.now());
         under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
@@ -197,7 +201,7 @@ impl Leadership {
 
 impl fmt::Display for ErrStillWriting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} admitted writes had not finished when the time for draining was up", self.writes)
+        write!(f, "{} admitted writes did not finish within the drain timeout", self.writes)
     }
 }
 

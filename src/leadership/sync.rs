@@ -1,4 +1,4 @@
-//! The atomics that the word is made of: std's, or loom's when the word is model-checked.
+//! The atomics of the word: from std, or from loom for model checking.
 
 #[cfg(leader_gate_loom)]
 pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};

@@ -1,4 +1,4 @@
-//! One term of this process, as the work in it sees it.
+//! One term of this process, as its work sees it.
 
 use super::{clock::Moment, inner::Inner, term::Term};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     task::Poll,
 };
 
-/// A term in which this process leads, or has led; it counts no write.
+/// A term in which this process leads or has led. It counts no write.
 #[derive(Debug)]
 pub(crate) struct Tenure {
     inner: Arc<Inner>,
@@ -27,18 +27,18 @@ impl Tenure {
         &self.term
     }
 
-    /// Whether it goes on, a leader that is closing included.
+    /// Whether the term continues. The term of a leader that is closing continues.
     fn is_valid(&self) -> bool {
         self.inner.word.is_valid(self.grant, || self.inner.now())
     }
 
-    /// Whether writes are admitted in it.
+    /// Whether the gate admits writes in this term.
     pub(crate) fn is_open(&self) -> bool {
         self.is_valid() && self.inner.is_open()
     }
 
-    /// Waits until it is over. Each poll looks at the deadline itself. So a task that polls this first, and other work only
-    /// while this is pending, does no other work after a freeze. Cancel-safe.
+    /// Waits until the term is over. Each poll looks at the deadline itself. A task can poll this first, and do other
+    /// work only while this is pending. It then does no other work after a freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
             let mut woken = pin!(self.inner.ended.notified());
@@ -46,21 +46,21 @@ impl Tenure {
         }
     }
 
-    /// Waits until it admits nothing more although it goes on: its admitted writes finish. Cancel-safe.
+    /// Waits until the gate admits no new write in this term, while admitted writes may still finish. Cancel-safe.
     pub(crate) async fn closing(&self) {
-        // No error: `self` keeps the sender.
+        // Cannot fail: `self` keeps the sender.
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When it ended: at its deadline if it ran out, however late that was noticed. Now, while it goes on. The clock's
-    /// origin, if that is no longer known.
+    /// When the term ended. If it expired, this is its deadline, even if that was noticed late. Returns the present
+    /// instant while the term continues, and the clock's origin if the end is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
         let state = self.inner.state.borrow();
         let now = self.inner.clock.now();
         match state.end_of(self.grant) {
             Some(end) if end.number == self.grant => end.at,
             Some(_) => Moment::from_nanos(0),
-            // It goes on, or its deadline has passed and no end is recorded yet.
+            // The term continues, or its deadline has passed and no end is recorded yet.
             None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
         }
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn s1_it_has_ended_at_its_deadline_however_late_that_is_noticed() {
+    fn s1_an_expired_term_ended_at_its_deadline() {
         for noticed in [false, true] {
             let (_grantor, leadership, clock, grant) = granted();
             let (tenure, deadline) = (tenure(&leadership), leadership.deadline().unwrap());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theft_ends_it_when_it_is_seen_and_the_next_term_is_another() {
+    fn a_theft_ends_only_the_term_it_hits() {
         let (grantor, leadership, clock, grant) = granted();
         let first = tenure(&leadership);
         clock.advance(SECOND);

@@ -1,8 +1,8 @@
-//! What a stretch of leadership is called, and how it can end.
+//! The name of a term, and the ways in which a term ends.
 
 use std::{fmt, sync::Arc};
 
-/// One unbroken stretch of holding a lease, named by the lease's uid and its count of transitions.
+/// One unbroken time of holding a lease. The uid of the lease and its count of transitions name it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     lease_uid: Arc<str>,
@@ -13,52 +13,54 @@ pub struct Term {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Loss {
-    /// It was given up in good order.
+    /// The leader released the lease in good order.
     Released,
-    /// The validity deadline passed without a renewal (rule S1).
+    /// The validity deadline passed without a renewal ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
     Expired,
-    /// Another holder stands in the lease (rule S7).
+    /// The lease names another holder ([rule S7](crate::guide::guarantees#s7-another-holder-closes-the-gate)).
     Taken,
-    /// The lease was deleted (rule S8).
+    /// The lease was deleted ([rule S8](crate::guide::guarantees#s8-a-deleted-lease-closes-the-gate)).
     Deleted,
-    /// The elector ended without giving the lease up (a panic, a dropped task: rule S10), or could not give it up in good
-    /// order.
+    /// The elector ended without a release (it panicked, or its task was dropped:
+    /// [rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)), or it could not release in good order.
     Abandoned,
 }
 
-/// What observers see of leadership; it changes when leadership or the known holder does, not with each renewal.
+/// The state of leadership that observers see. It changes with the leadership or the known holder, but not with each
+/// renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeadershipState {
-    /// The term in which this process leads; none for a follower.
+    /// The term in which this process leads. None for a follower.
     ///
-    /// Between the deadline and the moment at which [`Grantor::watch_deadline`](super::Grantor::watch_deadline) notices it,
-    /// this still names the expired term. [`Leadership::term`](super::Leadership::term) judges by the deadline.
+    /// After the deadline, this still names the expired term until
+    /// [`Grantor::watch_deadline`](super::Grantor::watch_deadline) notices it.
+    /// [`Leadership::term`](super::Leadership::term) compares with the deadline instead.
     pub term: Option<Term>,
     /// True while a leader finishes its admitted writes and takes no new ones.
     pub closing: bool,
     /// The last known holder of the lease.
     pub holder: Option<Arc<str>>,
-    /// How the last term of this process ended, if one has.
+    /// How the last term of this process ended. None if no term has ended.
     pub lost: Option<Loss>,
 }
 
 // === impl Term ===
 
 impl Term {
-    /// The term of the lease object `lease_uid` after `transitions` changes of its holder.
+    /// The term in which the lease object `lease_uid` has had `transitions` changes of its holder.
     #[must_use]
     pub fn new(lease_uid: impl Into<Arc<str>>, transitions: u64) -> Self {
         Self { lease_uid: lease_uid.into(), transitions }
     }
 
-    /// The uid of the lease object; a lease that was deleted and made again has another.
+    /// The uid of the lease object. If a lease is deleted and created again, its uid is new.
     #[must_use]
     pub fn lease_uid(&self) -> &str {
         &self.lease_uid
     }
 
-    /// How often the lease had changed hands when the term began.
+    /// How often the lease had changed its holder when the term began.
     #[must_use]
     pub const fn transitions(&self) -> u64 {
         self.transitions
@@ -74,7 +76,7 @@ impl fmt::Display for Term {
 // === impl Loss ===
 
 impl Loss {
-    /// The word for it in log fields.
+    /// The word for this loss in log fields.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

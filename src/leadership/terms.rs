@@ -1,4 +1,4 @@
-//! The terms of this process, one after the other: the one thing that waits for a gain.
+//! The terms of this process, one after the other. This is the only place that waits for a gain.
 
 use super::{
     inner::{Grants, Inner, State},
@@ -7,12 +7,13 @@ use super::{
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Hands out each term in which writes are admitted, once. Two terms between two looks are one: the newer.
+/// Returns each term in which the gate admits writes, once. If two terms begin between two calls, it returns only the
+/// newer one.
 #[derive(Debug)]
 pub(crate) struct Terms {
     inner: Arc<Inner>,
     state: watch::Receiver<State>,
-    /// The number of the last grant that was handed out; 0 is none.
+    /// The number of the last grant that was returned; 0 if none.
     told: u64,
 }
 
@@ -22,12 +23,11 @@ impl Terms {
         Self { inner, state, told: 0 }
     }
 
-    /// Waits until writes are admitted in a term that was not handed out yet. None once no grant is made any more.
-    /// Cancel-safe.
+    /// Waits until the gate admits writes in a new term. Returns None if no more grants can come. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Tenure> {
         loop {
             {
-                // Number and term belong together while the lock is held.
+                // The number and the term match while the lock is held.
                 let state = self.state.borrow_and_update();
                 if state.grants >= Grants::Sealed {
                     return None;
@@ -38,7 +38,7 @@ impl Terms {
                     return Some(Tenure::new(self.inner.clone(), current.number, current.term.clone()));
                 }
             }
-            // No error: `self` keeps the sender.
+            // Cannot fail: `self` keeps the sender.
             let _ = self.state.changed().await;
         }
     }

@@ -1,8 +1,10 @@
-//! The leadership word: flag and deadline in one atomic, and the writes that it has let in.
+//! The leadership word: flag and deadline in one atomic, and the count of admitted writes.
 //!
-//! The word is 0 while not leading, else the validity deadline in nanoseconds with bit 0 for "closing" (nothing new is
-//! admitted; what was admitted goes on until the deadline). A grant's number tells a write of an earlier term from one
-//! of this term. A thread that opens or extends holds the lock of the state; closing and revoking need none.
+//! The word is 0 while this process does not lead. Otherwise it is the validity deadline in nanoseconds. Bit 0 means
+//! "closing": the gate admits no new write, and admitted writes continue until the deadline.
+//!
+//! A write keeps the number of its grant, so a write of an earlier term does not pass for one of this term. A thread
+//! that opens or extends holds the lock of the state. Closing and revoking need no lock.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -28,17 +30,17 @@ impl Word {
 
     // --- changes, one at a time ---
 
-    /// Opens a new grant and returns its number. What earlier grants admitted is no longer valid.
+    /// Opens a new grant and returns its number. Writes that earlier grants admitted are no longer valid.
     pub(super) fn open(&self, deadline: u64) -> u64 {
         self.deadline.store(NOT_LEADING, Ordering::Release);
-        // A reader that sees the new deadline sees the new number too.
+        // A reader that sees the new deadline also sees the new number.
         let grant = self.grant.fetch_add(1, Ordering::AcqRel) + 1;
         self.deadline.store(live(deadline), Ordering::Release);
         grant
     }
 
-    /// Moves the deadline of the current grant on. False when it has ended; an ended grant never comes back, be it ended
-    /// meanwhile.
+    /// Moves the deadline of the current grant forward. Returns false if the grant has ended, even if it ends during
+    /// this call. An ended grant never comes back.
     pub(super) fn extend(&self, grant: u64, deadline: u64, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
         if self.grant.load(Ordering::Acquire) != grant || word == NOT_LEADING || now() >= word & !CLOSING {
@@ -46,7 +48,7 @@ impl Word {
         }
         let extended = |word| match word {
             NOT_LEADING => None,
-            // A late answer to an early renewal must not shorten what a later one has given.
+            // A late answer to an early renewal must not shorten the deadline of a later renewal.
             word => Some(live(deadline).max(word & !CLOSING) | (word & CLOSING)),
         };
         self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, extended).is_ok()
@@ -54,25 +56,26 @@ impl Word {
 
     // --- changes, at any time ---
 
-    /// Admits nothing more.
+    /// Stops admitting writes.
     pub(super) fn close(&self) {
         let closing = |word| (word != NOT_LEADING).then_some(word | CLOSING);
-        // An error says that there is no grant: closed already.
+        // An error means that there is no grant, so the gate is closed already.
         let _ = self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, closing);
     }
 
-    /// Ends the current grant at once. A swap and no store, so that its place among racing extensions is plain.
+    /// Ends the current grant at once. It uses a swap instead of a store, so that it has a clear order among racing
+    /// extensions.
     pub(super) fn revoke(&self) {
         self.deadline.swap(NOT_LEADING, Ordering::AcqRel);
     }
 
     // --- the write path ---
 
-    /// Counts a write in and returns the grant that admits it, or counts it out again.
+    /// Counts a write in and returns the grant that admits it. If no grant does, counts the write out again.
     ///
-    /// The count is raised before the word is read, and a drain reads the count after the word was changed (a fence
-    /// between the two on either side), so that a drain that sees no write has missed none. The clock is read last: a
-    /// thread that was frozen in between judges by the time at which it woke.
+    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count.
+    /// There is a fence between the two steps on each side, so a drain that sees no write has missed none. The clock
+    /// is read last: if a thread was frozen in between, it compares with the time at which it woke.
     pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<u64, Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });
@@ -84,7 +87,7 @@ impl Word {
         if word & CLOSING == 0 && now() < word { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
 
-    /// Counts an admitted write out. True when it was the last one and nothing new is admitted.
+    /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.
     pub(super) fn leave(&self) -> bool {
         let before = self.admitted.fetch_sub(1, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -92,7 +95,7 @@ impl Word {
         before == 1 && (word == NOT_LEADING || word & CLOSING != 0)
     }
 
-    /// Whether a write that `grant` admitted may still go on.
+    /// Whether a write that `grant` admitted may continue.
     pub(super) fn is_valid(&self, grant: u64, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
         self.grant.load(Ordering::Acquire) == grant && now() < word & !CLOSING
@@ -100,19 +103,19 @@ impl Word {
 
     // --- views ---
 
-    /// Whether a grant is valid now, closing or not.
+    /// Whether a grant is valid now. A grant that is closing is valid.
     pub(super) fn is_leading(&self, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
         word != NOT_LEADING && now() < word & !CLOSING
     }
 
-    /// Whether a write would be admitted now.
+    /// Whether the gate would admit a write now.
     pub(super) fn is_open(&self, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
         word & CLOSING == 0 && now() < word
     }
 
-    /// The deadline of the current grant, in the past too; none when there is no grant.
+    /// The deadline of the current grant, even if it has passed. None if there is no grant.
     pub(super) fn deadline(&self) -> Option<u64> {
         match self.deadline.load(Ordering::Acquire) & !CLOSING {
             NOT_LEADING => None,
@@ -124,20 +127,21 @@ impl Word {
         self.grant.load(Ordering::Acquire)
     }
 
-    /// How many admitted writes have not finished. None, after a `close` or `revoke`: none is under way or will be.
+    /// How many admitted writes have not finished. After a `close` or `revoke`, 0 means that no write is under way
+    /// and none will be.
     pub(super) fn admitted(&self) -> usize {
         fence(Ordering::SeqCst);
         self.admitted.load(Ordering::Acquire)
     }
 }
 
-/// A write that was not let in; `was_last` asks to wake the task that drains.
+/// A refused write. If `was_last` is true, wake the task that drains.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) was_last: bool,
 }
 
-/// A deadline as the word holds it: bit 0 belongs to "closing", and 0 means "not leading".
+/// The deadline as the word stores it. Bit 0 means "closing", and 0 means "not leading".
 fn live(deadline: u64) -> u64 {
     (deadline & !CLOSING).max(2)
 }

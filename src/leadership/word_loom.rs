@@ -1,7 +1,6 @@
-//! Every interleaving of the word's few atomics, by loom.
+//! Model-checks every interleaving of the word's atomics with loom.
 //!
-//! Only the atomics of [`Word`] are loom's. The lock, the wake-ups and the clock around it are not, and are left out
-//! here: the word alone is modelled.
+//! Only the atomics of [`Word`] come from loom. The model leaves out the lock, the wake-ups and the clock around it.
 
 use super::{Ordering, Word};
 use loom::{
@@ -18,7 +17,7 @@ fn now() -> u64 {
 /// The ways in which the gate stops admitting.
 const ENDS: [fn(&Word); 2] = [Word::close, Word::revoke];
 
-/// Rule S4: once the gate has closed and a drain has seen no admitted write, none is under way.
+/// Rule S4: if the gate has closed and a drain has seen no admitted write, no write is under way.
 #[test]
 fn s4_a_drain_misses_no_write() {
     for end in ENDS {
@@ -30,7 +29,7 @@ fn s4_a_drain_misses_no_write() {
                 let (word, writing) = (word.clone(), writing.clone());
                 thread::spawn(move || {
                     if word.enter(now).is_ok() {
-                        // Relaxed, so that only the word's own orderings make it seen.
+                        // Relaxed, so that only the word's own orderings make this store visible.
                         writing.store(1, Ordering::Relaxed);
                         writing.store(0, Ordering::Relaxed);
                         word.leave();
@@ -40,7 +39,7 @@ fn s4_a_drain_misses_no_write() {
             end(&word);
             let drained = word.admitted() == 0;
             if drained {
-                // A write that began before is over; a write that comes now is refused.
+                // A write that began before has finished. A write that comes now is refused.
                 assert_eq!(writing.load(Ordering::Relaxed), 0);
             }
             writer.join().unwrap();
@@ -49,11 +48,11 @@ fn s4_a_drain_misses_no_write() {
     }
 }
 
-/// A drain that waits is woken: either it sees no write, or the last write sees the closed word.
+/// A waiting drain wakes: either it sees no write, or the last write sees the closed word.
 #[test]
 fn s4_the_last_write_wakes_the_drain() {
     let mut some_orders = loom::model::Builder::new();
-    // Three threads have too many orders to try them all.
+    // Three threads have too many interleavings to try them all.
     some_orders.preemption_bound = Some(2);
     for end in ENDS {
         some_orders.check(move || {
@@ -84,10 +83,9 @@ fn s4_the_last_write_wakes_the_drain() {
     }
 }
 
-/// Rule S1: a write that comes after a grant's deadline is never admitted in that grant's name, although the next one
-/// is just being opened.
+/// Rule S1: a grant never admits a write after its deadline, even while the next grant opens.
 #[test]
-fn s1_a_late_write_is_never_admitted_by_the_term_before() {
+fn s1_an_expired_grant_admits_no_write() {
     loom::model(|| {
         let word = Arc::new(Word::new());
         let first = word.open(DEADLINE);
@@ -105,7 +103,7 @@ fn s1_a_late_write_is_never_admitted_by_the_term_before() {
 
 /// Rule S2: a write of one term is not valid in the next one.
 #[test]
-fn s2_a_write_never_crosses_into_the_next_term() {
+fn s2_a_write_is_invalid_in_the_next_term() {
     loom::model(|| {
         let word = Arc::new(Word::new());
         let first = word.open(DEADLINE);
@@ -116,7 +114,7 @@ fn s2_a_write_never_crosses_into_the_next_term() {
                 word.open(DEADLINE + 100)
             })
         };
-        // Valid or not, it must have been judged by the first grant's own deadline.
+        // Whether valid or not, the write must be compared with the first grant's own deadline.
         let valid_late = word.is_valid(first, || DEADLINE + 50);
         assert!(!valid_late, "valid past the deadline of its grant");
         let second = owner.join().unwrap();
@@ -126,7 +124,7 @@ fn s2_a_write_never_crosses_into_the_next_term() {
     });
 }
 
-/// A granted word, its grant, and whether the extension that raced with `change` has moved the deadline.
+/// Lets an extension race with `change`. Returns the word, its grant, and whether the extension moved the deadline.
 fn extended_against(change: impl FnOnce(&Word)) -> (Arc<Word>, u64, bool) {
     let word = Arc::new(Word::new());
     let grant = word.open(DEADLINE);
@@ -149,7 +147,7 @@ fn s3_an_extension_never_undoes_a_revocation() {
     });
 }
 
-/// Rule S4: an extension that races with a close leaves the gate closed, and the admitted writes their time.
+/// Rule S4: after an extension races with a close, the gate is closed and admitted writes keep their time.
 #[test]
 fn s4_an_extension_never_undoes_a_close() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! What a lease call can fail with.
+//! The errors of a lease call.
 
 use crate::api::{CallError, Failure};
 use http::StatusCode;
@@ -11,34 +11,34 @@ pub struct ErrLock {
     message: String,
 }
 
-/// In what way a lease call failed.
+/// The kinds of failed lease calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrLockKind {
-    /// Another client was faster: the resource version is not the newest, or the lease exists by now.
+    /// Another client was faster: the resource version is not the newest, or the lease exists already.
     Conflict,
-    /// Not there: the lease on an update, the namespace on a create.
+    /// Not found: an update found no lease, or a create found no namespace.
     NotFound,
-    /// The API server does not know this candidate: look at its token or certificate.
+    /// The API server does not know this candidate. Check its token or certificate.
     Unauthorized,
-    /// The API server does not let this candidate: look at its Role.
+    /// The API server does not permit this. Check this candidate's Role.
     Forbidden,
-    /// A watch from a version that the API server no longer has.
+    /// The watch asked for a version that the API server no longer has.
     Gone,
-    /// No answer within the call timeout.
+    /// The API server did not answer within the call timeout.
     Timeout,
-    /// The API server could not be reached, or the connection broke.
+    /// The client could not reach the API server, or the connection broke.
     Unreachable,
-    /// An answer that makes no sense: no lease, not JSON, too long.
+    /// The answer makes no sense: it is not a lease, not JSON, or too long.
     Garbage,
-    /// Any other refusal: too many requests, an internal error, an invalid lease.
+    /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease.
     Refused,
 }
 
 // === impl ErrLock ===
 
 impl ErrLock {
-    /// An error of this kind; `message` says what happened, for a person.
+    /// Makes an error of this kind. `message` tells a person what happened.
     pub fn new(kind: ErrLockKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -47,7 +47,7 @@ impl ErrLock {
         CallError::timeout(after).into()
     }
 
-    /// In what way the call failed.
+    /// The kind of the failure.
     #[must_use]
     pub const fn kind(&self) -> ErrLockKind {
         self.kind
@@ -68,7 +68,7 @@ impl From<CallError> for ErrLock {
 }
 
 impl ErrLockKind {
-    /// What a status that is no success means.
+    /// The kind that belongs to a status other than success.
     pub(super) fn of(status: StatusCode) -> Self {
         match status {
             StatusCode::CONFLICT => Self::Conflict,
@@ -80,7 +80,7 @@ impl ErrLockKind {
         }
     }
 
-    /// The word for it in log fields.
+    /// The word for this kind in log fields.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -96,15 +96,15 @@ impl ErrLockKind {
         }
     }
 
-    /// What a person can do about a lease call that keeps failing so.
+    /// What a user can do if lease calls keep failing with this kind.
     pub(crate) const fn advice(self) -> Option<&'static str> {
         match self {
             Self::NotFound => Some("create the lease's namespace"),
-            Self::Unauthorized => Some("look at this candidate's token or certificate"),
+            Self::Unauthorized => Some("check this candidate's token or certificate"),
             Self::Forbidden => {
                 Some("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
             }
-            Self::Timeout | Self::Unreachable => Some("look at the API server and at the way to it"),
+            Self::Timeout | Self::Unreachable => Some("check the API server and the network to it"),
             Self::Conflict | Self::Gone | Self::Garbage | Self::Refused => None,
         }
     }

@@ -2,11 +2,11 @@
 
 use std::{error::Error, fmt, str::FromStr, sync::Arc};
 
-/// The longest identity, in bytes: that of an object's name, which a pod's name is.
+/// The longest identity, in bytes. This is the limit of object names, such as a pod's name.
 const LONGEST: usize = 253;
-const ALLOWED: &str = "1 to 253 bytes without control characters or space at an end";
+const ALLOWED: &str = "1 to 253 bytes without control characters or a space at either end";
 
-/// The name under which a candidate stands in the lease. No two live processes may share one.
+/// The name of a candidate in the lease. No two live processes may share one.
 ///
 /// ```
 /// use kube_leader_gate::lease::Identity;
@@ -18,7 +18,7 @@ const ALLOWED: &str = "1 to 253 bytes without control characters or space at an 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Arc<str>);
 
-/// An identity that cannot stand in a lease: what was given, and what is allowed.
+/// The identity is invalid. The error says what was given and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidIdentity {
     given: String,
@@ -27,11 +27,11 @@ pub struct ErrInvalidIdentity {
 // === impl Identity ===
 
 impl Identity {
-    /// An identity of your own.
+    /// Makes an identity from your own text.
     ///
     /// # Errors
-    /// [`ErrInvalidIdentity`] when it is empty (an empty holder means that the lease is free), longer than 253 bytes,
-    /// has control characters, or space at an end.
+    /// [`ErrInvalidIdentity`] if it is empty (an empty holder means a free lease), is longer than 253 bytes, has
+    /// control characters, or begins or ends with a space.
     pub fn new(identity: impl Into<String>) -> Result<Self, ErrInvalidIdentity> {
         let given = identity.into();
         let fits = !given.is_empty() && given.len() <= LONGEST;
@@ -42,20 +42,21 @@ impl Identity {
         }
     }
 
-    /// The pod's name inside a cluster, so that a restarted container takes its own lease back at once; the host's name
-    /// and a random part elsewhere.
+    /// Inside a cluster, uses the pod's name, so that a restarted container takes its own lease back at once.
+    /// Elsewhere, uses the host's name and a random part.
     ///
-    /// The pod's name is `POD_NAME`, or else the host's name, which Kubernetes sets to it. On the node's network
-    /// (`hostNetwork: true`) the host's name is the node's: set `POD_NAME` there, from the downward API's
-    /// `metadata.name`.
+    /// The pod's name is `POD_NAME`. If that is not set, it is the host's name, which Kubernetes sets to the pod's
+    /// name. On the node's network (`hostNetwork: true`) the host's name is the node's name. Set `POD_NAME` there,
+    /// from the downward API's `metadata.name`.
     ///
-    /// A candidate that finds its own name in the lease when it begins takes it at once, so a name must not come back
-    /// while an older process of that name may live. A pod of a `StatefulSet` can: deleted by force on a node that is
-    /// cut off, its successor has its name. The older process closes its gate when its watch shows the successor, or at
-    /// its next renewal. Where forced deletions happen, give an identity with the pod's uid in it.
+    /// If a candidate finds its own name in the lease when it begins, it takes the lease at once. So a name must not
+    /// be used again while an older process with that name may live. This can happen with a `StatefulSet`: if a pod
+    /// on a disconnected node is deleted by force, its successor has the same name. The older process closes its gate
+    /// when its watch shows the successor, or at its next renewal. If you delete pods by force, use an identity that
+    /// includes the pod's uid.
     ///
     /// # Errors
-    /// [`ErrInvalidIdentity`] when the name found is no identity.
+    /// [`ErrInvalidIdentity`] if the name that was found is not a valid identity.
     pub fn infer() -> Result<Self, ErrInvalidIdentity> {
         let pod_name = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
@@ -76,7 +77,7 @@ impl Identity {
         }
     }
 
-    /// The identity as it stands in the lease.
+    /// The identity, as in the lease.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -101,13 +102,13 @@ impl fmt::Display for Identity {
 // === impl ErrInvalidIdentity ===
 
 impl ErrInvalidIdentity {
-    /// The identity as it was given.
+    /// The identity, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The identities that are allowed, in words.
+    /// Describes the allowed identities in words.
     #[must_use]
     pub const fn allowed(&self) -> &'static str {
         ALLOWED
@@ -116,7 +117,7 @@ impl ErrInvalidIdentity {
 
 impl fmt::Display for ErrInvalidIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An over-long one is not repeated whole.
+        // Show only the beginning of an identity that is too long.
         let shown: String = self.given.chars().take(64).collect();
         write!(f, "invalid identity: {shown:?} ({} bytes), allowed: {ALLOWED}", self.given.len())
     }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_cannot_stand_in_a_lease() {
+    fn invalid_identities_are_refused() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
             let error = Identity::new(bad).unwrap_err().to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_pod_name_and_adds_chance_outside_a_cluster() {
+    fn the_inferred_identity_prefers_the_pod_name() {
         let infer = |pod: Option<&str>, in_cluster| {
             Identity::infer_from(pod.map(String::from), in_cluster, "host".into(), 0xabc).unwrap().to_string()
         };

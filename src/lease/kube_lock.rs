@@ -25,43 +25,46 @@ use std::{
     time::Duration,
 };
 
-/// One Lease over kube clients that are apart from the workload's: no gate, no retries below (rule S14). They are its own, or
-/// those of a [`LeasePool`](super::LeasePool).
+/// One Lease, over kube clients that the workload does not use: no gate, no retries below
+/// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)). The clients belong to this lock or to
+/// a [`LeasePool`](super::LeasePool).
 ///
-/// The object is kept as JSON, so that fields which this crate has never heard of survive (rule S12). Answers are read up
-/// to 3 MiB.
+/// The lock keeps the object as JSON, so that unknown fields survive
+/// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)). It reads at most 3 MiB of an answer.
 pub struct KubeLock {
     lease: LeaseName,
     path: String,
     caller: Caller,
-    /// Its place among those who share a watch.
+    /// This lock's place among the locks that share a watch.
     member: Option<Member>,
-    /// The newest version of the lease that was answered to a call.
+    /// The newest version of the lease in an answer to a call.
     known: AtomicU64,
 }
 
 // === impl KubeLock ===
 
 impl KubeLock {
-    /// The lock on `lease`, over a client of its own made from `config`.
+    /// Makes a lock on `lease`, over its own client made from `config`.
     ///
     /// # Errors
-    /// What [`LeasePool::new`](super::LeasePool::new) fails with.
+    /// The errors of [`LeasePool::new`](super::LeasePool::new).
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     pub fn new(config: &Config, lease: LeaseName) -> Result<Self, kube_client::Error> {
         Ok(Self::alone(lease, &Clients::from_config(config)?))
     }
 
-    /// The lock on `lease`, over clients of your own making: one now, and a fresh one after each call that was not
-    /// answered in time (rule S9). They must neither retry nor share a limit or a buffer with the workload (rule S14).
+    /// Makes a lock on `lease`, over clients that `connect` makes: one now, and a fresh one after each call that was
+    /// not answered in time ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). These
+    /// clients must not retry, and must not share a limit or a buffer with the workload
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
-    /// What `connect` fails with.
+    /// The errors of `connect`.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn over(
         lease: LeaseName,
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
@@ -69,7 +72,7 @@ impl KubeLock {
         Ok(Self::alone(lease, &Clients::new(connect)?))
     }
 
-    /// It shares its clients with no other lock, and so never waits for room.
+    /// Shares its clients with no other lock, so it never waits for room.
     fn alone(lease: LeaseName, clients: &Arc<Clients>) -> Self {
         Self::with(lease, clients.caller(Duration::ZERO), None)
     }
@@ -117,7 +120,7 @@ impl Lock for KubeLock {
         if let Some(member) = &self.member
             && let Some(joined) = member.join(&self.lease, self.known.load(Ordering::Relaxed)).await?
         {
-            // What is there comes first, and the watch has told it before.
+            // A watch begins with the present lease. A lock that joins late has missed that, so it reads the lease.
             let first = if joined.is_late() { self.get().await? } else { None };
             let first = first.map(|record| Ok(LeaseEvent::Seen(record)));
             return Ok(stream::iter(first).chain(joined.events()).boxed());
@@ -137,8 +140,8 @@ impl fmt::Debug for KubeLock {
     }
 }
 
-/// What the lines of a watch say of the lease `name`. A server that ignores the selector must not make another lease this
-/// one.
+/// Turns the lines of a watch into events of the lease `name`. If a server ignores the selector, events of other
+/// leases are dropped.
 fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
     api::lines(body).filter_map(move |line| {
         let news = line.map_err(ErrLock::from).and_then(|line| watch_line::news(&line)).transpose();

@@ -1,4 +1,4 @@
-//! Answers that no API server should give: errors, never a panic, never without bound.
+//! Answers that no API server should give must cause errors. They never panic, and never use unbounded memory.
 
 use super::*;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::convert::Infallible;
 use tower::service_fn;
 
-/// A lock whose every request is answered with 200 and these frames.
+/// A lock whose every request gets a 200 answer with these frames.
 fn answering(frames: Vec<Vec<u8>>) -> KubeLock {
     let connect = move || {
         let frames = frames.clone();
@@ -44,14 +44,14 @@ async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, ErrLockKind>> {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_up_to_a_bound() {
+async fn an_overlong_answer_is_an_error() {
     let lease = lease("operator").to_string().into_bytes();
     assert!(answering(vec![lease.clone()]).get().await.unwrap().is_some());
     answering(vec![spaces(), lease]).get().await.unwrap_err();
 }
 
 #[tokio::test]
-async fn a_watch_line_is_read_up_to_a_bound_and_the_watch_ends_there() {
+async fn a_watch_ends_at_an_overlong_line() {
     let event = line("ADDED", &lease("operator"));
     assert!(matches!(watched(vec![event.clone()]).await[..], [Ok(LeaseEvent::Seen(_))]));
     assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(ErrLockKind::Garbage)]);
@@ -102,7 +102,7 @@ async fn nonsense_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_watch_that_ends_amid_a_line_just_ends() {
+async fn a_watch_cut_within_a_line_ends() {
     let mut half = line("ADDED", &lease("operator"));
     half.pop();
     assert_eq!(watched(vec![half]).await, []);

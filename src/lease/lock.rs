@@ -1,4 +1,4 @@
-//! How an election reads and writes its lease.
+//! Reads and writes the lease of an election.
 
 use super::{
     error::ErrLock,
@@ -7,9 +7,10 @@ use super::{
 use futures_util::Stream;
 use std::future::Future;
 
-/// One Lease object, written by compare-and-swap only (rule S6).
+/// One Lease object. It is written by compare-and-swap only
+/// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)).
 ///
-/// Implement it to run an election over something else than a kube client, and give it to
+/// Implement this trait to run an election over something other than a kube client, and pass it to
 /// [`ElectionBuilder::build_with`](crate::election::ElectionBuilder::build_with).
 /// [`testing::lock_conformance`](crate::testing::lock_conformance) (feature `test-util`) checks an implementation.
 ///
@@ -44,33 +45,34 @@ pub trait Lock: Send + Sync + 'static {
     /// Reads the lease. Returns none if there is none.
     fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, ErrLock>> + Send;
 
-    /// Creates the lease with `claim` in it, as [`Claim::new_lease`] makes it. The new object has a uid that no lease had
-    /// before.
+    /// Creates the lease with `claim` in it, as [`Claim::new_lease`] makes it. The new object has a new uid.
     ///
     /// # Errors
-    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. It is then left as it is.
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. The lease does not change then.
     fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
-    /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All other
-    /// fields stay as they are in `seen` (rule S12).
+    /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All
+    /// other fields stay as they are in `seen` ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
     ///
     /// # Errors
-    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease no longer has the uid and the resource version of `seen`;
-    /// [`NotFound`](super::ErrLockKind::NotFound) if there is no lease. Nothing is written then.
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease no longer has the uid and the resource version of
+    /// `seen`. [`NotFound`](super::ErrLockKind::NotFound) if there is no lease. In both cases nothing is written.
     fn update(
         &self,
         seen: &LeaseRecord,
         claim: &Claim,
     ) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
-    /// Follows the lease: the stream begins with the lease as it is, if there is one, and then yields each change. A slow
-    /// reader may miss states, but neither the newest one nor a deletion. The stream may end at any time; the election then
-    /// begins another one.
+    /// Follows the lease. The stream begins with the present lease, if there is one, and then yields each change. A
+    /// slow reader may miss states, but it never misses the newest state or a deletion. The stream may end at any
+    /// time; the election then begins another one.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
-    /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time (rule S9).
+    /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time
+    /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
-    /// It must not block: let it begin the work, and let calls use the old connection meanwhile. It does nothing by default.
+    /// It must not block. Begin the work here, and let calls use the old connection meanwhile. It does nothing by
+    /// default.
     fn reconnect(&self) {}
 }
 
@@ -78,8 +80,8 @@ pub trait Lock: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LeaseEvent {
-    /// The lease as it is now.
+    /// The present lease.
     Seen(LeaseRecord),
-    /// There is no lease any more. This is its last state, at the version of its deletion.
+    /// The lease was deleted. This is its last state, at the version of its deletion.
     Deleted(LeaseRecord),
 }

@@ -1,8 +1,10 @@
-//! The Lease: who contends, when, and how the object is read and written.
+//! The Lease: its name, its times, its candidates, and how it is read and written.
 //!
-//! [`LeaseTiming`] and [`Identity`] refuse what cannot work when they are made. A [`Lock`] reads and writes one lease by
-//! compare-and-swap (rule S6); [`KubeLock`] does it over a kube client of its own (rule S14), or over those that many locks
-//! share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and closes the gate before the lease is given up (rule S3).
+//! [`LeaseTiming`] and [`Identity`] refuse values that cannot work. A [`Lock`] reads and writes one lease by
+//! compare-and-swap ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). [`KubeLock`] does this over its
+//! own kube client ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)), or over clients that
+//! many locks share in a [`LeasePool`]. [`ReleaseLock`] wraps any lock and closes the gate before a release
+//! ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)).
 
 mod error;
 mod identity;

@@ -1,8 +1,8 @@
-//! Which lease: namespace and name, as Kubernetes allows them.
+//! The namespace and name of a lease, as Kubernetes allows them.
 
 use std::{error::Error, fmt, str::FromStr};
 
-/// The namespace and name of a Lease, valid by construction. As text it is `namespace/name`.
+/// The namespace and name of a Lease, always valid. Its text form is `namespace/name`.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseName;
@@ -18,7 +18,7 @@ pub struct LeaseName {
     name: String,
 }
 
-/// A namespace or a name that Kubernetes refuses: what was given, and what is allowed.
+/// Kubernetes would refuse the namespace or the name. The error says what was given and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidLeaseName {
     what: &'static str,
@@ -29,11 +29,11 @@ pub struct ErrInvalidLeaseName {
 // === impl LeaseName ===
 
 impl LeaseName {
-    /// A lease by namespace and name.
+    /// Names a lease by namespace and name.
     ///
     /// # Errors
-    /// [`ErrInvalidLeaseName`] when the namespace is no RFC 1123 label, or the name no RFC 1123 subdomain (Kubernetes,
-    /// "Object Names and IDs").
+    /// [`ErrInvalidLeaseName`] if the namespace is not an RFC 1123 label, or the name is not an RFC 1123 subdomain
+    /// (Kubernetes, "Object Names and IDs").
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, ErrInvalidLeaseName> {
         let (namespace, name) = (namespace.into(), name.into());
         if namespace.len() > 63 || !is_label(&namespace) {
@@ -54,7 +54,7 @@ impl LeaseName {
         &self.namespace
     }
 
-    /// The name.
+    /// The name of the preset.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -87,19 +87,19 @@ impl fmt::Display for LeaseName {
 // === impl ErrInvalidLeaseName ===
 
 impl ErrInvalidLeaseName {
-    /// Which part was refused: `lease namespace`, `lease name`, or `lease` for a text that is not made of the two.
+    /// The refused part: `lease namespace` or `lease name`, or `lease` if the text does not have two parts.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what
     }
 
-    /// The part as it was given.
+    /// The refused part, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The values that are allowed, in words.
+    /// The value, as given.
     #[must_use]
     pub const fn allowed(&self) -> &'static str {
         self.allowed

@@ -1,14 +1,15 @@
-//! The lease object: kept whole, read with suspicion.
+//! The lease object. It keeps all fields, and trusts none of them.
 
 use super::name::LeaseName;
 use crate::leadership::Term;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 
-/// A Lease as the API server gave it. Everything in it that an election does not own comes back from every update as it
-/// was (rule S12).
+/// A Lease as the API server sent it. An update keeps every field that the election does not own
+/// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
 ///
-/// Fields that make no sense are read as absent: a duration that is missing, negative or no number, or a count below zero.
+/// A field that makes no sense counts as missing: a duration that is missing, negative or not a number, or a count
+/// below zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeaseRecord {
     object: Map<String, Value>,
@@ -18,31 +19,31 @@ pub struct LeaseRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
-    /// The new holder; empty gives the lease up.
+    /// The new holder. Empty releases the lease.
     pub holder: String,
     /// Whole seconds, at least 1.
     pub duration_seconds: u64,
-    /// When the holder acquired it; a wall clock's time, for people.
+    /// When the holder acquired the lease, by a wall clock. For people only.
     pub acquire_time: String,
-    /// When the holder renewed it; a wall clock's time, for people.
+    /// When the holder renewed the lease, by a wall clock. For people only.
     pub renew_time: String,
-    /// How often the lease has changed hands.
+    /// How often the lease has changed its holder.
     pub transitions: u64,
-    /// Annotations to write, and those to remove (none), by name. All others stay as they are.
+    /// The annotations to write, by name. None removes an annotation. All others stay as they are.
     pub annotations: BTreeMap<&'static str, Option<String>>,
 }
 
-/// An answer that is no lease: no object, or one without uid and resource version.
+/// The answer is not a lease: it is not an object with a uid and a resource version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrNotALease(());
 
 // === impl LeaseRecord ===
 
 impl LeaseRecord {
-    /// Reads what an API server sent.
+    /// Reads the API server's JSON.
     ///
     /// # Errors
-    /// [`ErrNotALease`] when it is no object with a uid and a resource version.
+    /// [`ErrNotALease`] if it is not an object with a uid and a resource version.
     pub fn from_json(value: Value) -> Result<Self, ErrNotALease> {
         let Value::Object(object) = value else {
             return Err(ErrNotALease(()));
@@ -54,7 +55,7 @@ impl LeaseRecord {
         Ok(record)
     }
 
-    /// The object, as it goes to the API server.
+    /// The object to send to the API server.
     #[must_use]
     pub fn into_json(self) -> Value {
         Value::Object(self.object)
@@ -70,20 +71,20 @@ impl LeaseRecord {
         self.metadata("name")
     }
 
-    /// The uid of the object: a lease that was deleted and made again has another.
+    /// The uid of the object. If a lease is deleted and created again, its uid is new.
     #[must_use]
     pub fn uid(&self) -> &str {
         self.metadata("uid")
     }
 
-    /// The version that an update swaps on.
+    /// The version that an update swaps.
     #[must_use]
     pub fn resource_version(&self) -> &str {
         self.metadata("resourceVersion")
     }
 
-    /// The version as a number: versions of one resource are comparable (KEP-5504), and always were with etcd. None for a
-    /// server that has them otherwise.
+    /// The version as a number. Versions of one resource are comparable (KEP-5504), and with etcd they always were.
+    /// None if the server uses other versions.
     pub(crate) fn version(&self) -> Option<u64> {
         self.resource_version().parse().ok()
     }
@@ -93,30 +94,30 @@ impl LeaseRecord {
         matches!((self.version(), other.version()), (Some(own), Some(other)) if own < other)
     }
 
-    /// The holder; none when the lease was given up.
+    /// The holder. None if the lease is free.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.text("holderIdentity").filter(|holder| !holder.is_empty())
     }
 
-    /// For how long the holder holds it from each renewal; none when the field makes no sense.
+    /// How long the holder has the lease after each renewal. None if the field makes no sense.
     pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = self.field("leaseDurationSeconds")?.as_u64()?;
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    /// How often the lease has changed hands; 0 when the field makes no sense.
+    /// How often the lease has changed its holder. 0 if the field makes no sense.
     #[must_use]
     pub fn transitions(&self) -> u64 {
         self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// When the holder says that it acquired the lease.
+    /// When the holder acquired the lease, by its own account.
     pub(crate) fn acquire_time(&self) -> Option<&str> {
         self.text("acquireTime")
     }
 
-    /// When the holder says that it renewed it.
+    /// When the holder renewed the lease, by its own account.
     pub(crate) fn renew_time(&self) -> Option<&str> {
         self.text("renewTime")
     }
@@ -125,27 +126,27 @@ impl LeaseRecord {
         self.object.get("metadata")?.get("annotations")?.get(name)
     }
 
-    /// The term that the record speaks of.
+    /// The term that the record names.
     pub(crate) fn term(&self) -> Term {
         Term::new(self.uid(), self.transitions())
     }
 
-    /// Whether `other` says the same of the election: the same object with the same spec. Labels and the like may differ.
+    /// Whether `other` is the same object with the same spec. Labels and other metadata may differ.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
     }
 
-    /// What is wrong with a lease that has a holder, in words for a log.
+    /// What is wrong with a lease that has a holder, in words for the log.
     pub(crate) fn oddity(&self) -> Option<&'static str> {
         const HUGE: u64 = 24 * 60 * 60;
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is no text; the lease is read as free");
+            return Some("the holder is not text; the lease counts as free");
         }
         self.holder()?;
         match self.duration() {
             None => {
-                return Some("the duration is missing or no positive number; this candidate's own is used");
+                return Some("the duration is missing or not a positive number; this candidate uses its own");
             }
             Some(duration) if duration.as_secs() > HUGE => {
                 return Some("the duration is longer than a day; it is respected");
@@ -154,16 +155,16 @@ impl LeaseRecord {
         }
         let transitions = self.field("leaseTransitions");
         if transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none()) {
-            return Some("the transitions are no count; they are read as 0");
+            return Some("the transitions are not a count; they are read as 0");
         }
         None
     }
 
-    /// The object with `claim` in it, and all else as it was.
+    /// The object with `claim` in it. All other fields stay.
     #[must_use]
     pub fn with(&self, claim: &Claim) -> Self {
         let mut object = self.object.clone();
-        // A spec that is no object holds nothing to keep.
+        // If the spec is not an object, it has no fields to keep.
         let spec = object.entry("spec").or_insert_with(|| json!({}));
         if !spec.is_object() {
             *spec = json!({});
@@ -197,7 +198,7 @@ impl LeaseRecord {
 // === impl Claim ===
 
 impl Claim {
-    /// The object that creates `lease` with this claim in it, as it goes to the API server: without uid and resource version.
+    /// The object that creates `lease` with this claim, for the API server: without uid and resource version.
     #[must_use]
     pub fn new_lease(&self, lease: &LeaseName) -> Value {
         let mut spec = Map::new();
@@ -220,7 +221,7 @@ impl Claim {
             match value {
                 Some(value) => {
                     let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-                    // Annotations that are no object hold nothing to keep.
+                    // If the annotations are not an object, there are none to keep.
                     if !annotations.is_object() {
                         *annotations = json!({});
                     }
@@ -249,7 +250,7 @@ impl Claim {
 
 impl fmt::Display for ErrNotALease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer is no Lease with a uid and a resource version")
+        f.write_str("the answer is not a Lease with a uid and a resource version")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The lock that closes the gate before the lease is given up.
+//! The lock that closes the gate before a release.
 
 use super::{
     error::ErrLock,
@@ -7,8 +7,9 @@ use super::{
 };
 use crate::leadership::{Closer, Grantor, Loss};
 
-/// Wraps a [`Lock`] and closes the gate before an update that empties the holder is sent, even if that update then fails
-/// (rule S3). All other calls pass as they are.
+/// Wraps a [`Lock`]. If an update empties the holder, it closes the gate before it sends the update, even if that
+/// update then fails ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). It does not change
+/// other calls.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,
@@ -16,7 +17,7 @@ pub struct ReleaseLock<L> {
 }
 
 impl<L> ReleaseLock<L> {
-    /// Has `inner` end the current term of `grantor` before each release.
+    /// Wraps `inner`, and ends the current term of `grantor` before each release.
     pub fn new(inner: L, grantor: &Grantor) -> Self {
         Self { inner, gate: grantor.closer() }
     }
@@ -51,7 +52,7 @@ impl<L: Lock> Lock for ReleaseLock<L> {
 
 #[cfg(test)]
 mod tests {
-    //! Pinniped's own cases: when the lease is given up, the gate is closed, even if the call then fails.
+    //! The cases of Pinniped's tests: after a release, the gate is closed, even if the call fails.
 
     use super::*;
     use crate::{
@@ -62,7 +63,7 @@ mod tests {
     use serde_json::json;
     use std::{future, sync::Mutex, time::Duration};
 
-    /// A lock that notes whether writes were admitted at the moment of each update, and then fails or never answers.
+    /// A lock that records at each update whether the gate admits writes. It then fails, or never answers.
     struct Witness {
         leadership: Leadership,
         could_write: Mutex<Vec<bool>>,
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn s3_the_gate_closes_before_a_release_that_fails() {
+    async fn s3_the_gate_closes_before_a_failing_release() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [false]);
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn s3_the_gate_closes_before_a_release_that_is_dropped() {
+    async fn s3_the_gate_closes_before_a_dropped_release() {
         let (lock, leadership, _owner) = leading(false);
         let given_up = tokio::time::timeout(Duration::from_secs(1), lock.update(&record(), &claim(""))).await;
         assert!(given_up.is_err());
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_that_fails_leaves_the_gate_to_its_deadline() {
+    async fn a_failed_renewal_keeps_the_gate_open() {
         let (lock, leadership, _owner) = leading(true);
         lock.update(&record(), &claim("me")).await.unwrap_err();
         assert_eq!(*lock.inner.could_write.lock().unwrap(), [true]);

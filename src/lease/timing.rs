@@ -1,35 +1,36 @@
-//! How long a lease lasts, and what follows from it.
+//! How long a lease lasts, and the times that depend on it.
 
 #[cfg(doc)]
 use std::str::FromStr;
 use std::{error::Error, fmt, time::Duration};
 
-/// client-go's jitter: a candidate that polls waits up to this many times the retry period.
+/// client-go's jitter: a polling candidate waits up to this many times the retry period.
 pub(crate) const JITTER: f64 = 1.2;
-/// The shortest retry period: less would flood the API server.
+/// The shortest retry period. A shorter one would flood the API server.
 const SHORTEST_RETRY: Duration = Duration::from_millis(10);
-/// The shortest time that a lease call can be given.
+/// The shortest call timeout.
 const SHORTEST_CALL: Duration = Duration::from_millis(20);
-/// The longest time that a lease call is given unless told otherwise.
+/// The longest call timeout, unless the user sets one.
 const DEFAULT_CALL: Duration = Duration::from_millis(2500);
 /// The longest pause between attempts to renew.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// Attempts that must fit between a failed renewal and the deadline (rule S9).
+/// How many attempts must fit between a failed renewal and the deadline (rule S9).
 const ATTEMPTS: u32 = 3;
 
-/// The times of an election, valid by construction.
+/// The times of an election, always valid.
 ///
 /// | | default | [`fast`](Self::fast) | |
 /// | --- | --- | --- | --- |
-/// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; it stands in the lease |
-/// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal (rule S1) |
-/// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate polls where it may not watch |
-/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take (rule S9) |
+/// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; the lease holds it |
+/// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)) |
+/// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate without a watch polls |
+/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)) |
 ///
-/// The default is that of `OpenShift`; `fast` is that of the core Kubernetes controllers.
+/// The default times are those of `OpenShift`. The `fast` times are those of the core Kubernetes controllers.
 ///
-/// As text it is `lease duration/renew deadline/retry period` in seconds, with the call timeout behind them if that does not
-/// follow from the others. [`FromStr`] reads this, `default` and `fast`. [`summary`](Self::summary) says what the times mean.
+/// Its text form is `lease duration/renew deadline/retry period` in seconds. The call timeout follows if it differs
+/// from the one that the other times imply. [`FromStr`] reads this, `default` and `fast`. [`summary`](Self::summary)
+/// says what the times mean.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
@@ -48,7 +49,7 @@ pub struct LeaseTiming {
     call_timeout: Duration,
 }
 
-/// A timing that cannot work: what was given, and what is allowed.
+/// The times cannot work. The error says what was given and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidTiming {
     what: &'static str,
@@ -70,7 +71,7 @@ impl Default for LeaseTiming {
 }
 
 impl LeaseTiming {
-    /// 15/10/2 s, as the core Kubernetes controllers have it.
+    /// 15/10/2 s, the times of the core Kubernetes controllers.
     #[must_use]
     pub fn fast() -> Self {
         let timing = Self {
@@ -82,15 +83,18 @@ impl LeaseTiming {
         Self { call_timeout: timing.default_call(), ..timing }
     }
 
-    /// A timing of your own; the call timeout follows from it.
+    /// Makes a timing from your own times. The call timeout is computed from them.
     ///
     /// # Errors
-    /// [`ErrInvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are client-go's
-    /// (`lease duration > renew deadline > retry period x 1.2`, all positive), whole seconds for the lease (the API has
-    /// no fractions), and three attempts between a failed renewal and the deadline (rule S9).
+    /// [`ErrInvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are:
     ///
-    /// Beside client-go's candidates, do not renew more often than once a second: they tell renewals apart by their whole
-    /// second, miss the later ones, and take over up to a second early.
+    /// - client-go's: `lease duration > renew deadline > retry period x 1.2`, all positive;
+    /// - whole seconds for the lease duration, since the API has no fractions;
+    /// - three attempts fit between a failed renewal and the deadline
+    ///   ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
+    ///
+    /// If client-go candidates use the same lease, renew at most once a second. They compare renewals by whole
+    /// seconds, so they miss faster renewals and take over up to a second early.
     pub fn new(
         lease_duration: Duration,
         renew_deadline: Duration,
@@ -127,10 +131,11 @@ impl LeaseTiming {
         Ok(timing)
     }
 
-    /// Gives each lease call this much time.
+    /// Sets the time limit of each lease call.
     ///
     /// # Errors
-    /// [`ErrInvalidTiming`] when a failed renewal and three more attempts no longer fit before the deadline (rule S9).
+    /// [`ErrInvalidTiming`] if a failed renewal and three more attempts do not fit before the deadline
+    /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, ErrInvalidTiming> {
         let longest = self.longest_call();
         if !(SHORTEST_CALL..=longest).contains(&call_timeout) {
@@ -143,7 +148,7 @@ impl LeaseTiming {
         Ok(Self { call_timeout, ..self })
     }
 
-    /// How long the other candidates wait for a holder that has fallen silent.
+    /// How long the other candidates wait for a silent holder.
     #[must_use]
     pub const fn lease_duration(&self) -> Duration {
         self.lease_duration
@@ -167,49 +172,49 @@ impl LeaseTiming {
         self.call_timeout
     }
 
-    /// How long clocks may drift apart over one lease, or a write be delayed on its way, before two can write.
+    /// The lease duration less the renew deadline. If clocks drift apart by more than this over one lease, or a write
+    /// is delayed by more, two replicas can write at once.
     #[must_use]
     pub fn tolerated_skew(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
-    /// The longest outage of the API server that never costs a leader its term: it begins just before a renewal, each
-    /// call in it hangs, and the first attempt after it may take the whole call timeout.
+    /// The longest outage of the API server that never costs a leader its term. This assumes the worst case: it
+    /// begins just before a renewal, each call hangs, and the first attempt after it takes the whole call timeout.
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
         self.renew_deadline.saturating_sub(self.retry_period + self.pause() + self.call_timeout * 2)
     }
 
-    /// How long a released lease can stay without a holder where candidates may not watch. With a watch it is
-    /// milliseconds.
+    /// How long a released lease can have no holder if candidates cannot watch it. With a watch it is milliseconds.
     #[must_use]
     pub fn polled_handover(&self) -> Duration {
         self.retry_period.mul_f64(JITTER)
     }
 
-    /// How long a crashed leader's lease stays without a successor, from its last renewal.
+    /// How long a crashed leader's lease has no successor, counted from its last renewal.
     #[must_use]
     pub const fn crash_failover(&self) -> Duration {
         self.lease_duration
     }
 
-    /// The same where candidates may not watch: they see a renewal up to one poll late.
+    /// The same if candidates cannot watch the lease: they see a renewal up to one poll late.
     #[must_use]
     pub fn polled_crash_failover(&self) -> Duration {
         self.lease_duration + self.polled_handover()
     }
 
-    /// The pause after an attempt that failed.
+    /// The pause after a failed attempt.
     pub(crate) fn pause(&self) -> Duration {
         LONGEST_PAUSE.min(self.retry_period / 4)
     }
 
-    /// The lease duration as the API has it.
+    /// The lease duration in whole seconds, as in the API.
     pub(crate) fn lease_seconds(&self) -> u64 {
         self.lease_duration.as_secs()
     }
 
-    /// The call timeout that follows from the other times.
+    /// The call timeout that the other times imply.
     pub(super) fn default_call(&self) -> Duration {
         self.longest_call().min(DEFAULT_CALL)
     }
@@ -234,13 +239,13 @@ impl ErrInvalidTiming {
         self.what
     }
 
-    /// The value as it was given.
+    /// The refused value: `renew deadline`, for example.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The values that are allowed, in words.
+    /// The value, as given.
     #[must_use]
     pub fn allowed(&self) -> &str {
         &self.allowed

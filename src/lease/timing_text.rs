@@ -1,4 +1,4 @@
-//! A timing as text: as it stands in options, and in words.
+//! A timing as text, in an option or in words.
 
 use super::timing::{ErrInvalidTiming, LeaseTiming};
 use std::{fmt, str::FromStr, time::Duration};
@@ -14,7 +14,7 @@ struct Summary(LeaseTiming);
 // === impl LeaseTiming ===
 
 impl LeaseTiming {
-    /// What the times mean, in words for a log.
+    /// Says what the times mean, in words for the log.
     ///
     /// ```
     /// use kube_leader_gate::lease::LeaseTiming;
@@ -82,7 +82,7 @@ impl fmt::Display for Seconds {
 impl FromStr for Seconds {
     type Err = ErrInvalidTiming;
 
-    /// Decimal digits alone, so that nothing is rounded.
+    /// Accepts only decimal digits, so that no value is rounded.
     fn from_str(text: &str) -> Result<Self, ErrInvalidTiming> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! The lock that believes only what is said of its own lease.
+//! A lock that accepts only answers about its own lease.
 
 use super::{
     error::{ErrLock, ErrLockKind},
@@ -8,10 +8,10 @@ use super::{
 };
 use futures_util::{StreamExt, stream::BoxStream};
 
-/// Wraps the lock of an election, and turns an answer about another lease into an error.
+/// Wraps the lock of an election. It turns an answer about another lease into an error.
 ///
-/// Such an answer is a bug of the lock or of what it calls. An election that believed it would lead in another lease's
-/// term, beside that lease's holder.
+/// Such an answer is a bug of the lock or of the code below it. If the election accepted it, this process would lead
+/// in another lease's term, beside that lease's holder.
 #[derive(Debug)]
 pub(crate) struct VettedLock<L> {
     inner: L,

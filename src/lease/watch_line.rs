@@ -1,4 +1,4 @@
-//! What a watch of leases tells, line by line.
+//! Reads a watch of leases, line by line.
 
 use super::{
     error::{ErrLock, ErrLockKind},
@@ -9,16 +9,17 @@ use super::{
 use http::StatusCode;
 use serde_json::Value;
 
-/// A watch is asked to end after so many seconds, and up to as many again, so that watches do not end together.
+/// The shortest time that a watch asks for, in seconds. It adds a random time up to the same again, so that watches
+/// do not all end together.
 const SECONDS: u64 = 300;
 
 /// News of one lease.
 pub(super) struct News {
     /// The name of the lease.
     pub(super) name: String,
-    /// The version of the object, if it is a number.
+    /// The version of the object. None if it is not a number.
     pub(super) version: Option<u64>,
-    /// What has happened to it; an error when it is an object that is no lease.
+    /// The event. An error if the object is not a lease.
     pub(super) event: Result<LeaseEvent, ErrLock>,
 }
 
@@ -38,8 +39,8 @@ pub(super) fn of_all(namespace: &str) -> String {
     format!("{}?watch=true&timeoutSeconds={seconds}", collection(namespace))
 }
 
-/// Reads a line; none for a bookmark. An error ends the watch: the API server reports one, or the line does not say which
-/// lease it is about.
+/// Reads a line. None for a bookmark. An error ends the watch: either the API server reports one, or the line does
+/// not name a lease.
 pub(super) fn news(line: &[u8]) -> Result<Option<News>, ErrLock> {
     let garbage = |message| ErrLock::new(ErrLockKind::Garbage, message);
     let mut event: Value = serde_json::from_slice(line)
@@ -54,7 +55,7 @@ pub(super) fn news(line: &[u8]) -> Result<Option<News>, ErrLock> {
     };
     let metadata = |key| object.get("metadata")?.get(key)?.as_str();
     let Some(name) = metadata("name").map(str::to_owned) else {
-        return Err(garbage("a line of the watch is about no object with a name".into()));
+        return Err(garbage("a line of the watch names no object".into()));
     };
     let version = metadata("resourceVersion").and_then(|version| version.parse().ok());
     let record = LeaseRecord::from_json(object);

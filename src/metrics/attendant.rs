@@ -1,4 +1,4 @@
-//! The task that carries everything over to the recorder.
+//! The task that passes all counts to the recorder.
 
 use super::{
     calls::Calls,
@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How old a gauge may be.
+/// The longest age of a gauge.
 const PERIOD: Duration = Duration::from_secs(1);
 
 struct Attendant {
@@ -55,7 +55,7 @@ pub(super) async fn attend(
 }
 
 impl Attendant {
-    /// Gives the recorder zeros to begin with.
+    /// Starts all metrics at zero.
     fn begin(&self) {
         describe();
         Tally::begin(&self.labels);
@@ -97,7 +97,7 @@ impl Attendant {
     }
 }
 
-/// However it ends: told to, or dropped with its election.
+/// Runs when it ends, by an order or because its election was dropped.
 impl Drop for Attendant {
     fn drop(&mut self) {
         self.follow(self.candidate.state());

@@ -1,4 +1,4 @@
-//! Lease calls, and the time in which the lease has no holder.
+//! Metrics of lease calls, and of the time without a holder.
 
 use super::{
     labels::Labels,
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// What one elector does.
+/// Records what one elector does.
 #[derive(Debug)]
 pub(super) struct Calls {
     labels: Labels,
@@ -24,7 +24,7 @@ pub(super) struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The last renewal has failed.
+    /// Whether the last renewal failed.
     renewal_failed: bool,
     vacant_since: Option<Moment>,
 }
@@ -34,7 +34,7 @@ impl Calls {
         Self { labels, state: Mutex::default() }
     }
 
-    /// Gives the recorder zeros to begin with.
+    /// Starts all metrics at zero.
     pub(super) fn begin(&self) {
         self.labels.counter(SLOWPATH_TOTAL, []).increment(0);
         for error in [ErrLockKind::Conflict, ErrLockKind::Timeout, ErrLockKind::Unreachable] {
@@ -47,7 +47,7 @@ impl Calls {
         self.state().vacant_since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// The elector has ended, and looks no more.
+    /// The elector has ended, so there are no more observations.
     pub(super) fn end(&self) {
         self.state().vacant_since = None;
     }
@@ -61,7 +61,7 @@ impl Calls {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic leaves nothing half done in there.
+        // The state is always complete, even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,7 +77,7 @@ impl LeaseHook for Calls {
         if call == LeaseCall::Renew && state.renewal_failed {
             self.labels.counter(SLOWPATH_TOTAL, []).increment(1);
         }
-        // A read comes between two renewals, or does not.
+        // There may be a read between two renewals.
         if call != LeaseCall::Read {
             state.renewal_failed = call == LeaseCall::Renew && outcome.is_err();
         }

@@ -16,7 +16,7 @@ impl Labels {
         Self { name: shared(name), namespace: shared(namespace) }
     }
 
-    // The recorder is asked each time: it may have come since, or have dropped what was idle for long.
+    // Ask for the recorder each time: it may have been installed since, or may have dropped idle series.
 
     pub(super) fn counter<const N: usize>(&self, metric: &'static str, more: [Label; N]) -> Counter {
         counter!(metric, self.with(more))

@@ -1,21 +1,21 @@
-//! Metrics of an election and of its gates, through the `metrics` facade: the program chooses the exporter.
+//! Metrics of an election and its gates, through the `metrics` facade. The program chooses the exporter.
 //!
-//! [`ElectionBuilder::metrics`] switches them on, for one election and for every gate that comes from it. The constants
-//! here are their names; `docs/METRICS.md` says what each means, and which alerts and which dashboard go with them.
+//! [`ElectionBuilder::metrics`] turns them on, for one election and all its gates. The constants here are their
+//! names. `docs/METRICS.md` explains each metric, the alerts and the dashboard.
 //!
-//! 1. Every metric has the labels `name` and `lease_namespace` of the lease. The first is Kubernetes' own; the second is
-//!    not called `namespace`, since a scrape adds that label itself, for the pod.
-//! 2. A write costs one atomic addition and, after the first one of its resource, no allocation, whatever the exporter
-//!    does: a task of the election carries the counts over once a second, and once more when the election stops. Reads
-//!    are not counted, and cost nothing.
-//! 3. The resource of a write comes from a path that any client may send, so at most [`MOST_RESOURCES`] of them get
-//!    series of their own; the others share one, of the resource `other`.
-//! 4. Nothing is kept but what has not been carried over yet. The recorder may be installed before the election is built
-//!    or after: what is recorded while there is none is lost, as with all users of the facade.
-//!    [`describe`] is called when the election begins; call it again after installing a recorder later than that.
-//! 5. Two elections on one lease in one process would write into the same gauges; give each its own lease.
+//! 1. Every metric has the labels `name` and `lease_namespace` of the lease. `name` is Kubernetes' own label. The
+//!    second label is not called `namespace`, since Prometheus adds a label of that name for the pod.
+//! 2. A write costs one atomic addition and, after the first write of its resource, no allocation. This does not
+//!    depend on the exporter: a task of the election passes the counts on once a second, and again when the election
+//!    stops. Reads are not counted and cost nothing.
+//! 3. Any client may send any path, so the number of resources must be limited. At most [`MOST_RESOURCES`] resources
+//!    get their own series. The others share the series of the resource `other`.
+//! 4. The crate keeps only counts that it has not passed on yet. You can install the recorder before or after
+//!    building the election. While there is no recorder, counts are lost, as with all users of the facade. The
+//!    election calls [`describe`] when it begins. If you install a recorder later, call it again.
+//! 5. Two elections on one lease in one process would write to the same gauges. Give each its own lease.
 //!
-//! An exporter for Prometheus has to be told the [`BUCKETS`] of the histograms, or it makes summaries of them:
+//! Give the [`BUCKETS`] of the histograms to an exporter for Prometheus; otherwise it makes summaries:
 //!
 //! ```
 //! use kube_leader_gate::metrics::BUCKETS;
@@ -52,7 +52,7 @@ use crate::election::ElectionBuilder;
 use std::sync::Arc;
 
 impl ElectionBuilder {
-    /// Switches [metrics](crate::metrics) on, for this election and for every gate that comes from it.
+    /// Turns [metrics](crate::metrics) on, for this election and all its gates.
     ///
     /// ```no_run
     /// use kube_leader_gate::Election;
@@ -64,7 +64,7 @@ impl ElectionBuilder {
     /// ```
     pub fn metrics(mut self) -> Self {
         if self.hooks.lease.is_some() {
-            return self; // on already
+            return self; // already on
         }
         let labels = Labels::new(&self.namespace, &self.name);
         let (tally, calls) = (Arc::new(Tally::new()), Arc::new(Calls::new(labels.clone())));

@@ -5,36 +5,35 @@ use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 /// Whether this process leads: 1 or 0. Kubernetes' name.
 pub const MASTER_STATUS: &str = "leader_election_master_status";
 
-/// Renewals that could not be sent on what was known of the lease: the one before had failed, so that the lease had to be
-/// read first. Kubernetes' name.
+/// Renewals that had to read the lease first, because the renewal before had failed. Kubernetes' name.
 pub const SLOWPATH_TOTAL: &str = "leader_election_slowpath_total";
 
-/// How often the lease has gone from one holder to another, as this candidate saw it.
+/// How often the lease changed its holder, as this candidate saw it.
 pub const TRANSITIONS_TOTAL: &str = "leader_election_transitions_total";
 
-/// Terms of this process that have ended, by what ended them (label `loss`).
+/// Terms of this process that have ended, by their cause (label `loss`).
 pub const LOSSES_TOTAL: &str = "leader_election_losses_total";
 
-/// Seconds until this process stops writing unless it renews; 0 for a follower.
+/// Seconds until this process stops writing without another renewal; 0 for a follower.
 pub const TIME_TO_DEADLINE_SECONDS: &str = "leader_election_time_to_deadline_seconds";
 
-/// For how many seconds the lease has had no holder, as this candidate sees it; 0 while it has one.
+/// How many seconds the lease has had no holder, as this candidate sees it; 0 while it has one.
 pub const LEADERLESS_SECONDS: &str = "leader_election_leaderless_seconds";
 
-/// For how many seconds the lease had no holder, each time that happened, as this candidate saw it.
+/// How many seconds the lease had no holder, once for each such gap, as this candidate saw it.
 pub const LEADERLESS_GAP_SECONDS: &str = "leader_election_leaderless_gap_seconds";
 
-/// How many seconds lease calls took, answered or not (label `call`: `read`, `acquire`, `renew`, `release`,
+/// The duration of lease calls in seconds, answered or not (label `call`: `read`, `acquire`, `renew`, `release`,
 /// `acknowledge`).
 pub const LEASE_CALL_DURATION_SECONDS: &str = "leader_election_lease_call_duration_seconds";
 
 /// Lease calls that failed (labels `call`, `error`).
 pub const LEASE_CALL_FAILURES_TOTAL: &str = "leader_election_lease_call_failures_total";
 
-/// Writes that came to the gate (labels `decision`: `admitted`, `rejected`, `exempted`; `verb`; `resource`).
+/// Writes at the gate (labels `decision`: `admitted`, `rejected`, `exempted`; `verb`; `resource`).
 pub const WRITES_TOTAL: &str = "leader_gate_writes_total";
 
-/// Admitted writes that were cut off, their outcome unknown (label `verb`).
+/// Admitted writes that were cut off. Their outcome is unknown (label `verb`).
 pub const WRITES_CUT_OFF_TOTAL: &str = "leader_gate_writes_cut_off_total";
 
 /// Admitted writes that have not finished.
@@ -49,50 +48,47 @@ pub const BUCKETS: &[(&str, &[f64])] = &[
     (LEADERLESS_GAP_SECONDS, &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 150.0, 300.0, 600.0]),
 ];
 
-/// Tells the recorder the units of all metrics and what they mean. An election with metrics does so when it begins.
+/// Registers the units and descriptions of all metrics with the recorder. An election with metrics calls it when it
+/// begins.
 pub fn describe() {
     describe_gauge!(MASTER_STATUS, Unit::Count, "Whether this process leads: 1 or 0.");
     describe_counter!(
         SLOWPATH_TOTAL,
         Unit::Count,
-        "Renewals for which the lease had to be read first, since the one before had failed."
+        "Renewals that had to read the lease first, because the renewal before had failed."
     );
     describe_counter!(
         TRANSITIONS_TOTAL,
         Unit::Count,
-        "How often the lease has gone from one holder to another, as this candidate saw it."
+        "How often the lease changed its holder, as this candidate saw it."
     );
-    describe_counter!(
-        LOSSES_TOTAL,
-        Unit::Count,
-        "Terms of this process that have ended, by what ended them."
-    );
+    describe_counter!(LOSSES_TOTAL, Unit::Count, "Terms of this process that have ended, by their cause.");
     describe_gauge!(
         TIME_TO_DEADLINE_SECONDS,
         Unit::Seconds,
-        "Time until this process stops writing unless it renews; 0 for a follower."
+        "Time until this process stops writing without another renewal; 0 for a follower."
     );
     describe_gauge!(
         LEADERLESS_SECONDS,
         Unit::Seconds,
-        "For how long the lease has had no holder, as this candidate sees it; 0 while it has one."
+        "How long the lease has had no holder, as this candidate sees it; 0 while it has one."
     );
     describe_histogram!(
         LEADERLESS_GAP_SECONDS,
         Unit::Seconds,
-        "For how long the lease had no holder, each time that happened, as this candidate saw it."
+        "How long the lease had no holder, once for each such gap, as this candidate saw it."
     );
     describe_histogram!(
         LEASE_CALL_DURATION_SECONDS,
         Unit::Seconds,
-        "How long lease calls took, answered or not."
+        "The duration of lease calls, answered or not."
     );
     describe_counter!(LEASE_CALL_FAILURES_TOTAL, Unit::Count, "Lease calls that failed.");
-    describe_counter!(WRITES_TOTAL, Unit::Count, "Writes that came to the gate, by what it decided.");
+    describe_counter!(WRITES_TOTAL, Unit::Count, "Writes at the gate, by its decision.");
     describe_counter!(
         WRITES_CUT_OFF_TOTAL,
         Unit::Count,
-        "Admitted writes that were cut off, their outcome unknown."
+        "Admitted writes that were cut off. Their outcome is unknown."
     );
     describe_gauge!(WRITES_UNDER_WAY, Unit::Count, "Admitted writes that have not finished.");
 }

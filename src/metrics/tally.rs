@@ -1,4 +1,4 @@
-//! Counts writes where they pass, in atomics of its own: no exporter stands in their way.
+//! Counts writes in its own atomics, so that a write never waits for an exporter.
 
 use super::{
     labels::Labels,
@@ -14,10 +14,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// How many resources of one election get series of their own.
+/// How many resources of one election get their own series.
 pub const MOST_RESOURCES: usize = 64;
 
-/// The longest that Kubernetes lets group and resource be; a subresource has no rule of its own.
+/// Kubernetes' limit for a group and for a resource. A subresource has no limit of its own.
 const LONGEST_GROUP: usize = 253;
 const LONGEST_RESOURCE: usize = 63;
 
@@ -39,17 +39,17 @@ const VERBS: [Verb; 15] = [
     Verb::Unknown,
 ];
 
-/// Those that a controller sends: a rate of what has never been counted needs a zero to begin with.
+/// The usual verbs of a controller. They start at zero, so that a rate has a first value.
 const USUAL: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
-/// Writes that have not been carried over to the recorder yet.
+/// Counts of writes that have not been passed to the recorder yet.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// One for each resource, in the order in which they came.
     resources: [OnceLock<Box<Entry>>; MOST_RESOURCES],
-    /// All resources that came later.
+    /// All later resources.
     other: Entry,
-    /// Requests that address no resource, or one that cannot be told.
+    /// Requests that address no resource or an unknown one.
     none: Entry,
     cut_off: Counts,
 }
@@ -66,7 +66,7 @@ struct Entry {
     group: Box<str>,
     resource: Box<str>,
     subresource: Box<str>,
-    /// As the label has it.
+    /// The value of the label.
     label: Arc<str>,
     admitted: Counts,
     rejected: Counts,
@@ -89,14 +89,14 @@ impl Tally {
         }
     }
 
-    /// Gives the recorder zeros to begin with.
+    /// Starts all metrics at zero.
     pub(super) fn begin(labels: &Labels) {
         for verb in USUAL {
             cut_off(labels, verb).increment(0);
         }
     }
 
-    /// Carries over what has been counted since the last time.
+    /// Passes the new counts to the recorder.
     pub(super) fn publish(&self, labels: &Labels) {
         let entries = self.resources.iter().map_while(OnceLock::get).map(|entry| &**entry);
         for entry in entries.chain([&self.other, &self.none]) {
@@ -122,14 +122,14 @@ impl Tally {
         entry.counts(decision).add(verb);
     }
 
-    /// The entry of this resource, made if there is room. It never goes away.
+    /// The entry of this resource. Makes one if there is room. An entry is never removed.
     fn entry(&self, target @ (group, resource, subresource): (&str, &str, &str)) -> &Entry {
         if group.len() > LONGEST_GROUP || resource.len().max(subresource.len()) > LONGEST_RESOURCE {
             return &self.other;
         }
-        // Few are in use, and most writes are of the first ones: no need to hash.
+        // There are few entries, and most writes match one of the first. A hash would not be faster.
         let entries = self.resources.iter().map(|entry| {
-            // Another thread may have been faster, with another resource: so each is compared, the new one too.
+            // Another thread may have added another resource first, so compare each entry, also the new one.
             &**entry.get_or_init(|| Box::new(Entry::new(group, resource, subresource)))
         });
         let mut fitting = entries.filter(|entry| entry.is_of(target));
@@ -213,7 +213,7 @@ impl Counts {
         self.0[verb as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Hands out what has been counted, and forgets it.
+    /// Returns the counts and resets them to zero.
     fn take(&self, mut each: impl FnMut(Verb, u64)) {
         for (verb, count) in VERBS.iter().zip(&self.0) {
             let count = count.swap(0, Ordering::Relaxed);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_bring_resources_at_once_lose_no_count_and_double_no_entry() {
+    fn concurrent_new_resources_lose_no_count() {
         let tally = Tally::new();
         std::thread::scope(|scope| {
             for first in 0..4 {

@@ -4,7 +4,7 @@ use super::{preset::Preset, rule::Rule, validate::ErrInvalidRule};
 use crate::request::{RequestInfo, Verb};
 use std::{fmt, sync::Arc};
 
-/// Which mutations a follower may still send; none, unless something was added. Clones are cheap and share the pieces.
+/// Which writes a follower may send. By default none. Clones are cheap and share their rules.
 ///
 /// See the [module](super) for the order in which to reach for them.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ impl Policy {
         Self::default()
     }
 
-    /// Permits what this [`Rule`] or [`Preset`] describes as well. An invalid rule permits nothing: see
+    /// Also permits what this [`Rule`] or [`Preset`] describes. An invalid rule permits nothing: see
     /// [`validate`](Self::validate).
     #[must_use]
     pub fn allow(mut self, exemption: impl Into<Exemption>) -> Self {
@@ -27,14 +27,15 @@ impl Policy {
         self
     }
 
-    /// Permits `update` and `patch` on the `status` subresource of this resource: what a follower needs that must
-    /// report its own status. The core group is `""`.
+    /// Permits `update` and `patch` on the `status` subresource of this resource, for a follower that reports its own
+    /// status. The core group is `""`.
     ///
-    /// - For a **custom resource** that is the status and nothing else: the API server keeps the metadata as it is.
-    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a request
-    ///   may change labels, annotations and finalizers as well. An object that is being deleted is gone once its last
-    ///   finalizer is removed, so a follower may complete a deletion with it.
-    /// - An aggregated API decides by itself.
+    /// - For a **custom resource** such a request changes only the status: the API server keeps the metadata as it
+    ///   is.
+    /// - For most of **Kubernetes' own kinds** (pods, nodes, services, claims, deployments, jobs and more) such a
+    ///   request may also change labels, annotations and finalizers. A follower can then complete a deletion: an
+    ///   object that is being deleted is gone once its last finalizer is removed.
+    /// - An aggregated API decides this by itself.
     ///
     /// ```
     /// # use http::Request;
@@ -53,25 +54,27 @@ impl Policy {
         self.allow(Rule::new(group, resource).subresource("status").verbs([Verb::Update, Verb::Patch]))
     }
 
-    /// Permits what the closure says yes to: the last resort.
+    /// Permits a request if the closure returns true. Use it if nothing else fits.
     ///
-    /// - It is asked about everything that is no read and that nothing before it permits, what does not parse included:
-    ///   there every part is empty and the verb is [`Verb::Unknown`].
-    /// - Compare whole parts, never pieces of the path or of the query: the server decodes both, and reads nothing of a
-    ///   query with more than 10,000 pairs.
-    /// - Look at [`is_upgrade`](RequestInfo::is_upgrade) as well: an aggregated API may answer a write with a connection.
-    /// - It runs for every such request: it should neither block nor allocate.
+    /// - The gate asks it about each write that no earlier rule permits. If a request does not parse, its parts are
+    ///   empty and its verb is [`Verb::Unknown`].
+    /// - Compare whole parts, never pieces of the path or of the query. The server decodes both, and ignores a query
+    ///   with more than 10,000 pairs.
+    /// - Also check [`is_upgrade`](RequestInfo::is_upgrade): an aggregated API may answer a write with a connection.
+    /// - It runs for every such request, so it should not block or allocate.
     #[must_use]
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));
         self
     }
 
-    /// Whether each rule can mean what it says; an election asks when it is built.
+    /// Checks each rule. An election calls it when it is built.
     ///
-    /// A rule is invalid if a part is empty (the core group aside), or if its own words say that no request can match it.
-    /// It then permits nothing, also where nothing asks; a gate that is given it logs an error. Nothing here knows which
-    /// resources the API server has: a misspelt one, or a namespace for one that has none, is not found out.
+    /// A rule is invalid if a part is empty (except for the core group), or if no request can match it. An invalid
+    /// rule permits nothing, even if this method is never called, and a gate that receives it logs an error.
+    ///
+    /// This method does not know which resources the API server has. It finds neither a misspelt resource nor a
+    /// namespace on a resource without namespaces.
     ///
     /// ```
     /// # use kube_leader_gate::policy::Policy;
@@ -80,7 +83,7 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// [`ErrInvalidRule`] for the first that cannot.
+    /// [`ErrInvalidRule`] for the first invalid rule.
     pub fn validate(&self) -> Result<(), ErrInvalidRule> {
         self.exemptions.iter().try_for_each(|exemption| match &exemption.0 {
             Kind::Invalid(_, invalid) => Err(invalid.clone()),
@@ -88,7 +91,7 @@ impl Policy {
         })
     }
 
-    /// Whether a follower may send this request although it is no read. Allocates nothing, the closures aside.
+    /// Whether a follower may send this write. Allocates nothing, unless a closure does.
     #[must_use]
     pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
         if self.exemptions.is_empty() {
@@ -111,7 +114,7 @@ pub struct Exemption(Kind);
 #[derive(Clone)]
 enum Kind {
     Rule(Rule),
-    /// It permits nothing.
+    /// An invalid rule. It permits nothing.
     Invalid(Rule, ErrInvalidRule),
     Preset(Preset),
     Closure(Arc<dyn Fn(&RequestInfo<'_>) -> bool + Send + Sync>),

@@ -1,22 +1,21 @@
-//! Which mutations a follower may still send.
+//! Which writes a follower may send.
 //!
-//! A [`Policy`] is asked only about requests that [`RequestInfo::is_read`] says no to. It is strict by default: it
-//! permits nothing. What a follower needs is added piece by piece, and one piece that permits a request suffices:
+//! The gate asks a [`Policy`] only if [`RequestInfo::is_read`] returns false. The default policy is strict: it
+//! permits nothing. Add what a follower needs. A request passes if one of these permits it:
 //!
-//! 1. [`Policy::allow_status`]: a follower that must report its own status, in one line;
+//! 1. [`Policy::allow_status`]: for a follower that reports its own status;
 //! 2. a [`Preset`]: access reviews, token reviews, token requests, events, dry runs, exec;
-//! 3. a [`Rule`]: verbs on one resource, perhaps of one namespace or one name;
-//! 4. [`Policy::allow_if`]: a closure, when nothing else fits.
+//! 3. a [`Rule`]: verbs on one resource, optionally in one namespace or on one name;
+//! 4. [`Policy::allow_if`]: a closure, if nothing else fits.
 //!
-//! Three kinds of requests are permitted by nothing but the closure, since the API server may take them for something else
-//! than they look like: one that does not parse (an odd spelling is understood in reads alone), one below a legacy
-//! `/watch/` or `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
+//! Only the closure can permit three kinds of requests, because the API server may understand them differently: a
+//! request that does not parse (odd spellings are parsed in reads only), a request below a legacy `/watch/` or
+//! `/proxy/` prefix, and a write that asks an aggregated API for a protocol upgrade.
 //!
-//! A rule permits what it says and nothing else. An empty string in it is an error, not a wildcard: see
-//! [`Policy::validate`].
+//! A rule permits exactly what it says. An empty string in it is an error, not a wildcard: see [`Policy::validate`].
 //!
-//! **What is exempted is not protected.** Every replica may send it at any time, the leader and those that were the
-//! leader a moment ago included. Exempt what may be done twice, or by several at once.
+//! **An exempted request is not protected.** Every replica may send it at any time, and so may a replica that has
+//! just lost leadership. Exempt only what several replicas may safely do twice or at once.
 //!
 //! ```
 //! use http::Request;

@@ -3,7 +3,7 @@
 use crate::request::{ResourceRequest, Verb};
 use std::{error::Error, fmt, str::FromStr};
 
-/// A named set of mutations that a follower may be allowed. As text it is its name in kebab case.
+/// A named set of writes that a policy can permit. Its text form is its name in kebab case.
 ///
 /// ```
 /// use kube_leader_gate::policy::Preset;
@@ -18,36 +18,38 @@ pub enum Preset {
     /// Permits `create` of `subjectaccessreviews`, `localsubjectaccessreviews`, `selfsubjectaccessreviews` and
     /// `selfsubjectrulesreviews` in `authorization.k8s.io`, and of `selfsubjectreviews` in `authentication.k8s.io`.
     ///
-    /// They are questions: the server stores nothing.
+    /// These requests are questions: the server stores nothing.
     AccessReviews,
-    /// Permits `create` of `tokenreviews` in `authentication.k8s.io`: whose token is this?
+    /// Permits `create` of `tokenreviews` in `authentication.k8s.io`. Such a request asks whose token it is.
     ///
     /// The server stores nothing.
     TokenReviews,
-    /// Permits `create` of the subresource `token` of `serviceaccounts` in the core group: a token for a service account.
+    /// Permits `create` of the subresource `token` of `serviceaccounts` in the core group. Such a request creates a
+    /// token for a service account.
     ///
-    /// The token stays valid after leadership is lost.
+    /// The token stays valid after a loss of leadership.
     TokenRequests,
     /// Permits `create`, `update` and `patch` of `events`, in the core group and in `events.k8s.io`.
     Events,
-    /// Permits `create`, `update` and `patch` with `dryRun=All` in the query, on any resource itself and on its
-    /// subresources `status` and `scale`.
+    /// Permits `create`, `update` and `patch` with `dryRun=All` in the query, on any resource and on its subresources
+    /// `status` and `scale`.
     ///
-    /// - The whole query must be such as client libraries write: at most 8 pairs and 512 bytes, each pair a key of
-    ///   letters and digits, a `=` and a value, and each `dryRun` spelled `dryRun=All`. The API server reads nothing of a
+    /// - The whole query must look as a client library writes it: at most 8 pairs and 512 bytes, each pair a key of
+    ///   letters and digits, a `=` and a value, and each `dryRun` spelled `dryRun=All`. The API server ignores a
     ///   query with more than 10,000 pairs, empty ones included, and then carries the write out.
-    /// - **Not** `delete` and `deletecollection`: for those the server takes the options from the body if there is one,
-    ///   as the usual clients send it, and then ignores the query. A dry run and a deletion look the same from here.
-    /// - **Not** proxies and other connections, where the query is the backend's, nor other subresources, which an
-    ///   aggregated API may use for actions.
+    /// - **Not** `delete` and `deletecollection`. If there is a body, as usual clients send it, the server takes the
+    ///   options from there and ignores the query. The gate does not read the body, so it cannot tell a dry run from
+    ///   a deletion.
+    /// - **Not** proxies and other connections, since their query belongs to the backend. **Not** other subresources,
+    ///   since an aggregated API may use them for actions.
     /// - An **aggregated API** must implement dry runs by itself. If one of yours ignores the parameter, this preset
-    ///   lets its writes through: write a [`Rule`](super::Rule) for each resource in place of it.
-    /// - Admission webhooks are called; those that declare side effects make the server refuse the request.
+    ///   lets its real writes through. Then use a [`Rule`](super::Rule) for each resource instead.
+    /// - The server calls admission webhooks. If a webhook declares side effects, the server refuses the request.
     DryRun,
     /// Permits `GET` and `POST` of the subresources `exec`, `attach` and `portforward` of `pods` in the core group.
     ///
-    /// An open connection is never looked at again: it outlives a loss of leadership, and what a follower runs through
-    /// it can change anything, in the cluster too. The gate protects nothing of that.
+    /// The gate does not check an open connection again: it outlives a loss of leadership. What a follower runs
+    /// through it can change anything, also in the cluster. The gate does not protect any of that.
     Exec,
 }
 
@@ -70,7 +72,7 @@ impl Preset {
         Self::Exec,
     ];
 
-    /// The name.
+    /// The name of the preset.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,23 +4,23 @@ use std::fmt;
 
 use crate::request::{ResourceRequest, Verb};
 
-/// The verbs of a rule that names none: all that change objects, and no connection.
+/// The verbs of a rule that names none: all verbs that change objects, but no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
-/// Permits the given verbs on one resource or one subresource, in one namespace or any, on one name or any.
+/// Permits the given verbs on one resource or one subresource. It can be limited to one namespace and to one name.
 ///
-/// Group and resource are always given, so that no rule covers everything because a line was forgotten.
+/// Group and resource are required, so that a forgotten line never permits everything.
 ///
 /// | rule | permits |
 /// | --- | --- |
 /// | `Rule::new("apps", "deployments")` | `create`, `update`, `patch`, `delete` and `deletecollection` of deployments themselves, in any namespace, with any name |
 /// | [`.verbs([Verb::Patch])`](Rule::verbs) | only these verbs |
 /// | [`.verbs([Verb::Connect])`](Rule::verbs) | only connections through the API server |
-/// | [`.subresource("scale")`](Rule::subresource) | the verbs on this subresource of an object, and nothing on the object itself, as in RBAC |
+/// | [`.subresource("scale")`](Rule::subresource) | the verbs on this subresource of an object, but not on the object itself, as in RBAC |
 /// | [`.namespace("a")`](Rule::namespace) | only requests in this namespace, so none on a resource that has no namespace |
 /// | [`.name("web")`](Rule::name) | only requests that name this object, so neither `create` of the resource itself nor `deletecollection` |
 ///
-/// The version of the group never matters: the API server converts between them.
+/// The version of the group does not matter: the API server converts between versions.
 ///
 /// ```
 /// use http::Request;
@@ -49,12 +49,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Permits the mutations of one resource, in the plural as it stands in paths (`deployments`).
+    /// Permits the mutations of one resource. Give the plural as in paths (`deployments`).
     ///
-    /// The core group is `""`. Nothing here can tell it from a variable that is not set: check such a variable first.
+    /// The core group is `""`. A variable that is not set looks the same, so check such a variable first.
     ///
-    /// A rule that cannot mean what it says (a kind for a resource, a group with its version, an empty name) permits
-    /// nothing; [`Policy::validate`](super::Policy::validate) says why.
+    /// An invalid rule permits nothing, for example one with a kind instead of a resource, a group with its version,
+    /// or an empty name. [`Policy::validate`](super::Policy::validate) says why.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -66,16 +66,17 @@ impl Rule {
         }
     }
 
-    /// Permits only these verbs, in place of those set before.
+    /// Permits only these verbs. They replace the verbs that were set before.
     ///
-    /// - `create`, `update`, `patch`, `delete`, `deletecollection`: `POST`, `PUT`, `PATCH`, and `DELETE` with or without
-    ///   a name. `patch` creates what is missing when it is a server-side apply, and `update` does so for some resources.
-    /// - `connect` on the subresource `proxy`: any method, since the backend answers.
+    /// - `create`, `update`, `patch`, `delete`, `deletecollection`: `POST`, `PUT`, `PATCH`, and `DELETE` with or
+    ///   without a name. A `patch` that is a server-side apply creates a missing object. So does an `update` of some
+    ///   resources.
+    /// - `connect` on the subresource `proxy`: any method, since the backend answers it.
     /// - `connect` on `exec`, `attach` and `portforward`: `GET` and `POST`.
-    /// - `connect` elsewhere: `GET` and `HEAD` that ask an aggregated API for a protocol upgrade.
+    /// - `connect` elsewhere: a `GET` or `HEAD` that asks an aggregated API for a protocol upgrade.
     ///
-    /// A write that asks for a protocol upgrade is still that write in `v1` of a built-in group (and `v2` of
-    /// `autoscaling`), where the API server ignores the wish. No rule permits it elsewhere.
+    /// A write may ask for a protocol upgrade. In `v1` of a built-in group (and `v2` of `autoscaling`) the API server
+    /// ignores that, and the verb stays the same. Elsewhere no rule permits such a write.
     pub fn verbs(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
         self.verbs = verbs.into_iter().collect();
         self
@@ -89,7 +90,7 @@ impl Rule {
 
     /// Permits the verbs only in this namespace.
     ///
-    /// An empty one (from a variable that is not set, say) makes the rule invalid: it permits nothing.
+    /// An empty namespace (for example from an unset variable) makes the rule invalid: it permits nothing.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
@@ -97,8 +98,9 @@ impl Rule {
 
     /// Permits the verbs only on the object of this name.
     ///
-    /// As in RBAC, such a rule never covers `create` of the resource itself nor `deletecollection`, since those requests
-    /// name no object. An empty name (from a variable that is not set, say) makes the rule invalid: it permits nothing.
+    /// As in RBAC, such a rule never covers `create` of the resource itself or `deletecollection`, since those
+    /// requests name no object. An empty name (for example from an unset variable) makes the rule invalid: it permits
+    /// nothing.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -119,7 +121,7 @@ impl Rule {
     }
 }
 
-/// As a person would say it: `update, patch of "probes.example.com/status" in namespace "a"`.
+/// Describes the rule in words: `update, patch of "probes.example.com/status" in namespace "a"`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of \"{}", self.verbs_in_words(), self.resource.escape_debug())?;

@@ -1,4 +1,4 @@
-//! Whether a rule can mean what it says.
+//! Checks whether a request can match a rule.
 
 use super::rule::Rule;
 use crate::request::{Verb, is_built_in, is_name, is_word};
@@ -20,19 +20,19 @@ pub struct ErrInvalidRule {
 
 impl Rule {
     /// # Errors
-    /// [`ErrInvalidRule`] if a part is empty, or if the rule's own words say that no request can match.
+    /// [`ErrInvalidRule`] if a part is empty, or if no request can match the rule.
     pub(super) fn validate(&self) -> Result<(), ErrInvalidRule> {
         self.validate_parts().and_then(|()| self.validate_verbs())
     }
 
     fn validate_parts(&self) -> Result<(), ErrInvalidRule> {
-        // Manifests and markers of code generators call the core group so; no API group has such a name.
+        // Manifests and code generators use these names for the core group. No real API group has such a name.
         let is_core = ["core", "v1"].contains(&self.group.as_str());
         if is_core || !self.group.is_empty() && !is_word(&self.group) {
             let allowed = "a group without its version, as \"apps\"; \"\" for the core group";
             return self.refuse("group", &self.group, allowed);
         }
-        // Paths begin with these for the legacy verbs of the same name.
+        // Paths of the legacy verbs begin with these words.
         if !is_word(&self.resource) || ["watch", "proxy"].contains(&self.resource.as_str()) {
             let allowed = "the plural that stands in paths, as \"deployments\"";
             return self.refuse("resource", &self.resource, allowed);
@@ -51,9 +51,11 @@ impl Rule {
             return self.refuse("name", name, allowed);
         }
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => {
-                self.refuse("name", name, "the namespace of the rule: a namespace is in itself")
-            }
+            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => self.refuse(
+                "name",
+                name,
+                "the rule's own namespace, since a namespace object belongs to the namespace of its name",
+            ),
             _ => Ok(()),
         }
     }
@@ -85,7 +87,7 @@ impl Rule {
         self.refuse("list of verbs", &self.verbs_in_words(), allowed)
     }
 
-    /// Whether there are requests with this verb that the rule matches.
+    /// Whether a request with this verb can match the rule.
     fn can_meet(&self, verb: Verb) -> bool {
         let named = self.name.is_some() || self.is_for_namespaces() && self.namespace.is_some();
         match verb {
@@ -97,7 +99,7 @@ impl Rule {
         }
     }
 
-    /// The server takes the namespace of a `namespaces` object for its name.
+    /// For a `namespaces` object, the server uses its name as its namespace.
     fn is_for_namespaces(&self) -> bool {
         self.group.is_empty() && self.resource == "namespaces"
     }
@@ -120,7 +122,7 @@ impl Rule {
     }
 }
 
-/// A DNS label, as Kubernetes asks of the names of namespaces.
+/// Whether the text is a DNS label, as the name of a namespace must be.
 fn is_label(text: &str) -> bool {
     is_word(text) && text.len() <= LONGEST_LABEL && !text.contains(['.', '_'])
 }

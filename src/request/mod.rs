@@ -1,44 +1,46 @@
-//! What a request asks of the API server.
+//! Finds out what a request asks of the API server.
 //!
-//! [`RequestInfo`] says it from the method, the URI and the `Connection` headers alone: no body is read, nothing is
-//! allocated, and there is no request that it fails on.
+//! [`RequestInfo`] reads the method, the URI and the `Connection` headers only. It reads no body, allocates nothing
+//! and never fails.
 //!
-//! 1. A **read** is a `GET` or `HEAD` that the server can take for nothing but a plain read, or an `OPTIONS` on a path that
-//!    is no resource (`/version`, `/healthz`, discovery). Methods are compared byte for byte: `get` is not one.
-//! 2. `exec`, `attach` and `portforward` are no reads, whatever the method: clients send them as `GET`.
-//! 3. Reads through a `proxy` subresource are reads; anything below the legacy `/proxy/` prefix is none.
-//! 4. A request for a protocol upgrade is no read: what runs over the new connection cannot be judged. The one exception
-//!    is a plain read of `v1` of a built-in API group (and `v2` of `autoscaling`), where the server ignores the wish, or
-//!    grants a watch or a log. Any other version may be an aggregated API. An upgrade makes a `connect` of `GET` and
-//!    `HEAD` alone: any other method is judged as if it did not ask.
-//! 5. **A mutation is understood only in an ordinary client's spelling.** The server decodes a path before it takes it
-//!    apart. So a segment that says *what kind of thing* is addressed must be plain (lower-case letters, digits, `.`,
-//!    `-`, `_`), while a segment that says *which one* may hold what an encoder makes of a name (`system%3Anode`). Any
-//!    other mutation does not parse: its verb is [`Verb::Unknown`], its parts are absent, and no rule permits it.
-//! 6. **A read may be oddly spelled, as long as it has one reading.** Names may hold any escapes (`my%20role`,
-//!    `system%3anode`), metrics may have capitals, `:`, `*` and escaped punctuation in theirs (`pubsub%7Cmessages`), a path
-//!    may end in a slash, an aggregated API may have segments behind the subresource, and what follows `proxy` is the
-//!    backend's.
-//! 7. The path must begin at the API server's root. Below a layer that puts a base path in front (a cluster behind a
-//!    gateway, `/k8s/clusters/c-1/api/...`) every path is one that is no resource: there a `GET` of `exec` is told from a
-//!    read by its upgrade alone. Put the gate above that layer, where the layers given to kube's `ClientBuilder` are.
+//! 1. A **read** is a `GET` or `HEAD` that the server can only understand as a plain read. An `OPTIONS` on a path
+//!    that is not a resource (`/version`, `/healthz`, discovery) is a read too. Methods are compared byte for byte:
+//!    `get` is not a read.
+//! 2. `exec`, `attach` and `portforward` are never reads, whatever the method. Clients send them as `GET`.
+//! 3. A read through a `proxy` subresource is a read. A request below the legacy `/proxy/` prefix is not.
+//! 4. A request for a protocol upgrade is not a read, since the gate cannot see what runs over the new connection.
+//!    There is one exception: a plain read of `v1` of a built-in API group (and `v2` of `autoscaling`). There the
+//!    server ignores the upgrade, or grants it for a watch or a log only. Any other version may be an aggregated API.
+//!    An upgrade turns only a `GET` or `HEAD` into a `connect`. Any other method keeps its verb.
+//! 5. **A mutation is parsed only in the spelling of an ordinary client.** The server decodes a path before it splits
+//!    it. So a segment that says *what kind of object* must be plain (lower-case letters, digits, `.`, `-`, `_`). A
+//!    segment that says *which object* may hold what an encoder makes of a name (`system%3Anode`). Any other mutation
+//!    does not parse: its verb is [`Verb::Unknown`], its parts are empty, and no rule permits it.
+//! 6. **A read may have an odd spelling, if it has only one meaning.** Names may hold any escapes (`my%20role`,
+//!    `system%3anode`). Names of metrics may have capitals, `:`, `*` and escaped punctuation (`pubsub%7Cmessages`). A
+//!    path may end in a slash. An aggregated API may have segments after the subresource. The path after `proxy`
+//!    belongs to the backend.
+//! 7. The path must begin at the API server's root. If a layer above the gate adds a base path (a cluster behind a
+//!    gateway, `/k8s/clusters/c-1/api/...`), no path looks like a resource. The gate then recognises a `GET` of
+//!    `exec` only by its upgrade. Put the gate above that layer: kube's `ClientBuilder` puts the layers that it is
+//!    given there.
 //!
 //! # Reads that are refused
-//! A `GET` or `HEAD` in one of these spellings is rejected on a follower, although a server may answer it as a read. No
-//! client library makes them.
+//! On a follower, the gate rejects a `GET` or `HEAD` in one of these spellings, although a server may answer it as a
+//! read. No client library uses them.
 //!
 //! | refused | because |
 //! | --- | --- |
-//! | empty segments (`//`), segments of dots, below `proxy` and encoded too | a gateway that cleans paths sees another path |
-//! | `;`, a backslash, and in names what decodes to a slash, a backslash, `;`, `%` or a control character | a second server that decodes the path again, or cuts parameters off, sees another path |
-//! | escapes in the group or version; in the resource or subresource, escapes of anything but punctuation | `%65xec` is `exec` for the server |
-//! | `exec`, `attach`, `portforward`, `proxy`, `watch` and `namespaces` with capitals | they are other words for this server, perhaps not for the next |
-//! | `exec`, `attach` or `portforward` behind a subresource | an aggregated API may have more levels than the server knows |
-//! | capitals in a group or version; a first segment like `/API` or `/apiv1` | the server knows none, so it has nothing to answer |
+//! | empty segments (`//`), segments of dots; below `proxy` also encoded ones | a gateway that cleans paths sees another path |
+//! | `;`, a backslash; names that decode to a slash, a backslash, `;`, `%` or a control character | a second server may decode the path again or cut parameters off, and then sees another path |
+//! | escapes in the group or version; escapes in the resource or subresource, except of punctuation | the server reads `%65xec` as `exec` |
+//! | `exec`, `attach`, `portforward`, `proxy`, `watch` and `namespaces` with capitals | this server reads them as other words, but the next server may not |
+//! | `exec`, `attach` or `portforward` after a subresource | an aggregated API may have more levels than the server knows |
+//! | capitals in a group or version; a first segment like `/API` or `/apiv1` | the server knows no such path, so it has no answer |
 //! | bytes that are not ASCII; names that do not decode to UTF-8 | other servers read them as other characters: `%C0%AE` as a dot |
 //! | `OPTIONS` on a resource | backends behind the server may act on it |
 //!
-//! Where a path does parse, its parts are those that the server's own `RequestInfo` has, with two exceptions:
+//! If a path parses, its parts are those of the server's own `RequestInfo`, with two exceptions:
 //! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
 //!
 //! ```
@@ -80,10 +82,11 @@ use self::segment::Segment;
 pub(crate) use self::upgrade::is_built_in;
 pub use self::verb::Verb;
 
-/// What a request asks, borrowed from the request.
+/// What a request asks. It borrows from the request.
 ///
-/// It is three words and [`Copy`]. Nothing is kept: each method that tells a part takes a pass over the path, and none
-/// allocates but [`name`](Self::name) when there is something to decode. See the [module](self) for the rules.
+/// It is three words long and [`Copy`]. It stores nothing, so each method parses the path again. Only
+/// [`name`](Self::name) and [`namespace`](Self::namespace) allocate, and only if there is something to decode. See
+/// the [module](self) for the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestInfo<'a> {
     method: &'a Method,
@@ -92,70 +95,71 @@ pub struct RequestInfo<'a> {
 }
 
 impl<'a> RequestInfo<'a> {
-    /// What this request asks.
+    /// Describes this request.
     #[must_use]
     pub fn of<B>(request: &'a Request<B>) -> Self {
         Self::from_parts(request.method(), request.uri(), upgrade::is_asked_for(request.headers()))
     }
 
-    /// The same from the parts of a request; `upgrade` says whether it has a `Connection: upgrade` header.
+    /// Describes a request by its parts. `upgrade` says whether it has a `Connection: upgrade` header.
     #[must_use]
     pub fn from_parts(method: &'a Method, uri: &'a Uri, upgrade: bool) -> Self {
         Self { method, uri, upgrade }
     }
 
-    /// Whether the request changes nothing, so that a follower may send it under any policy.
+    /// Whether the request changes nothing. A follower may then send it under any policy.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        // The method first: most requests that are no reads need no look at the path.
+        // The method first: most writes need no look at the path.
         self.has_reading_method() && self.reads(&Parts::of(self.uri.path()))
     }
 
-    /// What it does.
+    /// What the request does.
     #[must_use]
     pub fn verb(&self) -> Verb {
         self.verb_on(&self.parts())
     }
 
-    /// Whether it addresses a resource; `false` also for what does not parse.
+    /// Whether the request addresses a resource. False if it does not parse.
     #[must_use]
     pub fn is_resource(&self) -> bool {
         self.parts().kind == Kind::Resource
     }
 
-    /// Whether the path could be taken apart. If not, the verb is [`Verb::Unknown`] and every part is absent. A path that
-    /// is oddly spelled is taken apart only if the request is a read.
+    /// Whether the path parses. If it does not, the verb is [`Verb::Unknown`] and every part is empty. An oddly
+    /// spelled path parses only if the request is a read.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.parts().kind != Kind::Unparsed
     }
 
-    /// The resource's API group; empty for the core group and when no resource is addressed.
+    /// The resource's API group. Empty for the core group, and if the request addresses no resource.
     #[must_use]
     pub fn group(&self) -> &'a str {
         self.resource_parts().group
     }
 
-    /// The version of the group; empty when no resource is addressed.
+    /// The version of the group. Empty if the request addresses no resource.
     #[must_use]
     pub fn version(&self) -> &'a str {
         self.resource_parts().version
     }
 
-    /// The resource, in the plural as it stands in the path; empty when none is addressed. In the read of a metric it may
-    /// hold escapes: `pubsub%7Cmessages`.
+    /// The resource, in the plural as in the path. Empty if the request addresses none. In the read of a metric it
+    /// may hold escapes: `pubsub%7Cmessages`.
     #[must_use]
     pub fn resource(&self) -> &'a str {
         self.resource_parts().resource
     }
 
-    /// The subresource as it stands in the path, as [`resource`](Self::resource); empty when none is addressed.
+    /// The subresource as in the path. Empty if the request addresses none. It may hold escapes, as
+    /// [`resource`](Self::resource) may.
     #[must_use]
     pub fn subresource(&self) -> &'a str {
         self.resource_parts().subresource
     }
 
-    /// The namespace, decoded. For a `namespaces` object it is the object's own name, as the server has it.
+    /// The namespace, decoded. For a `namespaces` object it is the object's own name, as on the server.
     #[must_use]
     pub fn namespace(&self) -> Option<Cow<'a, str>> {
         decoded(self.resource_parts().namespace)
@@ -173,13 +177,13 @@ impl<'a> RequestInfo<'a> {
         self.method
     }
 
-    /// The path as it stands in the URI.
+    /// The path as in the URI.
     #[must_use]
     pub fn path(&self) -> &'a str {
         self.uri.path()
     }
 
-    /// The query as it stands in the URI.
+    /// The query as in the URI.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         self.uri.query()
@@ -191,17 +195,19 @@ impl<'a> RequestInfo<'a> {
         self.upgrade
     }
 
-    /// What is addressed, for messages: `resource[.group][/subresource]`, or the path when it is no resource.
+    /// What the request addresses, for messages: `resource[.group][/subresource]`, or the path if it is not a
+    /// resource.
     #[must_use]
     pub fn target(&self) -> impl fmt::Display + use<'a> {
         DisplayTarget(*self)
     }
 
-    /// The request as rules see it; `None` when it addresses no resource, or may be something else than it looks like:
+    /// The request as rules see it. `None` if it addresses no resource, or if the server may understand it
+    /// differently:
     ///
-    /// - it is oddly spelled, or has a legacy verb in its path (there the server disagrees with the method);
+    /// - it is oddly spelled, or has a legacy verb in its path (then the server's verb differs from the method's);
     /// - it asks an aggregated API for a write and for an upgrade, and that API may grant either;
-    /// - its method is none that opens an `exec`, `attach` or `portforward`.
+    /// - its method cannot open an `exec`, `attach` or `portforward`.
     pub(crate) fn on_resource(&self) -> Option<ResourceRequest<'a>> {
         let parts = self.parts();
         let verb = self.verb_on(&parts);
@@ -216,7 +222,7 @@ impl<'a> RequestInfo<'a> {
             .then(|| ResourceRequest { verb, query: self.query(), parts })
     }
 
-    /// An odd spelling is understood in a read alone: no rule and no closure shall take it for what it looks like.
+    /// Accepts an odd spelling only in a read, so that no rule or closure permits a misread write.
     fn parts(&self) -> Parts<'a> {
         let parts = Parts::of(self.uri.path());
         let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
@@ -244,7 +250,7 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// Absent parts when no resource is addressed.
+    /// The parts, or empty parts if the request addresses no resource.
     fn resource_parts(&self) -> Parts<'a> {
         Some(self.parts()).filter(|parts| parts.kind == Kind::Resource).unwrap_or_default()
     }
@@ -254,7 +260,7 @@ impl<'a> RequestInfo<'a> {
     }
 }
 
-/// A request on a resource, taken apart once for all the rules of a policy.
+/// A request on a resource, parsed once for all rules of a policy.
 #[derive(Clone, Copy)]
 pub(crate) struct ResourceRequest<'a> {
     pub(crate) verb: Verb,
@@ -272,7 +278,7 @@ impl<'a> ResourceRequest<'a> {
         self.parts.namespace
     }
 
-    /// Compares the decoded name, without allocating.
+    /// Compares the decoded name without allocating.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         percent_decode_str(self.parts.name).eq(name.bytes())
     }
@@ -283,7 +289,7 @@ impl<'a> ResourceRequest<'a> {
     }
 }
 
-/// Allocates only if there is something to decode.
+/// Decodes the part. Allocates only if there is something to decode.
 fn decoded(part: &str) -> Option<Cow<'_, str>> {
     (!part.is_empty()).then(|| percent_decode_str(part).decode_utf8_lossy())
 }

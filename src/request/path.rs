@@ -1,23 +1,23 @@
-//! A path, taken apart as the API server does it, or refused.
+//! Parses a path as the API server does, or refuses it.
 //!
-//! The server decodes the path before it splits it, takes no offence at odd spellings, and cleans nothing. Here a path
-//! is taken apart only if both ways give the same answer: spelled as an ordinary client spells it, or oddly
-//! ([`Parts::odd`]) but still with one reading.
+//! The server decodes the path before it splits it. It accepts odd spellings and cleans nothing. This parser accepts
+//! a path only if its meaning is clear: it is spelled as an ordinary client spells it, or oddly ([`Parts::odd`]) but
+//! with only one meaning.
 
 use super::segment::{Segment, Segments};
 
-/// What a path addresses. The parts mean something for a [`Kind::Resource`] only; what is absent is empty.
+/// What a path addresses. Only a [`Kind::Resource`] has meaningful parts. A missing part is empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts<'a> {
     pub(super) kind: Kind,
-    /// Not spelled as an ordinary client spells it: good enough for a read, not for an exemption.
+    /// An ordinary client does not spell the path so. A read may, but no exemption covers it.
     pub(super) odd: bool,
     pub(super) prefix: Prefix,
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) namespace: &'a str,
     pub(super) resource: &'a str,
-    /// As it stands in the path, as is the namespace: no other part may hold percent-encoded bytes.
+    /// As in the path. Only the name and the namespace may hold percent-encoded bytes.
     pub(super) name: &'a str,
     pub(super) subresource: &'a str,
     pub(super) connection: Connection,
@@ -25,14 +25,14 @@ pub(super) struct Parts<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Not spelled as a client would spell it: it may address anything.
+    /// No client spells a path so: it may address anything.
     #[default]
     Unparsed,
     NonResource,
     Resource,
 }
 
-/// The legacy verbs that stand in the path before the resource.
+/// The legacy verbs that can come before the resource in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Prefix {
     #[default]
@@ -41,14 +41,14 @@ pub(super) enum Prefix {
     Proxy,
 }
 
-/// Subresources that are connections, in any group: aggregated APIs use these names for the same things.
+/// Subresources that are connections, in any group. Aggregated APIs use these names for the same things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Connection {
     #[default]
     None,
-    /// `proxy`: reads through it are reads.
+    /// `proxy`: a read through it is a read.
     Proxy,
-    /// `exec`, `attach`, `portforward`: they can change something even when opened with `GET`.
+    /// `exec`, `attach`, `portforward`: they can change something even with `GET`.
     Exec,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Parts<'a> {
         }
         self.connection = match self.subresource {
             _ if self.prefix == Prefix::Proxy => {
-                // The server knows no subresource here: what follows the name is the backend's.
+                // The server knows no subresource here. The rest of the path belongs to the backend.
                 self.subresource = "";
                 Connection::Proxy
             }
@@ -133,7 +133,8 @@ impl<'a> Parts<'a> {
         if segments.is_used_up() { Some(Kind::Resource) } else { self.tail(segments) }
     }
 
-    /// What follows a subresource: the path of a proxy's backend, or what the server reads but does not interpret.
+    /// Parses what follows a subresource: the path of a proxy's backend, or segments that the server does not
+    /// interpret.
     #[inline(never)]
     fn tail(&mut self, mut segments: Segments<'a>) -> Option<Kind> {
         let backend = self.connection == Connection::Proxy;
@@ -168,7 +169,7 @@ fn non_resource(mut segments: Segments<'_>) -> Option<Kind> {
     let first = segments.next();
     let start = first.text.as_bytes().get(..3);
     if first.is_escaped() || start.is_some_and(|start| start.eq_ignore_ascii_case(b"api")) {
-        return None; // `/API/v1`, `/apiv1`, `/%61pi/v1`: meant for a resource, perhaps
+        return None; // `/API/v1`, `/apiv1`, `/%61pi/v1`: perhaps meant as a resource
     }
     let mut segment = first;
     loop {

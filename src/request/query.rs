@@ -1,18 +1,19 @@
-//! What the API server reads in a query.
+//! Reads a query as the API server does.
 
 use percent_encoding::percent_decode_str;
 
-/// Go's `net/url` reads no pair at all of a query with more than these. It counts empty pairs too.
+/// Go's `net/url` reads no pair at all if a query has more pairs than this. It counts empty pairs too.
 const MOST_PAIRS_OF_GO: usize = 10_000;
 
-/// The most pairs in the query of a dry run. The API has six for a write; Go's limit is far away, also where an
-/// operator has lowered it.
+/// The most pairs in the query of a dry run. A write has at most six parameters. The number stays far below Go's
+/// limit, even if an operator has lowered that.
 const MOST_PAIRS: usize = 8;
 
-/// The longest query of a dry run, in bytes. The longest field manager takes up 384 of them.
+/// The longest query of a dry run, in bytes. The longest field manager takes 384 of them.
 const LONGEST: usize = 512;
 
-/// Whether a read of a collection is a watch: the first `watch` decides, and all but `0` and `false` mean yes.
+/// Whether a read of a collection is a watch. The first `watch` decides: every value except `0` and `false` means
+/// yes.
 pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
     let query = query.unwrap_or_default();
     let Some((_, value)) = pairs(query).find(|(key, _)| decodes_to(key, "watch")) else { return false };
@@ -21,9 +22,11 @@ pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
     yes && query.bytes().filter(|byte| *byte == b'&').count() < MOST_PAIRS_OF_GO
 }
 
-/// Whether each `dryRun` is `All`, there is one, and the whole query is as a client's encoder makes it.
+/// Whether the query asks for a dry run: there is at least one `dryRun`, each is `All`, and a client's encoder could
+/// have written the whole query.
 ///
-/// Whatever is not so makes it a write: a query that the server reads differently is a dry run here and a write there.
+/// In any other case the request counts as a write, since the server may read the query differently and carry the
+/// write out.
 pub(super) fn asks_for_dry_run(query: Option<&str>) -> bool {
     let Some(query) = query.filter(|query| query.len() <= LONGEST) else { return false };
     let mut found = false;
@@ -40,7 +43,7 @@ pub(super) fn asks_for_dry_run(query: Option<&str>) -> bool {
     found
 }
 
-/// No parameter of the API has anything else in its name.
+/// Parameters of the API have only these characters in their names.
 fn is_ordinary_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -50,7 +53,7 @@ fn is_ordinary_value(value: &str) -> bool {
     value.bytes().all(as_is) && escapes_are_whole(value)
 }
 
-/// The pairs that the server keeps, still encoded. It drops a pair that holds a `;` or a broken escape.
+/// The pairs that the server keeps, still encoded. The server drops a pair with a `;` or a broken escape.
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query
         .split('&')
@@ -64,7 +67,7 @@ fn escapes_are_whole(text: &str) -> bool {
         .all(|rest| matches!(rest.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
-/// None of the words looked for holds a space, so a `+` need not become one.
+/// Compares after decoding. A `+` is not decoded, since no word that is compared holds a space.
 fn decodes_to(encoded: &str, word: &str) -> bool {
     percent_decode_str(encoded).eq(word.bytes())
 }

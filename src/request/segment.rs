@@ -1,33 +1,33 @@
-//! One segment of a path, and how it may be spelled.
+//! One segment of a path, and its allowed spellings.
 //!
-//! There are two grammars. An ordinary client's spelling is read for any request. An odd one, of which the server can still
-//! make only one thing, is read for `GET` and `HEAD` alone.
+//! There are two grammars. The spelling of an ordinary client is accepted for any request. An odd spelling is
+//! accepted for `GET` and `HEAD` only, and only if it has one meaning.
 
 use std::iter;
 
-/// The segments of a path that are left.
+/// The remaining segments of a path.
 pub(super) struct Segments<'a> {
-    /// What follows the last slash passed; `None` once the last segment has been taken.
+    /// The text after the last slash that was passed; `None` after the last segment.
     rest: Option<&'a str>,
 }
 
 impl<'a> Segments<'a> {
-    /// The segments of a path, if it starts with a slash.
+    /// The segments of a path. None if it does not start with a slash.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         path.strip_prefix('/').map(|rest| Self { rest: Some(rest) })
     }
 
-    /// Nothing follows, not even a trailing slash.
+    /// Whether no segment is left, not even a trailing slash.
     pub(super) fn is_used_up(&self) -> bool {
         self.rest.is_none()
     }
 
-    /// Nothing follows but, at most, the trailing slash that the API documents for discovery paths.
+    /// Whether no segment is left, except for the trailing slash that the API documents for discovery paths.
     pub(super) fn at_end(&self) -> bool {
         self.rest.is_none_or(str::is_empty)
     }
 
-    /// Passes the next segment if it is this one: cheaper than to classify its bytes.
+    /// Passes the next segment if it equals `segment`. This is cheaper than classifying its bytes.
     #[inline]
     pub(super) fn skip(&mut self, segment: &str) -> bool {
         let rest = self.rest.and_then(|rest| rest.strip_prefix(segment));
@@ -39,7 +39,7 @@ impl<'a> Segments<'a> {
         true
     }
 
-    /// The next segment; an empty one when there is none.
+    /// The next segment; empty if there is none.
     #[inline]
     pub(super) fn next(&mut self) -> Segment<'a> {
         let rest = self.rest.unwrap_or_default();
@@ -55,18 +55,18 @@ impl<'a> Segments<'a> {
         Segment { text: rest.get(..length).unwrap_or_default(), all }
     }
 
-    /// The next segment, as a structural one.
+    /// The next segment, if it is structural.
     #[inline]
     pub(super) fn structural(&mut self) -> Option<&'a str> {
         self.next().structural()
     }
 }
 
-/// A segment, with what its bytes are.
+/// A segment, with the classes of its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<'a> {
     pub(super) text: &'a str,
-    /// What every byte is.
+    /// The classes that every byte belongs to.
     all: u8,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Segment<'a> {
         self.all & AS_IS == 0
     }
 
-    /// A segment that says what kind of thing is addressed.
+    /// The segment, if it can say what kind of object is addressed.
     #[inline]
     pub(super) fn structural(self) -> Option<&'a str> {
         let (first, last) = (self.text.as_bytes().first()?, self.text.as_bytes().last()?);
@@ -88,15 +88,15 @@ impl<'a> Segment<'a> {
         (self.all & STRUCTURE != 0 && edges != 0).then_some(self.text)
     }
 
-    /// A segment that says which one: a name, or a part of a backend's path.
+    /// The segment, if it can say which object is addressed: a name, or a part of a backend's path.
     #[inline]
     pub(super) fn data(self) -> Option<&'a str> {
         let plain = !self.text.is_empty() && self.all & DATA != 0 && self.all & DOT == 0;
         (plain && (!self.is_escaped() || escaped_as_needed(self.text))).then_some(self.text)
     }
 
-    /// A segment that says what kind of thing is addressed, in an odd spelling that still has one reading: the metrics
-    /// APIs put names of metrics here. Go's clients escape some of their characters, as in `pubsub%7Cmessages`.
+    /// The segment, if it says what kind of object is addressed in an odd spelling with one meaning. Metrics APIs put
+    /// names of metrics here, and Go's clients escape some characters in them: `pubsub%7Cmessages`.
     #[cold]
     pub(super) fn odd_word(self) -> Option<&'a str> {
         let plain = self.is_printable() && self.all & DOT == 0;
@@ -105,7 +105,7 @@ impl<'a> Segment<'a> {
         (plain && !is_known && (!self.is_escaped() || escapes_punctuation(self.text))).then_some(self.text)
     }
 
-    /// A segment that says which one, in an odd spelling that still has one reading.
+    /// The segment, if it says which object is addressed in an odd spelling with one meaning.
     #[cold]
     pub(super) fn odd_name(self) -> Option<&'a str> {
         let mut only_dots = true;
@@ -121,16 +121,17 @@ impl<'a> Segment<'a> {
         (all && !only_dots && is_utf8(decoded(self.text).flatten())).then_some(self.text)
     }
 
-    /// A segment behind the subresource of what is no proxy: an aggregated API may have more levels than the server, and
-    /// a connection on a lower one.
+    /// Whether the segment may follow a subresource other than a proxy. An aggregated API may have more levels than
+    /// the server, so no such level may be a connection.
     pub(super) fn is_odd_tail(self) -> bool {
-        // Where such a path is passed on decoded, a query begins at these.
+        // A server that passes the path on decoded begins a query at these bytes.
         let path = || decoded(self.text).flatten().take_while(|byte| !b"?#".contains(byte));
         let lower = || path().map(|byte| byte.to_ascii_lowercase());
         self.odd_name().is_some() && !CONNECTIONS.iter().any(|word| lower().eq(word.bytes()))
     }
 
-    /// A part of a backend's path, with whatever escapes, unless a gateway could climb out of the backend's path by it.
+    /// Whether the segment may be part of a backend's path. Any escapes are allowed, unless a gateway could leave the
+    /// backend's path through them.
     #[cold]
     pub(super) fn is_odd_backend_path(self) -> bool {
         let (mut begins, mut dots) = (true, false);
@@ -155,13 +156,13 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Words that change what the rest of the path means. With capitals they are no such words for the API server, but they
-/// may be for what stands in front of it or behind it.
+/// Words that change the meaning of the rest of the path. With capitals the API server reads them as other words, but
+/// a gateway in front of it or a backend may not.
 const LEVELS: [&str; 3] = ["namespaces", "watch", "proxy"];
-/// The same, of subresources that can change something even when opened with `GET`.
+/// Subresources that can change something even with `GET`. A spelling with capitals is refused too.
 const CONNECTIONS: [&str; 3] = ["exec", "attach", "portforward"];
 
-/// The bytes as the server reads them; `None` for a broken escape.
+/// The bytes as the server reads them. `None` stands for a broken escape.
 fn decoded(text: &str) -> impl Iterator<Item = Option<u8>> {
     let mut bytes = text.bytes();
     iter::from_fn(move || {
@@ -175,7 +176,7 @@ fn decoded(text: &str) -> impl Iterator<Item = Option<u8>> {
     })
 }
 
-/// Whether all that is escaped is punctuation with one reading. No letter hides in such a word, and no end of the path.
+/// Whether every escape is harmless punctuation. Such a word hides no letter and no end of the path.
 fn escapes_punctuation(text: &str) -> bool {
     let is_harmless = |byte: u8| byte.is_ascii_punctuation() && !b"%./;?#\\".contains(&byte);
     let mut rest = text;
@@ -189,7 +190,7 @@ fn escapes_punctuation(text: &str) -> bool {
     true
 }
 
-/// Some servers read longer forms of ASCII in what is no UTF-8: `%C0%AE` as a dot.
+/// Whether the bytes are UTF-8. Some servers read overlong forms as ASCII: `%C0%AE` as a dot.
 fn is_utf8(mut bytes: impl Iterator<Item = u8>) -> bool {
     while let Some(first) = bytes.next() {
         let mut character = [first, 0, 0, 0];
@@ -203,8 +204,8 @@ fn is_utf8(mut bytes: impl Iterator<Item = u8>) -> bool {
     true
 }
 
-/// Whether the percent-encoded bytes are such as an encoder makes: upper-case digits, nothing that is a letter or a
-/// digit, nothing that could not stand there as it is (so no slash), and no name of dots alone.
+/// Whether an encoder could have written the escapes: with upper-case digits, and only for bytes that need an escape
+/// (so no letter, digit or slash). A name of dots alone is refused.
 fn escaped_as_needed(text: &str) -> bool {
     let mut bytes = text.bytes();
     let mut only_dots = true;
@@ -234,16 +235,16 @@ fn hex(digit: u8) -> Option<u8> {
     }
 }
 
-/// Lower-case letters, digits, `.`, `-`, and `_` (metrics APIs have it in the names of their resources).
+/// Lower-case letters, digits, `.`, `-`, and `_` (metrics APIs use it in resource names).
 const STRUCTURE: u8 = 1;
-/// What of those may stand first and last.
+/// The bytes of [`STRUCTURE`] that may come first and last.
 const EDGE: u8 = 1 << 1;
-/// `pchar` of RFC 3986 without `;`, which some servers take for the start of parameters.
+/// `pchar` of RFC 3986 without `;`, since some servers start parameters there.
 const DATA: u8 = 1 << 2;
-/// All but `%`.
+/// All bytes except `%`.
 const AS_IS: u8 = 1 << 3;
 const DOT: u8 = 1 << 4;
-/// Every visible ASCII character but a slash, a backslash and `;`.
+/// Every visible ASCII character except a slash, a backslash and `;`.
 const PRINTABLE: u8 = 1 << 5;
 
 const CLASSES: [u8; 256] = {

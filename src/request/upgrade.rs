@@ -1,10 +1,10 @@
-//! Whether a request asks to leave HTTP.
+//! Whether a request asks for a protocol upgrade.
 
 use super::path::{Connection, Kind, Parts, Prefix};
 use http::{HeaderMap, Method, header::CONNECTION};
 
-/// The API groups whose `v1` a kube-apiserver answers for by itself. It gives their plain resources no connection to
-/// upgrade to, but for a watch or a log over WebSocket, which are reads.
+/// The API groups whose `v1` a kube-apiserver serves by itself. Their plain resources have no connection to upgrade
+/// to, except for a watch or a log over WebSocket, which are reads.
 const BUILT_IN: [&str; 21] = [
     "",
     "admissionregistration.k8s.io",
@@ -29,8 +29,8 @@ const BUILT_IN: [&str; 21] = [
     "storage.k8s.io",
 ];
 
-/// The API server's proxies look for the word anywhere in any `Connection` header and do not ask for an `Upgrade`
-/// header; an `Upgrade` header alone does nothing.
+/// Whether the headers ask for an upgrade. The API server's proxies look for the word anywhere in any `Connection`
+/// header. They do not need an `Upgrade` header, and ignore an `Upgrade` header alone.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     const WORD: &[u8] = b"upgrade";
     headers
@@ -39,7 +39,8 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
         .any(|value| value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD)))
 }
 
-/// Whether the server ignores the wish: elsewhere (proxies, aggregated APIs, what is no resource) a backend may grant it.
+/// Whether the server ignores the upgrade. Elsewhere (proxies, aggregated APIs, paths that are not resources) a
+/// backend may grant it.
 pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
         && parts.kind == Kind::Resource
@@ -48,13 +49,13 @@ pub(super) fn is_ignored(method: &Method, parts: &Parts<'_>) -> bool {
         && is_answered_by_the_server(parts)
 }
 
-/// Whether a kube-apiserver answers for this version of this group by itself. For a version that it does not have, an
-/// operator may register an aggregated API in any group: the name of the group alone says nothing.
+/// Whether a kube-apiserver serves this version of this group by itself. The group's name alone is not enough: an
+/// operator may register an aggregated API for a version that the server does not have.
 pub(super) fn is_answered_by_the_server(parts: &Parts<'_>) -> bool {
     is_built_in(parts.group) && matches!((parts.group, parts.version), (_, "v1") | ("autoscaling", "v2"))
 }
 
-/// Whether a kube-apiserver answers for a version of this group by itself.
+/// Whether a kube-apiserver serves a version of this group by itself.
 pub(crate) fn is_built_in(group: &str) -> bool {
     BUILT_IN.contains(&group)
 }

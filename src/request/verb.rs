@@ -7,19 +7,19 @@ use http::Method;
 use super::path::{Connection, Kind, Parts, Prefix};
 use super::query;
 
-/// What a request does, in the words of Kubernetes' authorization.
+/// What a request does, in the words of Kubernetes authorization.
 ///
-/// It is the API server's own verb, with these exceptions, each of which makes a follower's request a mutation:
-/// - `exec`, `attach`, `portforward` and `proxy` subresources are [`Connect`](Verb::Connect) whatever their method (the
-///   server says `get` for a `GET`);
+/// It is the API server's own verb, with these exceptions. Each of them makes a follower's request a mutation:
+/// - `exec`, `attach`, `portforward` and `proxy` subresources are [`Connect`](Verb::Connect), whatever their method
+///   (the server says `get` for a `GET`);
 /// - a `GET` or `HEAD` that asks for a protocol upgrade is [`Connect`](Verb::Connect), unless the server ignores the
-///   wish. Any other method is judged as if it did not ask;
-/// - below the legacy `/watch/` prefix the method decides (the server says `watch` even for a `DELETE`);
-/// - what cannot be parsed, and a method that the API does not use there, is [`Unknown`](Verb::Unknown).
+///   upgrade. Any other method keeps its verb;
+/// - below the legacy `/watch/` prefix the method decides (the server says `watch`, even for a `DELETE`);
+/// - a request that does not parse, or whose method the API does not use there, is [`Unknown`](Verb::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Reads one object, or a path that is no resource.
+    /// Reads one object, or a path that is not a resource.
     Get,
     /// Reads a collection.
     List,
@@ -39,20 +39,20 @@ pub enum Verb {
     Connect,
     /// Anything below the legacy `/proxy/` prefix.
     Proxy,
-    /// `HEAD` on a path that is no resource.
+    /// `HEAD` on a path that is not a resource.
     Head,
-    /// `OPTIONS` on a path that is no resource.
+    /// `OPTIONS` on a path that is not a resource.
     Options,
-    /// `POST` on a path that is no resource.
+    /// `POST` on a path that is not a resource.
     Post,
-    /// `PUT` on a path that is no resource.
+    /// `PUT` on a path that is not a resource.
     Put,
-    /// Cannot be told.
+    /// Unknown: the request does not parse, or the API does not use its method.
     Unknown,
 }
 
 impl Verb {
-    /// The verb as Kubernetes spells it in roles and audit logs; `unknown` for [`Verb::Unknown`].
+    /// The verb as Kubernetes spells it in roles and audit logs. `unknown` for [`Verb::Unknown`].
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

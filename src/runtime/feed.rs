@@ -1,7 +1,7 @@
-//! What is between the one who watches and those who follow: the cache, and a bounded channel.
+//! Connects one watch with its followers: a cache, and a bounded channel.
 //!
-//! The cache changes and the channel is told under one lock, under which a follower subscribes and looks at the cache too:
-//! each change is in what it sees or comes after it, never both, never neither.
+//! One lock covers two steps: the cache changes, and the channel receives the change. A follower subscribes and reads
+//! the cache under the same lock. So it finds each change either in the cache or in the channel, and never in both.
 
 use kube_runtime::{
     reflector::{Lookup, Store, store::Writer},
@@ -13,15 +13,15 @@ use std::{
 };
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-/// Changes that wait for a slow follower; past them it is told of the difference instead.
+/// How many changes may wait for a slow follower. If there are more, the follower gets the difference instead.
 const WAITING: usize = 256;
 
-/// What followers hear.
+/// What followers receive.
 #[derive(Clone, Debug)]
 pub(super) enum Heard<K> {
     Apply(Arc<K>),
     Delete(Arc<K>),
-    /// The cache holds what a list has shown: anything may have changed.
+    /// The watch has listed all objects again, so anything may have changed.
     Listed,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Feed<K: Lookup<DynamicType: Eq + Hash> + 'static> {
     open: Mutex<Open<K>>,
 }
 
-/// The end that the watch goes into. Dropping it closes the feed.
+/// The watch's end of the feed. Dropping it closes the feed.
 pub(super) struct Source<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> {
     writer: Writer<K>,
     feed: Arc<Feed<K>>,
 }
 
-/// What a follower goes on from: where it hears the rest, and all objects, if there has been a list.
+/// Where a follower starts: the channel for later changes and, after the first list, all objects.
 pub(super) type Start<K> = (Receiver<Heard<K>>, Option<Vec<Arc<K>>>);
 
 struct Open<K> {
@@ -59,14 +59,14 @@ where
 // === impl Feed ===
 
 impl<K: Lookup<DynamicType: Eq + Hash> + 'static> Feed<K> {
-    /// Only an object's own clone can panic under the lock, and then nothing has been changed yet.
+    /// Under the lock, only an object's own `clone` can panic. Nothing has changed at that point.
     fn open(&self) -> MutexGuard<'_, Open<K>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Feed<K> {
-    /// None once the watch is over.
+    /// Starts a follower. None if the watch is over.
     pub(super) fn start(&self) -> Option<Start<K>> {
         let open = self.open();
         let heard = open.followers.as_ref()?.subscribe();
@@ -86,7 +86,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Source<K> {
             return;
         };
         let heard = match event {
-            // The cache's own copy.
+            // The cache needs its own copy.
             Event::Apply(object) => {
                 self.feed.store.get(&object.to_object_ref(self.feed.dyntype.clone())).map(Heard::Apply)
             }
@@ -94,11 +94,11 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Source<K> {
             Event::InitDone => Some(Heard::Listed),
             Event::Init | Event::InitApply(_) => None,
         };
-        // The last follower may have gone meanwhile.
+        // The last follower may be gone by now.
         let _ = heard.map(|heard| followers.send(heard));
     }
 
-    /// Nothing comes any more.
+    /// Closes the feed: no more changes come.
     pub(super) fn close(&mut self) {
         self.feed.open().followers = None;
     }

@@ -19,16 +19,16 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 type Objects<K> = HashMap<ObjectRef<K>, Arc<K>>;
 
-/// Tells of all objects, then of each change, while the term lasts.
+/// Yields all objects, then each change, while the term lasts.
 pub(super) struct Following<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> {
     feed: Arc<Feed<K>>,
     candidate: Candidate,
     term: Term,
-    /// Wakes at a loss.
+    /// Wakes the stream when the term is lost.
     changes: BoxStream<'static, LeadershipState>,
     /// None until the first look at the cache.
     heard: Option<Receiver<Heard<K>>>,
-    /// What was told of, or is due to be: none until the first list.
+    /// The objects that were yielded, or are about to be. None until the first list.
     told: Option<Objects<K>>,
     due: VecDeque<Event<Arc<K>>>,
 }
@@ -39,9 +39,9 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
         Self { feed, candidate, term, changes, heard: None, told: None, due: VecDeque::new() }
     }
 
-    /// None once the term or the watch is over.
+    /// The next event. None if the term or the watch is over.
     pub(super) async fn next(&mut self) -> Option<Event<Arc<K>>> {
-        // Asked anew whenever something is about to be told (rule S1).
+        // Check again before each event (rule S1).
         while self.leads() {
             if let Some(event) = self.due.pop_front() {
                 return Some(event);
@@ -70,7 +70,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
 
     fn apply(&mut self, object: Arc<K>) {
         let key = self.key(&object);
-        // Before the first list everything is still to be told.
+        // Before the first list, no object has been yielded.
         if let Some(told) = &mut self.told {
             told.insert(key, object.clone());
             self.due.push_back(Event::Apply(object));
@@ -84,7 +84,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
         }
     }
 
-    /// Goes on from what the cache holds now, and tells of the difference. None once the watch is over.
+    /// Continues from the present cache, and yields the difference. None if the watch is over.
     fn catch_up(&mut self) -> Option<()> {
         let (heard, objects) = self.feed.start()?;
         self.heard = Some(heard);
@@ -108,14 +108,14 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Following<K> {
     }
 }
 
-/// What leads from `old` to `new`, deletions first.
+/// The events that turn `old` into `new`, with deletions first.
 fn difference<K: Lookup<DynamicType: Eq + Hash>>(
     old: &Objects<K>,
     new: &Objects<K>,
 ) -> impl Iterator<Item = Event<Arc<K>>> {
-    // An object of the same name may be another one.
+    // Two objects with the same name may be different objects.
     let is_same = |a: &K, b: &K| a.uid() == b.uid();
-    // Versions are compared for equality alone; without one there is no telling.
+    // Versions are only compared for equality. Objects without a version count as changed.
     let is_unchanged = move |a: &K, b: &K| {
         is_same(a, b) && a.resource_version().is_some() && a.resource_version() == b.resource_version()
     };

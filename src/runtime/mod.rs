@@ -1,32 +1,36 @@
-//! What a kube-runtime controller wants: gated, on every replica, or for the leader alone.
+//! Support for kube-runtime controllers: gated on every replica, or on the leader only.
 //!
-//! A follower sees changes that it may not act upon. Dropped there and forgotten, they wait until the object changes again
-//! or a resync comes along. Two ways keep that from happening, and neither sends a request at a gain:
+//! A follower sees changes but may not write. If it just drops them, they wait until the object changes again or a
+//! resync comes. There are two ways to avoid this. Neither sends a request at a gain:
 //!
 //! | | gated mode | leading only |
 //! | --- | --- | --- |
-//! | runs | on every replica, the whole controller | for the length of a term, the work; on every replica, the watch |
+//! | runs | the whole controller, on every replica | the work, during a term; the watch, on every replica |
 //! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
-//! | at a gain | every cached object is reconciled again | every cached object is told of, then each change |
+//! | at a gain | every cached object is reconciled again | the stream yields every cached object, then each change |
 //! | for | reconcilers | programs that act on events, or must not run at all on a follower |
 //!
 //! # The rules
-//! 1. The gate has opened before a gain is told of, and everything in the cache comes after it: what was refused before is
-//!    done again. A gain that comes while an object is still being reconciled has it reconciled once more.
-//! 2. A write that the gate refuses is no error of a [`gated`] reconciler: no error policy, no retry, no log above `debug`.
-//!    A follower tries an object once for each change of it.
-//! 3. A term's events begin with all that the cache holds and end with the term, within a snapshot too (rules S1 and S11).
-//!    Between, each object's last state and each deletion is told, also when the watch had to list again and when the
-//!    consumer was slow. What waits for a slow consumer is bounded.
-//! 4. Nothing here spawns a task.
+//! 1. The gate opens before a gain is reported, and everything in the cache comes after it. So the controller repeats
+//!    what the gate refused before. If a gain comes while an object is reconciled, the object is reconciled once
+//!    more.
+//! 2. If the gate refuses a write, a [`gated`] reconciler does not fail: no error policy, no retry, no log above
+//!    `debug`. A follower tries an object once for each change of it.
+//! 3. The events of a term begin with everything in the cache and end with the term, even in the middle of a snapshot
+//!    ([rules S1](crate::guide::guarantees#s1-leading-is-a-deadline) and
+//!    [S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)). In between, the stream yields each
+//!    object's last state and each deletion, even if the watch had to list again or the consumer was slow. The queue
+//!    for a slow consumer is bounded.
+//! 4. This module spawns no task.
 //!
 //! # What to know
 //! - [`gated`] without `reconcile_all_on(candidate.gains())` never revisits the objects that a follower skipped.
-//! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, 30 s and more in the end; a
-//!   gain within that time takes effect after it. `Controller::trigger_backoff` sets another one.
-//! - The cache is as fresh as its watch. Do not take it for the server's state: read before a write that depends on it, or
-//!   send the version along.
-//! - A controller that is built anew in each term, without a [`Replay`], is right too: it lists everything at each gain.
+//! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, which grows to 30 s and
+//!   more. A gain during the pause takes effect after it. `Controller::trigger_backoff` sets another backoff.
+//! - The cache is only as fresh as its watch. Before a write that depends on an object, read the object or send its
+//!   version along.
+//! - It is also correct to build a new controller in each term, without a [`Replay`]. It then lists everything at
+//!   each gain.
 //!
 //! # Gated mode
 //! ```

@@ -1,4 +1,4 @@
-//! A reconciler that leaves to the leader what only the leader may do.
+//! A reconciler whose writes only the leader may send.
 
 use crate::gate::{ErrLeadershipLost, ErrNotLeader};
 use kube_runtime::controller::Action;
@@ -21,24 +21,25 @@ pin_project! {
     }
 }
 
-/// Wraps a reconciler so that a write which the gate refuses or cuts off is no error: the object is left alone until it
-/// changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
+/// Wraps a reconciler. If the gate refuses or cuts off a write, the reconciler does not fail: it skips the object
+/// until it changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
 ///
-/// 1. Fails `reconcile` with an error that has [`ErrNotLeader`](crate::ErrNotLeader) in its source chain (see
+/// 1. If `reconcile` fails with an error that has [`ErrNotLeader`](crate::ErrNotLeader) among its sources (see
 ///    [`ErrNotLeader::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
-/// 2. The same for [`ErrLeadershipLost`](crate::ErrLeadershipLost), at level `info`. The outcome of that write is unknown.
-///    The next leader reconciles all objects and so sees whether it was carried out.
-/// 3. Anything else is passed on as it is, to the error policy.
+/// 2. For [`ErrLeadershipLost`](crate::ErrLeadershipLost) the outcome is the same, and the log has a line at level
+///    `info`. The outcome of that write is unknown. The next leader reconciles all objects, so it sees whether the
+///    write was carried out.
+/// 3. Any other error goes to the error policy unchanged.
 ///
-/// It needs `reconcile_all_on(candidate.gains())` on the same controller: without that, nothing brings back what a follower
-/// left alone. With it nothing is missed, also not when the gain comes while `reconcile` is still about to fail: the
-/// controller keeps the request for an object that is being reconciled, and runs it afterwards.
+/// The same controller needs `reconcile_all_on(candidate.gains())`. Otherwise objects that a follower skipped are
+/// never revisited. With it, none is missed, even if the gain comes while `reconcile` is about to fail: the
+/// controller keeps a request for an object that is being reconciled, and runs it afterwards.
 ///
-/// The error type must name its cause as its [`source`](Error::source), as those of `thiserror` do with `#[source]`,
-/// `#[from]` or `transparent`, and as that of kube-runtime's `finalizer` does. A cause that was turned into text cannot be
-/// found, and counts as any other error.
+/// The error type must return its cause as its [`source`](Error::source). Types of `thiserror` do so with
+/// `#[source]`, `#[from]` or `transparent`, and so does the error of kube-runtime's `finalizer`. If a cause was
+/// turned into text, it cannot be found, and the error counts as any other error.
 ///
-/// Dropping the future drops `reconcile`'s.
+/// Dropping the returned future drops the future of `reconcile`.
 pub fn gated<K, Ctx, F, E>(
     mut reconcile: impl FnMut(Arc<K>, Arc<Ctx>) -> F,
 ) -> impl FnMut(Arc<K>, Arc<Ctx>) -> Gated<F>

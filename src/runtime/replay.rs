@@ -1,4 +1,4 @@
-//! A cache that each term's work is told of from the start.
+//! A cache from which the work of each term gets all objects at its start.
 
 use super::{
     feed::{Feed, Source, feed},
@@ -19,14 +19,14 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-/// The handle to a cache that a [`Watched`] stream fills; clones are cheap and share it.
+/// The handle to a cache that a [`Watched`] stream fills. Clones are cheap and share the cache.
 pub struct Replay<K: Lookup<DynamicType: Eq + Hash> + 'static> {
     feed: Arc<Feed<K>>,
 }
 
 pin_project! {
-    /// A watch that fills the cache of a [`Replay`] as it is polled, and passes on what it sees. Poll it on every replica,
-    /// for as long as the process lives: dropping it ends the streams of its terms.
+    /// A watch that fills the cache of a [`Replay`] as it is polled, and passes its events on. Poll it on every
+    /// replica, while the process lives. Dropping it ends the streams of its terms.
     #[must_use = "streams do nothing unless polled"]
     pub struct Watched<S, K>
     where
@@ -43,10 +43,10 @@ pin_project! {
     }
 }
 
-/// Keeps a cache of what `events` (a kube-runtime `watcher`, with a backoff) tells of, for each term to be
-/// [told](Replay::during) of from the start.
+/// Keeps a cache of the objects in `events` (a kube-runtime `watcher` with a backoff). [`Replay::during`] yields them
+/// all at the start of each term.
 ///
-/// Drive the stream as that of a `reflector`; it ends when `events` does. It never waits for a slow consumer.
+/// Drive the stream as you drive a `reflector`. It ends when `events` does. It never waits for a slow consumer.
 pub fn replay<K, S>(events: S) -> (Replay<K>, Watched<S, K>)
 where
     K: Lookup<DynamicType: Eq + Hash + Clone + Default> + Clone + 'static,
@@ -55,7 +55,7 @@ where
     replay_with(events, K::DynamicType::default())
 }
 
-/// [`replay`] for a kind that is known at run time only, as `DynamicObject`'s.
+/// As [`replay`], for a kind that is known only at run time, such as `DynamicObject`.
 pub fn replay_with<K, S>(events: S, dyntype: K::DynamicType) -> (Replay<K>, Watched<S, K>)
 where
     K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
@@ -68,29 +68,31 @@ where
 // === impl Replay ===
 
 impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
-    /// The cache, to look things up in. It is warm on every replica.
+    /// The cache, to look up objects. It is warm on every replica.
     #[must_use]
     pub fn store(&self) -> Store<K> {
         self.feed.store.clone()
     }
 
-    /// The objects and what happens to them, for as long as `leader` may write in `term`. No request is sent for it.
+    /// Yields the objects and their changes, while `leader` may write in `term`. It sends no request.
     ///
-    /// 1. First all that the cache holds: [`Event::Init`], an [`Event::InitApply`] for each object, [`Event::InitDone`]. If
-    ///    the watch has not finished its first list yet, this waits for it.
-    /// 2. Then an [`Event::Apply`] or [`Event::Delete`] for each change. There is no second [`Event::Init`]: when the watch
-    ///    had to list again, the stream tells the difference to what it has told before, deletions (of the object as it was
-    ///    last told of) first.
-    /// 3. A consumer that lags by more than 256 changes is told such a difference too: some states in between are left
-    ///    out, the last state of each object and its deletion are not.
-    /// 4. It ends, at once and whatever is still to be told, when the term does: by a loss, by the deadline (rule S1), or
-    ///    when the election stops. It is empty when the term is over already. It also ends when the [`Watched`] stream does
-    ///    or is dropped, since the cache is dead then.
+    /// 1. It begins with everything in the cache: [`Event::Init`], an [`Event::InitApply`] for each object,
+    ///    [`Event::InitDone`]. If the watch has not finished its first list yet, the stream waits for it.
+    /// 2. Then it yields an [`Event::Apply`] or [`Event::Delete`] for each change. There is no second
+    ///    [`Event::Init`]: if the watch has to list again, the stream yields the difference to its earlier events.
+    ///    Deletions come first, each with the last object that the stream yielded.
+    /// 3. If a consumer is more than 256 changes behind, the stream yields such a difference too. It then skips some
+    ///    states in between, but never the last state of an object or its deletion.
+    /// 4. It ends when the term does, even if more events wait: by a loss, by the deadline
+    ///    ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)), or when the election stops. If the term is
+    ///    over already, it is empty. It also ends when the [`Watched`] stream ends or is dropped, since the cache is
+    ///    dead then.
     ///
-    /// The cache is as fresh as the watch is; what it has not seen yet at the gain comes as a change. Each stream keeps an
-    /// index of what it has told, which shares the objects with the cache. `next` is cancel-safe.
+    /// The cache is only as fresh as the watch. If the watch has not seen a change at the gain, the change comes
+    /// later as an event. Each stream keeps an index of what it has yielded, which shares the objects with the cache.
+    /// `next` is cancel-safe.
     ///
-    /// A kube-runtime reconciler for the leader alone, fed by it:
+    /// To feed a kube-runtime reconciler on the leader only:
     ///
     /// ```no_run
     /// use futures_util::StreamExt;
@@ -156,7 +158,7 @@ where
         let event = ready!(this.events.poll_next(cx));
         match &event {
             Some(Ok(event)) => this.source.take(event),
-            // What was known stays known: the watcher lists or watches again.
+            // The cache keeps its objects: the watcher lists or watches again.
             Some(Err(_)) => {}
             None => this.source.close(),
         }

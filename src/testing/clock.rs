@@ -10,7 +10,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A clock that stands still until it is told to move; clones share it.
+/// A clock that moves only when a test advances it. Clones share it.
 ///
 /// ```
 /// use kube_leader_gate::leadership::Clock;
@@ -25,20 +25,20 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicU64>);
 
-/// Tokio's clock, which stands and moves with `tokio::time::pause` and `advance`.
+/// Tokio's clock. It stops with `tokio::time::pause` and moves with `advance`.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     origin: Instant,
 }
 
 impl ManualClock {
-    /// A clock one hour after its origin.
+    /// Makes a clock that is one hour after its origin.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(AtomicU64::new(3_600_000_000_000)))
     }
 
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }
@@ -57,10 +57,10 @@ impl Clock for ManualClock {
 }
 
 impl TokioClock {
-    /// A clock one hour after its origin.
+    /// Makes a clock that is one hour after its origin.
     ///
     /// # Panics
-    /// Outside of a tokio runtime where the clock is paused.
+    /// Outside a tokio runtime with a paused clock.
     #[must_use]
     pub fn new() -> Self {
         Self { origin: Instant::now() }

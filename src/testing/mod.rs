@@ -1,8 +1,8 @@
-//! What tests of an operator need: a fake API server with faults, a judge of its write log, clocks that tests drive,
-//! and a check of a lock of your own.
+//! Support for tests of an operator: a fake API server with faults, a judge of its write log, clocks that tests
+//! drive, and a check of your own lock.
 //!
-//! The server is the crate [`fake_kube_apiserver`], all of which is here. The clocks stand for the one that an election
-//! measures its deadlines with.
+//! The server is the crate [`fake_kube_apiserver`]. This module re-exports all of it. Give a clock to
+//! [`ElectionBuilder::clock`](crate::election::ElectionBuilder::clock), to drive the deadlines of an election.
 //!
 //! ```
 //! # #[cfg(feature = "election")] {

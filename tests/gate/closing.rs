@@ -128,7 +128,7 @@ async fn s4_drain_times_out_and_reports_remaining_writes() {
     let left = leadership.drain(BOUND).await.unwrap_err();
     assert_eq!(begin.elapsed(), BOUND);
     assert_eq!(left.writes, 2);
-    assert_eq!(left.to_string(), "2 admitted writes had not finished when the time for draining was up");
+    assert_eq!(left.to_string(), "2 admitted writes did not finish within the drain timeout");
     drop(held);
 }
 

@@ -50,7 +50,7 @@ fn not_leader_error_names_request_and_holder() {
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
-         the lease was last seen held by \"operator-0\"; nothing was sent: write again once this process leads, or \
+         the last known holder of the lease is \"operator-0\"; nothing was sent: write again once this process leads, or \
          exempt the request in the policy"
     );
     assert!(error.source().is_none());
@@ -96,7 +96,7 @@ fn leadership_lost_error_says_outcome_is_unknown() {
     assert_eq!(
         lost.to_string(),
         "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: the \
-         next leader must look at what is there before writing it again"
+         next leader must read the present state before it writes again"
     );
     assert!(lost.source().is_none());
 }

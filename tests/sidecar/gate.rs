@@ -19,7 +19,7 @@ async fn follower_reads_and_rejects_writes_with_status() {
     let (code, reason, message) = answer.status();
     assert_eq!((code, reason.as_str()), (503, "NotLeader"));
     let begins = "write attempt rejected as client is not leader: delete configmaps \"x\" in namespace \"default\"; the \
-                  lease was last seen held by \"outsider\"";
+                  last known holder of the lease is \"outsider\"";
     assert!(message.starts_with(begins), "{message}");
     assert_eq!(answer.json()["details"]["kind"], "configmaps");
     assert_eq!(answer.json()["details"]["name"], "x");

@@ -153,7 +153,7 @@ fn error_of_custom_lock_is_kept() {
     assert!(matches!(&error, ErrBuild::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
     let cause = std::error::Error::source(&error).expect("a cause");
     assert!(cause.is::<std::fmt::Error>(), "{cause:?}");
-    assert!(error.to_string().starts_with("the lock of the election cannot be made: "), "{error}");
+    assert!(error.to_string().starts_with("cannot make the lock of the election: "), "{error}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ async fn failed_client_creation_is_an_error() {
     config.proxy_url = Some("ftp://127.0.0.1:1".parse().unwrap());
     let error = builder("a").build(&config).unwrap_err();
     assert!(matches!(error, ErrBuild::Client(_)));
-    assert!(error.to_string().starts_with("no client for the election can be made from the configuration: "));
+    assert!(error.to_string().starts_with("cannot make a client for the election from the configuration: "));
     // A client that can be made but reaches no server is no error: the election goes on trying.
     let server = ApiServer::new();
     let election = build(&server, "a", builder("a")).unwrap();

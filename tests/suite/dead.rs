@@ -79,7 +79,7 @@ async fn s10_dead_election_ends_the_workload() {
         drop(owned);
     };
     let ended = within(Duration::from_secs(3), "the run ends", election.run(workload)).await;
-    assert!(ended.unwrap_err().to_string().starts_with("the leader election has ended unasked"));
+    assert!(ended.unwrap_err().to_string().starts_with("the leader election ended without an order to stop"));
     assert!(alive.upgrade().is_none(), "the workload is dropped");
 }
 

@@ -23,7 +23,7 @@ async fn one_of_three_candidates_leads_and_hands_over() {
         let message = refused.unwrap_err().to_string();
         assert!(message.contains("write attempt rejected as client is not leader"), "{message}");
         assert!(message.contains("create tokenreviews.authentication.k8s.io"), "{message}");
-        assert!(message.contains("held by \"a\""), "{message}");
+        assert!(message.contains("last known holder of the lease is \"a\""), "{message}");
     }
     write(&a_client).await.expect("the leader writes");
     pass(Duration::from_secs(60)).await;

@@ -70,7 +70,7 @@ async fn leader_is_unhealthy_while_it_cannot_renew() {
         pass(Duration::from_secs(3)).await;
         let (status, why) = probe(a.candidate()).await;
         assert_eq!(status, 503);
-        assert!(why.starts_with("the lease is held by this process and was last renewed 3"), "{why}");
+        assert!(why.starts_with("this process holds the lease and last renewed it 3"), "{why}");
         assert!(why.ends_with("ago, tolerated: 35s\n"), "{why}");
         if stolen {
             steal(&server);
@@ -190,7 +190,7 @@ async fn hyper_serves_health_over_a_socket() {
         (Method::GET, "/livez", 200, "3", "ok\n"),
         (Method::HEAD, "/livez", 200, "3", ""),
         (Method::POST, "/livez", 405, "18", "only GET and HEAD\n"),
-        (Method::GET, "/", 404, "41", "there are /livez, /healthz and /leader\n"),
+        (Method::GET, "/", 404, "41", "not found; there are /livez, /healthz and /leader\n"),
     ] {
         let request = Request::builder().method(&method).uri(format!("http://{address}{path}"));
         let response = client.request(request.body(Empty::new()).unwrap()).await.unwrap();

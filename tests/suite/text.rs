@@ -126,7 +126,7 @@ fn parse_error_names_input_and_allowed_values() {
     let error: ErrInvalidIdentity = "".parse::<Identity>().unwrap_err();
     assert_eq!(
         (error.given(), error.allowed()),
-        ("", "1 to 253 bytes without control characters or space at an end")
+        ("", "1 to 253 bytes without control characters or a space at either end")
     );
 
     let error: ErrInvalidPreset = "dryRun".parse::<Preset>().unwrap_err();

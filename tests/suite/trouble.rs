@@ -81,7 +81,7 @@ async fn trouble_is_reported_once_per_kind() {
     until(Duration::from_secs(5), "another sort", || running.candidate().trouble() != Some(first.clone()))
         .await;
     let second = running.candidate().trouble().unwrap();
-    assert!(second.contains("timeout: no answer within 1.625s; look at the API server"), "{second}");
+    assert!(second.contains("timeout: no answer within 1.625s; check the API server"), "{second}");
 }
 
 /// The gate of a leader that cannot renew rejects its writes. The last holder that it saw is itself.
@@ -92,9 +92,9 @@ async fn rejected_write_names_the_failed_renewals() {
     let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
     until(Duration::from_secs(12), "the gate closes", || !a.candidate().can_write()).await;
     let message = rejection(&client).await;
-    assert!(
-        message.contains("last seen held by \"a\"; the election is in trouble: lease calls fail: renew: ")
-    );
+    assert!(message.contains(
+        "last known holder of the lease is \"a\"; the election is in trouble: lease calls fail: renew: "
+    ));
     drop(outage);
     within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(a.candidate().trouble(), None);

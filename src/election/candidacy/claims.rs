@@ -6,41 +6,42 @@ use crate::{
 };
 use std::{collections::VecDeque, time::Duration};
 
-/// Claims that are remembered: more than fit into a lease without an answer.
+/// How many claims are remembered. A lease duration has room for fewer unanswered claims.
 const CLAIMS: usize = 8;
 
-/// The last claims of this process, the newest last.
+/// The last claims of this process. The newest is last.
 #[derive(Debug, Default)]
 pub(super) struct Claims(VecDeque<Claimed>);
 
 #[derive(Debug)]
 struct Claimed {
-    /// Its holder, count and acquire time tell it from a claim of another process with the same identity.
+    /// Its holder, count and acquire time differ from every claim of another process with the same identity.
     claim: Claim,
-    /// When it was tried; it was sent after that.
+    /// When the claim was tried. It was sent after that.
     tried: Moment,
-    /// Of the object that it was written into; none until a created one has been seen.
+    /// The uid of the object that it was written into. None until a created object has been seen.
     uid: Option<String>,
-    /// The version that it swaps, empty for one that creates the lease. None once it is known whether it was carried out.
+    /// The version that it swaps; empty if it creates the lease. None once the outcome is known.
     over: Option<String>,
 }
 
-/// Whose hand the lease shows.
+/// Who wrote the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hand {
-    /// That of no candidate: there is no lease, or no holder in it.
+    /// No candidate: there is no lease, or it has no holder.
     None,
-    /// Another candidate's.
+    /// Another candidate.
     Other,
-    /// That of another process with this identity.
+    /// Another process with this identity.
     Double,
-    /// That of an earlier process with this identity.
+    /// An earlier process with this identity.
     Inherited,
-    /// A claim of this very process, but in another object.
+    /// A claim of this process, but in another object.
     Copy,
-    /// A claim of this very process, but not its last one, or for a shorter time than it was claimed.
+    /// A claim of this process, but not its last one, or with a shorter duration than it claimed.
     Earlier,
-    /// The last claim of this very process, for as long as it was claimed: the others believe the duration that stands there.
+    /// The last claim of this process, with the duration that it claimed. The other candidates trust the duration in
+    /// the lease.
     Current,
 }
 
@@ -50,7 +51,7 @@ impl Claims {
     /// Notes that `claim` is tried at `now`, over the lease that `standing` shows.
     pub(super) fn note(&mut self, claim: Claim, now: Moment, standing: Option<&LeaseRecord>) {
         if self.0.len() == CLAIMS {
-            // Never the one that stands in the lease: by it the lease is known to be this process's.
+            // Never drop the claim that the lease holds: it shows that the lease belongs to this process.
             let stands = standing.and_then(|record| self.find(record)) == Some(0);
             self.0.remove(usize::from(stands));
         }
@@ -59,7 +60,7 @@ impl Claims {
         self.0.push_back(Claimed { claim, tried: now, uid, over: Some(over) });
     }
 
-    /// The place of the claim that stands in `record`, or in a record of which it is a copy.
+    /// The index of the claim that `record` holds, also if `record` is a copy in another object.
     fn find(&self, record: &LeaseRecord) -> Option<usize> {
         self.0.iter().rposition(|Claimed { claim, .. }| {
             record.holder() == Some(claim.holder.as_str())
@@ -68,7 +69,7 @@ impl Claims {
         })
     }
 
-    /// Which of these claims, made for `duration`, stands in `record`.
+    /// Which of these claims, made for `duration`, `record` holds.
     pub(super) fn hand(&self, record: &LeaseRecord, duration: Duration) -> Option<Hand> {
         let place = self.find(record)?;
         let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
@@ -77,7 +78,7 @@ impl Claims {
         Some(if elsewhere { Hand::Copy } else { own })
     }
 
-    /// When the claim that stands in `record` was tried. A created lease has turned out to be that object.
+    /// When the claim in `record` was tried. If the claim created the lease, this records the uid of the object.
     pub(super) fn recognise(&mut self, record: &LeaseRecord) -> Option<Moment> {
         let place = self.find(record)?;
         let claimed = &mut self.0[place];
@@ -85,7 +86,7 @@ impl Claims {
         Some(claimed.tried)
     }
 
-    /// Takes in that the API server has refused the last claim, or has carried it out.
+    /// Records that the outcome of the last claim is known: the API server refused it or carried it out.
     pub(super) fn settle_last(&mut self) {
         if let Some(last) = self.0.back_mut() {
             last.over = None;
@@ -97,8 +98,8 @@ impl Claims {
         self.0.iter().any(|claimed| claimed.over.as_deref() == Some(version))
     }
 
-    /// When the next one may be tried, if no more than are remembered are to be tried within `time`. The oldest one may be
-    /// there because it stands in the lease.
+    /// When the next claim may be tried, so that no claim younger than `time` has to be forgotten. The oldest claim
+    /// may stay because the lease holds it.
     pub(super) fn next_from(&self, time: Duration) -> Moment {
         let full = (self.0.len() == CLAIMS).then(|| self.0[1].tried);
         full.map_or(Moment::from_nanos(0), |since| since.saturating_add(time))

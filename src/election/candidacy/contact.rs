@@ -1,4 +1,5 @@
-//! How the calls to the API server go: when the next one may be made, what is doubted, and what the watch has told.
+//! How the calls to the API server go: when the next call may be made, what is in doubt, and what the watch has
+//! shown.
 
 use crate::{
     api::backoff,
@@ -8,34 +9,34 @@ use crate::{
 };
 use std::time::Duration;
 
-/// After so many retry periods without news, a watch is not trusted any more.
+/// After this many retry periods without news, a watch is no longer trusted.
 const SILENT_PERIODS: f64 = 2.0;
 
-/// What a candidate knows of its way to the API server.
+/// What a candidate knows about its connection to the API server.
 #[derive(Debug)]
 pub(in crate::election) struct Contact {
     timing: LeaseTiming,
     pub(super) doubt: Doubt,
-    /// Calls that failed in a row, reads that only led to another failing write aside.
+    /// How many calls in a row failed. A read between two failing writes does not reset it.
     failures: u32,
-    /// No call is made before this moment.
+    /// The earliest moment for the next call.
     pub(super) not_before: Moment,
-    /// When to look at the lease although there is no news.
+    /// When to read the lease if there is no news.
     pub(super) next_look: Moment,
-    /// How early the next renewal comes.
+    /// How early to send the next renewal.
     pub(super) early: Duration,
-    /// The newest version that the watch has told of, 0 if it has told of none, and when it last told of something or began;
-    /// none while the watch does not stand.
+    /// None while there is no watch. Otherwise the newest version that the watch has shown (0 if none), and the time
+    /// of its last news or of its start.
     watch: Option<(u64, Moment)>,
 }
 
-/// How far what is known of the lease can be trusted.
+/// How far to trust what is known about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Doubt {
     None,
-    /// Something may have happened meanwhile: read, unless a renewal is due, which tells as much.
+    /// The lease may have changed. Read it, unless a renewal is due: the renewal shows the same.
     MayBeOld,
-    /// A write met a newer version: read before the next one.
+    /// A write met a newer version. Read the lease before the next write.
     IsOld,
 }
 
@@ -59,18 +60,18 @@ impl Contact {
 
     // --- calls ---
 
-    /// A call begins: what happens from here on may be newer than its answer.
+    /// Records that a call begins. Later events may be newer than its answer.
     pub(in crate::election) fn begin(&mut self, now: Moment) {
         self.doubt = Doubt::None;
         self.inform(now);
     }
 
-    /// A call has failed. A leader has a deadline and tries again soon; a candidate has time.
+    /// Records that a call failed. A leader has a deadline, so it tries again soon. A candidate waits longer.
     pub(in crate::election) fn fail(&mut self, kind: ErrLockKind, leads: bool, now: Moment) {
         let conflict = kind == ErrLockKind::Conflict;
         let first = self.timing.pause();
         let longest = if leads { first } else { self.timing.retry_period() };
-        // Losing a race is part of the game: look at once who won it, and slow down only if it goes on.
+        // It is normal to lose a race. Read at once who won it, and slow down only if more calls fail.
         let at_once = conflict && self.failures == 0;
         let pause = if at_once { Duration::ZERO } else { backoff(first, self.failures, longest) };
         self.doubt = self.doubt.max(if conflict { Doubt::IsOld } else { Doubt::MayBeOld });
@@ -78,10 +79,10 @@ impl Contact {
         self.not_before = now.saturating_add(pause);
     }
 
-    /// A call has worked. Returns whether calls had failed before it.
+    /// Records that a call succeeded. Returns whether calls had failed before it.
     ///
-    /// Elections that acquired, or came out of trouble, at one moment would renew together ever after: the next renewal
-    /// comes early, by chance, and the one after it in its time.
+    /// If elections acquired or recovered at the same moment, they would always renew together. So the next renewal
+    /// comes early by a random time. The renewal after it comes at its normal time.
     pub(in crate::election) fn recover(&mut self, call: LeaseCall, now: Moment) -> bool {
         self.not_before = now;
         let recovered = std::mem::take(&mut self.failures) > 0;
@@ -99,7 +100,7 @@ impl Contact {
 
     // --- the watch ---
 
-    /// The watch stands. What happened before it did is not known. After an outage, calls work again too.
+    /// Records that the watch has begun. Earlier events are unknown. After an outage, calls work again too.
     pub(in crate::election) fn watch_begins(&mut self, now: Moment) {
         self.watch = Some((0, now));
         if self.failures > 1 {
@@ -109,15 +110,15 @@ impl Contact {
         self.inform(now);
     }
 
-    /// The watch has told of this version.
+    /// Records that the watch has shown this version.
     pub(in crate::election) fn watch_tells(&mut self, record: &LeaseRecord, now: Moment) {
         self.watch = self.watch.map(|(newest, _)| (newest.max(record.version().unwrap_or(0)), now));
-        // Perhaps this is what a write has met that found what is known to be old.
+        // The write that made this doubt may have met this very version.
         self.doubt = self.doubt.min(Doubt::MayBeOld);
         self.inform(now);
     }
 
-    /// The watch does not stand any more: from now on the lease is polled.
+    /// Records that the watch has ended. The lease is polled from now on.
     pub(in crate::election) fn watch_ends(&mut self, now: Moment) {
         if self.watch.take().is_some() {
             self.inform(now);
@@ -128,16 +129,16 @@ impl Contact {
         self.watch.is_some()
     }
 
-    /// Whether the watch stands, and has not told of `known`, which was learnt in other ways. Not if it told of something a
-    /// moment ago: an answer may be faster than the watch.
+    /// Whether the watch runs but has not shown `known`, which came from another source. False if the watch showed
+    /// something a moment ago, since an answer may be faster than the watch.
     pub(in crate::election) fn is_watch_silent(&self, known: Option<u64>, now: Moment) -> bool {
         let quiet = |at| now.saturating_since(at) >= self.timing.pause();
         self.watch.is_some_and(|(newest, at)| known > Some(newest) && quiet(at))
     }
 
-    /// There is news, or will be.
+    /// Records that there is news, or will be.
     fn inform(&mut self, now: Moment) {
-        // A holder renews each retry period: a watch that tells nothing for longer may hang.
+        // A holder renews each retry period. If a watch shows nothing for longer, it may hang.
         let jitter = 1.0 + (JITTER - 1.0) * fastrand::f64();
         let periods = self.watch.map_or(jitter, |_| SILENT_PERIODS);
         self.next_look = now.saturating_add(self.timing.retry_period().mul_f64(periods));

@@ -1,54 +1,55 @@
-//! What a candidate does next, and when: a pure function of what it knows, of what it is told to do, and of the time.
+//! Decides what a candidate does next, and when. The decision depends only on what it knows, on its orders, and on
+//! the time.
 
 use super::{contact::Doubt, judge::Decision, state::Candidacy};
 use crate::{election::hooks::LeaseCall, leadership::Moment};
 
-/// Calls that may fail before the lease is left to run out.
+/// How many calls may fail before the lease is left to expire.
 const ATTEMPTS: u32 = 3;
 
-/// What the rest of the process says at one moment.
+/// The state of the rest of the process at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::election) struct Inputs {
     pub(in crate::election) now: Moment,
     pub(in crate::election) task: Task,
-    /// This process has a valid grant.
+    /// Whether this process has a valid grant.
     pub(in crate::election) leads: bool,
-    /// From when on no admitted write can take effect late (rule S4).
+    /// The moment after which no admitted write can take effect (rule S4).
     pub(in crate::election) settles_at: Moment,
 }
 
-/// What the election is told to do.
+/// The order that the election follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) enum Task {
-    /// Contend, lead, contend again.
+    /// Contend, lead, and contend again.
     Contend,
-    /// Renew what is led in, acquire nothing more.
+    /// Renew a held lease, but acquire nothing.
     Hold,
-    /// Give up what is held; so many calls have failed on the way.
+    /// Release a held lease. `failed` calls have failed since this order.
     GiveUp { failed: u32 },
-    /// Acquire nothing, and give back what arrives late.
+    /// Acquire nothing, and release a lease that a late answer brings.
     StayAway,
 }
 
-/// What to do at this moment.
+/// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) enum Next {
     /// Make this call.
     Call(LeaseCall),
-    /// Nothing, until this moment or until there is news.
+    /// Do nothing until this moment or until there is news.
     Wait(Moment),
-    /// The lease is given up, or is left to run out for this reason.
+    /// The lease is released, or is left to expire for this reason.
     GivenUp(Outcome),
 }
 
-/// A call, and the earliest moment for it; without a call, the moment to decide again.
+/// A call and the earliest moment for it. If there is no call, the moment to decide again.
 type Due = (Option<LeaseCall>, Moment);
 
-/// How the lease was given up, or why it is left to run out.
+/// Whether the lease was released, or why it is left to expire.
 type Outcome = Result<(), &'static str>;
 
 impl Candidacy {
-    /// What to do at `inputs.now`. A wait is never over already.
+    /// Decides what to do at `inputs.now`. A wait always ends after that.
     pub(in crate::election) fn next(&self, inputs: &Inputs) -> Next {
         let settles_at = inputs.settles_at.max(self.inherited_until);
         let inputs = &Inputs { settles_at, ..*inputs };
@@ -56,7 +57,7 @@ impl Candidacy {
         let (call, due) = match inputs.task {
             Task::GiveUp { failed } => match self.give_back(inputs, failed) {
                 Ok(due) => {
-                    // What has failed before the order does not count.
+                    // Failures before the order do not count.
                     if failed == 0 {
                         not_before = inputs.now;
                     }
@@ -85,7 +86,7 @@ impl Candidacy {
         match self.decide(now, inputs.leads) {
             Decision::Renew => {
                 let due = self.renewed.saturating_add(period.saturating_sub(self.contact.early));
-                // A renewal tells as much as a read, and the deadline waits for it alone (rule S9).
+                // A renewal shows as much as a read, and the deadline depends on the renewal only (rule S9).
                 let reads = now < due && doubt != Doubt::None;
                 if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
             }
@@ -95,11 +96,11 @@ impl Candidacy {
             Decision::Open => at_once(LeaseCall::Renew),
             Decision::Read => at_once(LeaseCall::Read),
             _ if doubt != Doubt::None => at_once(LeaseCall::Read),
-            // Another program may undo each acquisition at once: that must not become a flood of them.
+            // Another program may undo each acquisition at once. This limits how often the candidate acquires.
             Decision::Take | Decision::Preempt => {
                 (Some(LeaseCall::Acquire), self.claims.next_from(self.timing.pause()))
             }
-            // Once the successor's time is over, there is something better to do than to spare it a wait.
+            // Once the successor's time is over, there are better things to do than to shorten its wait.
             Decision::WaitUntil(until) => {
                 let wait = sooner((None, until), (Some(LeaseCall::Read), self.contact.next_look));
                 let acknowledgement = (Some(LeaseCall::Acknowledge), inputs.settles_at);
@@ -108,10 +109,10 @@ impl Candidacy {
         }
     }
 
-    /// What a candidate does that does not lead and is not to acquire anything: it gives back what it acquires all the same,
-    /// by a claim that was under way. While it holds, that alone: what it has led in is given up when that is ordered.
+    /// What a candidate does that does not lead and should not acquire. It releases a lease that an earlier claim
+    /// still brings. With [`Task::Hold`] it does only that: a lease that it led in is released by a later order.
     fn idle(&self, inputs: &Inputs) -> Due {
-        // What could not be given up in time was left to run out, and is not touched any more.
+        // If the lease could not be released in time, it was left to expire. Do not touch it again.
         let in_time = !self.is_mine() || inputs.settles_at.max(inputs.now) < self.end();
         let gives_back = self.own.is_unused()
             || self.own.owes_an_acknowledgement()
@@ -123,12 +124,13 @@ impl Candidacy {
         }
     }
 
-    /// Gives the lease up if it is this candidate's (rules S4 and S5), and tells a preempting holder that the last write has
-    /// ended; so many calls have `failed` on the way. An error if there is nothing left to do, or to be done.
+    /// Releases the lease if it belongs to this candidate (rules S4 and S5), and tells a preempting holder that the
+    /// last write has ended. `failed` calls have failed since the order. Returns an error if there is nothing left to
+    /// do, or nothing that can be done.
     fn give_back(&self, inputs: &Inputs, failed: u32) -> Result<Due, Outcome> {
         let Inputs { now, settles_at, .. } = *inputs;
         let doubt = self.contact.doubt;
-        // Once: all that it spares is the successor's wait.
+        // Try only once: it only shortens the successor's wait.
         if self.owes_in_time(inputs) && failed == 0 {
             let reads = doubt == Doubt::IsOld;
             let call = if reads { LeaseCall::Read } else { LeaseCall::Acknowledge };
@@ -136,42 +138,43 @@ impl Candidacy {
         }
         let mine = self.is_mine();
         if !mine && !self.may_become_mine() {
-            // Nothing to give up, whatever the API server has to say.
+            // There is nothing to release, whatever the API server answers.
             return Err(Ok(()));
         }
         if now < settles_at {
             let too_late = mine && self.end() <= settles_at;
-            let reason = "a write that ended without an answer may still land";
+            let reason = "a write that ended without an answer may still take effect";
             return if too_late { Err(Err(reason)) } else { Ok((None, settles_at)) };
         }
         if failed >= ATTEMPTS {
-            return Err(Err("the API server could not be told"));
+            return Err(Err("the calls to the API server failed"));
         }
         if doubt != Doubt::None {
             return Ok((Some(LeaseCall::Read), now));
         }
         if !mine {
-            return Err(Err("an acquisition that was not answered may still land"));
+            return Err(Err("an unanswered acquisition may still take effect"));
         }
         if self.overtaken(now).is_some() {
-            return Err(Err("its former holder may still be writing"));
+            return Err(Err("the former holder may still be writing"));
         }
         Ok((Some(LeaseCall::Release), now))
     }
 
-    /// Whether a candidate that has preempted this one is to hear of the end of its writes, and will before its wait is over.
+    /// Whether a candidate that preempted this one should learn of the end of its writes, and can before its wait is
+    /// over.
     fn owes_in_time(&self, inputs: &Inputs) -> bool {
         self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
     }
 
-    /// When the lease ends for the others at the earliest: they count from when they heard of its last renewal, or of a
-    /// claim whose answer this candidate never got.
+    /// The earliest moment at which the lease ends for the other candidates. They count from when they saw its last
+    /// renewal, or a claim whose answer this candidate never got.
     fn end(&self) -> Moment {
         self.renewed.saturating_add(self.timing.lease_duration())
     }
 }
 
-/// What is due first; of two at one moment, the first.
+/// The earlier of the two; the first if they are equal.
 fn sooner(one: Due, other: Due) -> Due {
     if one.1 <= other.1 { one } else { other }
 }

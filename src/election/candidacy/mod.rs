@@ -1,5 +1,5 @@
-//! A candidate: what it knows of the lease, of its own claims and of its way to the API server, and what follows from
-//! that. Pure: no I/O, and the time is handed in.
+//! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
+//! no I/O, and the caller passes the time.
 //!
 //! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `judge` is what the
 //! lease calls for, `decide` which call is next, `writes` what stands in it.

@@ -1,4 +1,4 @@
-//! What comes next, example by example and by chance.
+//! Tests of the next decision, with examples and with random steps.
 
 use super::{
     Candidacy, Inputs, Next, Task,
@@ -16,7 +16,8 @@ fn follower(task: Task, now: u64) -> Inputs {
     Inputs { now: at(now), task, leads: false, settles_at: NEVER }
 }
 
-/// One that led at 0 s until its term lapsed with a write without an answer, and whose claim of 100 s lands unanswered.
+/// A candidate that led from 0 s until its term expired with an unanswered write. Its claim of 100 s takes effect
+/// without an answer.
 fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
@@ -33,14 +34,14 @@ fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
 }
 
 #[test]
-fn what_lands_late_after_a_lapse_is_given_back() {
+fn a_late_claim_after_expiry_is_released() {
     let (mut candidacy, second, inputs) = lands_late();
     candidacy.observe(second, at(101));
     assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Release));
 }
 
 #[test]
-fn what_lands_late_after_a_lapse_is_acknowledged() {
+fn a_late_preempted_claim_is_acknowledged() {
     let (mut candidacy, second, inputs) = lands_late();
     candidacy.observe(second.clone(), at(101));
     candidacy.observe(preempted(&second, 4), at(101));
@@ -51,9 +52,9 @@ fn what_lands_late_after_a_lapse_is_acknowledged() {
     }
 }
 
-/// Its writes were cut off this very moment, and are still to be dropped.
+/// Its writes were just cut off, but have not been dropped yet.
 #[test]
-fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
+fn s4_a_stopping_preempted_candidate_waits_for_its_writes() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -68,9 +69,9 @@ fn s4_a_preempted_candidate_that_stops_waits_for_its_last_write() {
     assert_eq!(candidacy.next(&Inputs { now: at(6), ..inputs }), Next::Call(LeaseCall::Acknowledge));
 }
 
-/// What the process before it had sent may still land.
+/// A write of the earlier process may still take effect.
 #[test]
-fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
+fn s4_a_lease_from_before_a_restart_is_released_late() {
     let mut candidacy = candidacy();
     let before = held(1, "me", 0);
     candidacy.observe(before.clone(), at(0));
@@ -89,9 +90,9 @@ fn s4_a_lease_from_before_a_restart_is_not_given_up_at_once() {
     assert_eq!(candidacy.next(&Inputs { now: at(2), ..inputs }), Next::Wait(at(5)));
 }
 
-/// It can land on the version that it swaps, and on no other.
+/// The claim can take effect only on the version that it swaps.
 #[test]
-fn a_claim_that_can_land_no_more_holds_up_no_stop() {
+fn a_claim_on_an_old_version_delays_no_stop() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     candidacy.acquisition(at(0), "now".into());
@@ -101,9 +102,9 @@ fn a_claim_that_can_land_no_more_holds_up_no_stop() {
     assert_eq!(candidacy.next(&inputs), Next::GivenUp(Ok(())));
 }
 
-/// Rule S5: the version that a renewal swaps is known to be old.
+/// Rule S5: the version that the renewal would swap is known to be old.
 #[test]
-fn s5_after_a_conflict_it_reads_before_it_renews() {
+fn s5_a_conflict_is_followed_by_a_read() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -119,8 +120,9 @@ fn s5_after_a_conflict_it_reads_before_it_renews() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// No wait is over when it begins, nothing is given up too early or that is somebody else's, nothing is acquired
-    /// unasked; and where the API server answers, the candidate leads in the end or waits for a holder whose time runs.
+    /// A wait never ends before it begins. The candidate releases nothing too early and nothing that belongs to
+    /// another candidate. It acquires nothing without an order. If the API server answers, the candidate leads in the
+    /// end, or waits for a holder whose time is running.
     #[test]
     fn it_keeps_the_rules_and_gets_on(
         priority in any::<bool>(),
@@ -134,7 +136,7 @@ proptest! {
         world.hear();
         let begun = world.now;
         let mut calls = 0;
-        // A term that the chance before has left without a renewal may still run out.
+        // A term that the random steps left without a renewal may still expire.
         while !world.leads() || world.candidacy.renewed < begun {
             if matches!(world.next(), Next::Call(_)) {
                 calls += 1;
@@ -143,7 +145,7 @@ proptest! {
             prop_assert!(calls < 60, "{:?}", world.candidacy);
             prop_assert!(world.now <= begun.saturating_add(Duration::from_secs(120)), "{:?}", world.candidacy);
         }
-        // What is answered is never lost.
+        // An answer is never lost.
         let term = world.lease.as_ref().map(LeaseRecord::term);
         let begun = world.now;
         calls = 0;

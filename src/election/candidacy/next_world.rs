@@ -1,4 +1,4 @@
-//! A candidate and the API server that it talks to, moved on by chance.
+//! A candidate and its API server, moved by random steps.
 
 use super::{Candidacy, Decision, Inputs, Next, Task, tests::at};
 use crate::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(super) const NEVER: Moment = Moment::from_nanos(0);
 
-/// `record` as it is when another candidate has preempted it.
+/// `record` after another candidate has preempted it.
 pub(super) fn preempted(record: &LeaseRecord, version: u64) -> LeaseRecord {
     let mut object = record.clone().into_json();
     let from = record.transitions();
@@ -25,10 +25,10 @@ pub(super) fn preempted(record: &LeaseRecord, version: u64) -> LeaseRecord {
     LeaseRecord::from_json(object).unwrap()
 }
 
-/// A step of chance: what, by how much, how long.
+/// A random step: what, how much, how long.
 pub(super) type Step = (u8, u8, u16);
 
-/// A candidate and the API server that it talks to.
+/// A candidate and its API server.
 pub(super) struct World {
     pub(super) candidacy: Candidacy,
     pub(super) lease: Option<LeaseRecord>,
@@ -36,11 +36,11 @@ pub(super) struct World {
     pub(super) uid: u64,
     pub(super) now: Moment,
     pub(super) task: Task,
-    /// Until when it leads.
+    /// The end of the candidate's leadership.
     pub(super) deadline: Option<Moment>,
     pub(super) settles_at: Moment,
     pub(super) clock: u64,
-    /// A claim that is still on its way.
+    /// A claim that has not arrived yet.
     pub(super) under_way: Option<LeaseRecord>,
 }
 
@@ -75,7 +75,7 @@ impl World {
         self.clock.to_string()
     }
 
-    /// The API server writes this.
+    /// Writes `object` as the API server.
     pub(super) fn put(&mut self, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
@@ -91,7 +91,7 @@ impl World {
                       "acquireTime": time, "renewTime": time } }));
     }
 
-    /// What the elector does with news.
+    /// Acts on news as the elector does.
     pub(super) fn act(&mut self) {
         if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
             self.deadline = None;
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Swaps the lease if it is what the candidate has seen.
+    /// Swaps the lease if it is still as the candidate saw it.
     pub(super) fn swap(&mut self, claim: &crate::lease::Claim) -> bool {
         self.candidacy.contact.begin(self.now);
         let seen = self.candidacy.record().cloned();
@@ -152,7 +152,7 @@ impl World {
     pub(super) fn call(&mut self, call: LeaseCall, fate: u8) {
         let now = self.now;
         if fate == 0 {
-            // Nothing arrives.
+            // The call never arrives.
             self.candidacy.contact.begin(now);
             return self.fail(ErrLockKind::Unreachable);
         }
@@ -160,7 +160,7 @@ impl World {
         match call {
             LeaseCall::Read => self.read(),
             LeaseCall::Acquire => {
-                assert_eq!(self.task, Task::Contend, "nothing is acquired but to contend");
+                assert_eq!(self.task, Task::Contend, "acquires only while it contends");
                 self.read();
                 if !matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt) {
                     return;
@@ -201,12 +201,12 @@ impl World {
             }
             LeaseCall::Release => {
                 assert!(now >= self.settles_at, "released before the writes ended");
-                assert!(self.candidacy.is_mine(), "released what is not its own");
+                assert!(self.candidacy.is_mine(), "released a lease that is not its own");
                 let time = self.tick();
                 let claim = self.candidacy.release(now, time);
                 let own = self.lease.as_ref().is_some_and(|lease| lease.holder() == Some("me"));
                 if self.swap(&claim) {
-                    assert!(own, "released somebody else's lease");
+                    assert!(own, "released another candidate's lease");
                     self.deadline = None;
                     self.hear();
                 }
@@ -235,12 +235,12 @@ impl World {
     pub(super) fn next(&self) -> Next {
         let next = self.candidacy.next(&self.inputs());
         if let Next::Wait(until) = next {
-            assert!(until > self.now, "a wait that is over: {:?} {:?}", self.inputs(), self.candidacy);
+            assert!(until > self.now, "the wait has ended already: {:?} {:?}", self.inputs(), self.candidacy);
         }
         next
     }
 
-    /// As the elector does: what is next, and the time that it waits.
+    /// Decides, acts and waits as the elector does.
     pub(super) fn go_on(&mut self, fate: u8) {
         match self.next() {
             Next::Call(call) => self.call(call, fate),
@@ -273,7 +273,7 @@ impl World {
                 }
             }
             10 => {
-                // The watch tells once more what it has told.
+                // The watch repeats an old event.
                 if let Some(old) = self.under_way.clone() {
                     self.candidacy.observe(old, self.now);
                     self.act();
@@ -288,7 +288,7 @@ impl World {
         self.go_on(fate);
     }
 
-    /// The watch tells what is long known; returns whether there was something to tell.
+    /// Shows the candidate an old event. Returns whether there was one.
     pub(super) fn step_old(&mut self) -> bool {
         let old = self.under_way.take();
         let told = old.is_some();

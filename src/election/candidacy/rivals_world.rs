@@ -71,7 +71,7 @@ pub(super) struct Rival {
     pub(super) candidacy: Candidacy,
     pub(super) task: Task,
     pub(super) suspended: bool,
-    /// Until when it leads.
+    /// The end of the candidate's leadership.
     pub(super) deadline: Option<Moment>,
     pub(super) closing: bool,
     pub(super) writing: bool,

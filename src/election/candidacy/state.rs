@@ -10,7 +10,7 @@ use crate::{
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
 
-/// All that a candidate decides by.
+/// Everything that a candidate's decisions depend on.
 #[derive(Debug)]
 pub(in crate::election) struct Candidacy {
     pub(super) identity: Identity,
@@ -19,31 +19,33 @@ pub(in crate::election) struct Candidacy {
     pub(super) claims: Claims,
     pub(in crate::election) contact: Contact,
     pub(in crate::election) precedence: Precedence,
-    /// This candidate's last term, for a candidate that preempts it.
+    /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
-    /// Until when a write of an earlier process may land that held the lease by this identity.
+    /// Until this moment, a write of an earlier process with this identity may take effect.
     pub(super) inherited_until: Moment,
-    /// When the last claim or renewal was sent that is known to have stood in the lease, answered or not.
+    /// When the last claim or renewal was sent that the lease is known to have held, answered or not.
     pub(super) renewed: Moment,
 }
 
-/// The lease, as it was last heard of.
+/// The lease, as last seen.
 #[derive(Debug)]
 pub(super) enum Known {
     Nothing,
-    /// There is none.
+    /// There is no lease.
     Absent {
-        /// The holder under whose hands it was deleted may not have heard of that, and counts as holding it until then.
+        /// Until this moment the last holder still counts as the holder, since it may not know of the deletion.
         until: Moment,
-        /// The uid of the object whose deletion was told. What is heard of it after that is from before.
+        /// The uid of the deleted object. Later news about this object is old.
         gone: Option<String>,
     },
     Present {
         record: LeaseRecord,
-        /// When the holder's time is over: the *recorded* duration (rule S6) from when this process *heard* that the record
-        /// says this, never from a time that stands in it. A nonsensical duration is read as this candidate's own.
+        /// When the holder's time is over: the *recorded* duration (rule S6), counted from when this process *first
+        /// saw* this record. It never depends on a time in the record. If the duration makes no sense, this
+        /// candidate's own duration counts.
         until: Moment,
-        /// It has said the same since this process first looked, and names this identity: an earlier process left it.
+        /// The record has not changed since this process first saw it, and it names this identity. An earlier process
+        /// left it.
         inherited: bool,
     },
 }
@@ -71,8 +73,8 @@ impl Candidacy {
 
     // --- news ---
 
-    /// Takes in what was watched, or answered to a write, at the moment at which it was heard. News that is older than what
-    /// is known tells only of this candidate's own past.
+    /// Takes in news from the watch, or from the answer to a write, that arrived at `at`. If the news is older than
+    /// what is known, it only tells about this candidate's own past.
     pub(in crate::election) fn observe(&mut self, news: LeaseRecord, at: Moment) {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
@@ -86,14 +88,15 @@ impl Candidacy {
         }
     }
 
-    /// Takes in that there is no lease (any more), as `last` was its last version if that is known; not if that is older
+    /// Takes in that there is no lease (any more). `last` is its last version, if known. Ignored if `last` is older
     /// than what is known.
     pub(in crate::election) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
         if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
             return;
         }
         let until = match &self.known {
-            // It may just have been deleted: its holder hears of that by its watch, closes its gate, and creates it anew.
+            // It may just have been deleted. Its holder sees this by its watch, closes its gate, and creates it
+            // again.
             Known::Nothing => at.saturating_add(self.timing.pause()),
             Known::Present { .. } if self.is_mine() => {
                 self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
@@ -104,8 +107,8 @@ impl Candidacy {
         self.own = OwnTerm::None;
     }
 
-    /// Takes in what was read. `before` is the version that was known when the read was sent: if nothing was heard since,
-    /// the answer is believed even if versions have gone back (a restored backup, an absurd event).
+    /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
+    /// arrived since, the answer is trusted even if its version is lower (a restored backup, an absurd event).
     pub(in crate::election) fn observe_read(
         &mut self,
         news: Option<LeaseRecord>,
@@ -155,18 +158,18 @@ impl Candidacy {
         } else {
             self.own.meets(record);
         }
-        // A lease that is not this candidate's settles nothing: its last claim may still be under way.
+        // If the lease is not this candidate's, its last claim may still be under way.
         if hand == Hand::Current {
             self.precedence.observe_own(record, at);
         }
     }
 
-    /// Takes in that a claim or a renewal which was sent at `sent` has stood in the lease.
+    /// Takes in that the lease held a claim or a renewal that was sent at `sent`.
     pub(in crate::election) fn stood(&mut self, sent: Moment) {
         self.renewed = self.renewed.max(sent);
     }
 
-    /// Takes in that this candidate leads in `term`: it waits for no former holder any more.
+    /// Takes in that this candidate leads in `term`, so it no longer waits for a former holder.
     pub(in crate::election) fn opened(&mut self, term: Term) {
         self.precedence.settle();
         self.own = OwnTerm::Open(term);
@@ -174,31 +177,31 @@ impl Candidacy {
 
     // --- what is known ---
 
-    /// What is wrong with the lease, in words for a log.
+    /// What is wrong with the lease, in words for the log.
     pub(in crate::election) fn oddity(&self) -> Option<&'static str> {
-        let double = "another process contends with this identity; give each its own";
+        let double = "another process uses this identity; give each process its own";
         let record = self.record()?;
         let odd = record.oddity().or_else(|| self.precedence.oddity(record));
         odd.or((self.hand() == Hand::Double).then_some(double))
     }
 
-    /// The lease as it was last seen.
+    /// The lease, as last seen.
     pub(in crate::election) fn record(&self) -> Option<&LeaseRecord> {
         self.known.record()
     }
 
-    /// The version of the lease as it was last seen.
+    /// The version of the lease, as last seen.
     pub(in crate::election) fn version(&self) -> Option<&str> {
         self.record().map(LeaseRecord::resource_version)
     }
 
-    /// Takes in that the API server has refused the last claim, or has carried it out.
+    /// Records that the outcome of the last claim is known: the API server refused it or carried it out.
     pub(in crate::election) fn claim_is_settled(&mut self) {
         self.claims.settle_last();
     }
 
-    /// Whether a claim without an answer may make the lease this candidate's yet: while the lease is at the version that it
-    /// swaps.
+    /// Whether an unanswered claim may still give the lease to this candidate. It may while the lease has the version
+    /// that the claim swaps.
     pub(super) fn may_become_mine(&self) -> bool {
         self.claims.may_swap(self.version().unwrap_or_default())
     }
@@ -212,12 +215,12 @@ impl Candidacy {
         self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
     }
 
-    /// Whether the lease holds a claim of this very process.
+    /// Whether the lease holds a claim of this process.
     pub(in crate::election) fn is_mine(&self) -> bool {
         self.hand().is_mine()
     }
 
-    /// Whether the lease holds the last claim of this very process, for as long as it was claimed.
+    /// Whether the lease holds the last claim of this process, with the duration that it claimed.
     pub(in crate::election) fn is_current(&self) -> bool {
         self.hand() == Hand::Current
     }

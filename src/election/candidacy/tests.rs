@@ -1,4 +1,4 @@
-//! What a candidate decides, example by example and by chance.
+//! Tests of a candidate's decisions, with examples and with random steps.
 
 use super::{Candidacy, Decision, claims::Hand};
 use crate::{
@@ -30,12 +30,12 @@ pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
     record(version, &spec)
 }
 
-/// What a server answers to a claim.
+/// The server's answer to a claim.
 pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
     record(version, &json!({})).with(claim)
 }
 
-/// Whether what is taken in changes what the candidate knows.
+/// Whether `take_in` changes what the candidate knows.
 fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {
     let before = candidacy.record().cloned();
     take_in(candidacy);
@@ -43,12 +43,12 @@ fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> b
 }
 
 #[test]
-fn it_reads_before_it_does_anything() {
+fn its_first_call_is_a_read() {
     assert_eq!(candidacy().decide(at(0), false), Decision::Read);
 }
 
 #[test]
-fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
+fn it_creates_a_missing_lease_and_takes_a_free_one() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     candidacy.observe_absence(None, at(0));
@@ -58,11 +58,11 @@ fn it_creates_what_is_not_there_and_takes_what_nobody_holds() {
 }
 
 #[test]
-fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
+fn s6_it_counts_from_its_own_clock() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(100));
     assert_eq!(candidacy.decide(at(100), false), Decision::WaitUntil(at(115)));
-    // The same again, later and at another version: a label, say.
+    // The same record again, later and at another version: for example with a new label.
     candidacy.observe(held(2, "other", 0), at(110));
     assert_eq!(candidacy.decide(at(114), false), Decision::WaitUntil(at(115)));
     assert_eq!(candidacy.decide(at(115), false), Decision::Take);
@@ -70,7 +70,7 @@ fn s6_it_waits_from_when_it_heard_not_from_what_stands_there() {
     assert_eq!(candidacy.decide(at(115), false), Decision::WaitUntil(at(130)));
 }
 
-/// A watch may lag behind an answer.
+/// A watch may be slower than an answer.
 #[test]
 fn old_news_changes_nothing() {
     let mut candidacy = candidacy();
@@ -85,9 +85,9 @@ fn old_news_changes_nothing() {
     assert!(!candidacy.is_mine());
 }
 
-/// etcd restored from a backup, or one absurd event: a read that was sent afterwards is believed.
+/// After a restored etcd backup or one absurd event, a read that was sent later is trusted.
 #[test]
-fn a_read_is_believed_even_if_versions_have_gone_back() {
+fn a_read_with_a_lower_version_is_trusted() {
     let mut candidacy = candidacy();
     candidacy.observe(held(u64::MAX, "other", 0), at(0));
     let before = candidacy.version().map(str::to_owned);
@@ -98,14 +98,14 @@ fn a_read_is_believed_even_if_versions_have_gone_back() {
         at(1)
     )));
     assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(16)));
-    // Something newer was heard while the read was under way.
+    // Newer news arrived while the read was under way.
     candidacy.observe(held(7, "other", 2), at(2));
     assert!(!is_news(&mut candidacy, |it| it.observe_read(Some(held(6, "third", 0)), Some("5"), at(3))));
 }
 
-/// A holder that has not heard of a deletion may still write.
+/// A holder that does not know of the deletion may still write.
 #[test]
-fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
+fn s6_a_deleted_lease_waits_for_its_holder() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(0));
     assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(2, "other", 0)), at(0))));
@@ -113,7 +113,7 @@ fn s6_a_deleted_lease_is_its_holder_s_until_its_time_is_over() {
     candidacy.observe_absence(None, at(0));
     assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
     assert_eq!(candidacy.decide(at(15), false), Decision::Take);
-    // Its own, or nobody's, is free at once.
+    // Its own lease, or a free one, is free at once.
     let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.observe(written(3, &claim), at(20));
     candidacy.observe_absence(None, at(0));
@@ -159,9 +159,9 @@ fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
     }
 }
 
-/// Rule S8: its holder hears of the deletion meanwhile, and creates it anew.
+/// Rule S8: the holder learns of the deletion meanwhile, and creates the lease again.
 #[test]
-fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
+fn s8_a_newcomer_waits_before_it_recreates_the_lease() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
     let pause = at(0).saturating_add(LeaseTiming::fast().pause());
@@ -172,7 +172,7 @@ fn s8_a_newcomer_leaves_a_missing_lease_a_moment_to_its_holder() {
 
 /// Rule S8: the same spec in another object is another lease.
 #[test]
-fn s8_a_copy_of_its_claim_is_not_its_lease() {
+fn s8_a_copied_claim_is_another_lease() {
     for created in [true, false] {
         let mut candidacy = candidacy();
         if created {
@@ -191,9 +191,9 @@ fn s8_a_copy_of_its_claim_is_not_its_lease() {
     }
 }
 
-/// Several swaps without an answer, of which an early one has landed.
+/// Of several unanswered swaps, an early one has taken effect.
 #[test]
-fn a_claim_without_an_answer_is_recognised_later() {
+fn an_unanswered_claim_is_recognised_later() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let landed = candidacy.acquisition(at(0), "first".into());
@@ -206,9 +206,10 @@ fn a_claim_without_an_answer_is_recognised_later() {
     assert_eq!(candidacy.decide(at(9), true), Decision::Take, "it is not the term that it leads in");
 }
 
-/// It holds the lease, and cannot write: however often it has tried, it is no double of itself, and gives up what it holds.
+/// The candidate holds the lease but cannot write. Even after many attempts it recognises its claim, and releases the
+/// lease.
 #[test]
-fn a_claim_that_stands_is_never_forgotten() {
+fn a_claim_in_the_lease_is_never_forgotten() {
     let mut candidacy = candidacy();
     candidacy.observe_absence(None, at(0));
     let landed = candidacy.acquisition(at(0), "first".into());
@@ -219,9 +220,9 @@ fn a_claim_that_stands_is_never_forgotten() {
     }
 }
 
-/// Rule S5: the same name, at another count or since another time, is another life.
+/// Rule S5: with another count or acquire time, the same name belongs to another process.
 #[test]
-fn s5_its_own_claim_is_known_by_count_and_time() {
+fn s5_count_and_time_identify_its_claim() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -238,9 +239,9 @@ fn s5_its_own_claim_is_known_by_count_and_time() {
     assert!(candidacy.is_mine() && candidacy.is_current());
 }
 
-/// The others believe the duration that stands in the lease.
+/// The other candidates trust the duration in the lease.
 #[test]
-fn a_duration_that_was_shortened_is_no_longer_its_own() {
+fn a_claim_with_a_shortened_duration_is_taken_again() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let mut claim = candidacy.acquisition(at(0), "now".into());
@@ -252,7 +253,7 @@ fn a_duration_that_was_shortened_is_no_longer_its_own() {
 }
 
 #[test]
-fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
+fn it_renews_a_term_and_retakes_an_expired_one() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -267,26 +268,26 @@ fn it_renews_what_it_leads_and_takes_anew_what_it_has_let_lapse() {
 }
 
 #[test]
-fn its_own_name_is_its_own_only_at_the_start() {
+fn its_own_name_counts_only_at_the_start() {
     let mut restarted = candidacy();
     restarted.observe(held(1, "me", 0), at(0));
     assert!(!restarted.is_mine() && restarted.hand() != Hand::Double);
     assert_eq!(restarted.decide(at(0), false), Decision::Take);
-    // It is renewed under its eyes: by another process.
+    // Another process renews it.
     restarted.observe(held(2, "me", 1), at(1));
     assert_eq!(restarted.hand(), Hand::Double);
     assert_eq!(restarted.decide(at(1), false), Decision::WaitUntil(at(16)));
 }
 
 #[test]
-fn the_count_of_transitions_begins_anew_past_the_api_s_end() {
+fn the_count_of_transitions_wraps_at_its_maximum() {
     let mut candidacy = candidacy();
     candidacy.observe(record(1, &json!({ "leaseTransitions": i32::MAX })), at(0));
     assert_eq!(candidacy.acquisition(at(0), "now".into()).transitions, 0);
 }
 
 #[test]
-fn nonsense_is_read_with_suspicion() {
+fn a_field_that_makes_no_sense_counts_as_missing() {
     for duration in [json!(null), json!(0), json!(-1), json!(1.5), json!("15"), json!([]), json!(1e300)] {
         let spec = json!({ "holderIdentity": "other", "leaseDurationSeconds": duration });
         let mut candidacy = candidacy();
@@ -307,8 +308,8 @@ fn nonsense_is_read_with_suspicion() {
 }
 
 proptest! {
-    /// Rule S6, by chance: whatever happens to the lease, it is never taken from somebody whose record has changed within
-    /// the last 15 s of this candidate's own clock.
+    /// Rule S6, with random steps: no candidate takes the lease from a holder whose record changed within the last 15
+    /// s of the candidate's own clock.
     #[test]
     fn s6_a_live_holder_is_never_overtaken(steps in prop::collection::vec((0_u64..20, 0_u8..4), 1..60)) {
         let mut candidacy = candidacy();
@@ -320,10 +321,10 @@ proptest! {
             version += 1;
             match what {
                 0 => renewed += 1, // the holder renews
-                1 => {} // a stranger writes a label
-                2 => version -= 1, // the same news once more
+                1 => {} // another client writes a label
+                2 => version -= 1, // the same news again
                 _ => { // old news
-                    candidacy.observe(held(version - 2, "somebody", renewed), at(now));
+                    candidacy.observe(held(version - 2, "another", renewed), at(now));
                     version -= 1;
                 }
             }
@@ -338,9 +339,9 @@ proptest! {
     }
 }
 
-/// The watch lags behind: it tells of the last term when the next one has begun.
+/// The watch is late: it shows the last term when the next one has begun.
 #[test]
-fn old_news_of_an_earlier_term_leaves_this_one_open() {
+fn news_of_an_earlier_term_closes_nothing() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let mut claims = Vec::new();
@@ -358,7 +359,7 @@ fn old_news_of_an_earlier_term_leaves_this_one_open() {
 
 /// Rule S8: the answer to a write may come after the news that the lease is gone.
 #[test]
-fn s8_an_answer_from_before_the_deletion_brings_nothing_back() {
+fn s8_an_answer_from_before_deletion_is_ignored() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "", 0), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
@@ -369,7 +370,7 @@ fn s8_an_answer_from_before_the_deletion_brings_nothing_back() {
         "a renewal that was carried out before"
     );
     assert!(!candidacy.is_mine());
-    // A read is newer than the news of the deletion: a restored backup.
+    // A read is newer than the news of the deletion: it may be a restored backup.
     assert!(is_news(&mut candidacy, |it| it.observe_read(Some(written(3, &claim)), None, at(2))));
     assert!(candidacy.is_mine());
 }

@@ -1,4 +1,4 @@
-//! One lease call: bounded, with an ear on the watch, and what follows from its answer.
+//! One lease call: it has a time limit, the watch is read meanwhile, and its answer is taken in.
 
 use super::Elector;
 use crate::{
@@ -10,7 +10,7 @@ use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{sleep, timeout};
 
 impl<L: Lock> Elector<L> {
-    /// Reads the lease and takes in what it says. False when that failed.
+    /// Reads the lease and takes in the answer. Returns false if the call failed.
     pub(super) async fn read(&mut self) -> bool {
         let before = self.candidacy.version().map(str::to_owned);
         let lock = self.lock.clone();
@@ -20,7 +20,7 @@ impl<L: Lock> Elector<L> {
                 self.candidacy.observe_read(record, before.as_deref(), now);
                 self.act_on_news();
                 let waits = matches!(self.candidacy.decide(now, false), Decision::WaitUntil(_));
-                // A read between two writes that fail is no success.
+                // A read between two failing writes is not a success.
                 if waits || !self.candidacy.contact.is_failing() {
                     self.worked(LeaseCall::Read);
                 }
@@ -33,8 +33,8 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Writes `claim` over the lease as it is known to be (rule S6), or creates it, and takes in what stands there then.
-    /// False when that failed.
+    /// Writes `claim` over the lease as last seen (rule S6), or creates the lease. Takes in the answer. Returns false
+    /// if the call failed.
     pub(super) async fn write(&mut self, what: LeaseCall, claim: Claim) -> bool {
         let (lock, seen) = (self.lock.clone(), self.candidacy.record().cloned());
         let exists = seen.is_some();
@@ -42,8 +42,8 @@ impl<L: Lock> Elector<L> {
             let Some(seen) = &seen else { return lock.create(&claim).await };
             let record = lock.update(seen, &claim).await?;
             if record.resource_version() == seen.resource_version() || record.is_older_than(seen) {
-                // Nothing was written: the others have seen nothing (rule S6).
-                return Err(refused("the write has changed nothing in the lease"));
+                // The API server wrote nothing, so the other candidates have seen nothing (rule S6).
+                return Err(refused("the write changed nothing in the lease"));
             }
             Ok(record)
         };
@@ -57,16 +57,17 @@ impl<L: Lock> Elector<L> {
                 let version = record.version();
                 self.candidacy.observe(record, self.leadership.now());
                 self.act_on_news();
-                // The watch may have shown a successor by now, or a deletion. Otherwise a webhook has changed the claim, say.
+                // The watch may already have shown a successor or a deletion. Otherwise, for example, a webhook has
+                // changed the claim.
                 let changed = |known: &LeaseRecord| known.version() <= version;
                 if acquires && !self.candidacy.is_current() && self.candidacy.record().is_some_and(changed) {
-                    self.failed(what, &refused("what was claimed is not what stands in the lease"));
+                    self.failed(what, &refused("the lease does not hold what this candidate wrote"));
                     return false;
                 }
                 self.worked(what);
                 return true;
             }
-            // There is nothing to update: it was deleted (rule S8).
+            // There is nothing to update: the lease was deleted (rule S8).
             Err(error) if exists && error.kind() == ErrLockKind::NotFound => {
                 self.candidacy.observe_absence(None, self.leadership.now());
                 self.act_on_news();
@@ -76,7 +77,7 @@ impl<L: Lock> Elector<L> {
         false
     }
 
-    /// Makes one call within its own time, and sees to a fresh connection after one that took longer (rule S9).
+    /// Makes one call within its own time. After a timeout, it asks for a fresh connection (rule S9).
     async fn call<T>(
         &mut self,
         what: LeaseCall,
@@ -100,12 +101,12 @@ impl<L: Lock> Elector<L> {
         self.hearing(sleep(time)).await;
     }
 
-    /// Drives `future` to its end, and hears of theft and deletion meanwhile (rules S7 and S8).
+    /// Runs `future` to its end, and acts on a theft or a deletion meanwhile (rules S7 and S8).
     async fn hearing<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
             tokio::select! {
-                // A flood of events must not starve the call.
+                // Many events must not delay the call.
                 biased;
                 output = &mut future => return output,
                 Some(news) = self.lease_watch.next() => self.on_watch_news(news),
@@ -113,7 +114,7 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// What follows from a call that failed.
+    /// Acts on a failed call.
     fn failed(&mut self, what: LeaseCall, error: &ErrLock) {
         let (kind, call) = (error.kind(), what.as_str());
         if kind == ErrLockKind::Conflict {
@@ -127,11 +128,11 @@ impl<L: Lock> Elector<L> {
         self.candidacy.contact.fail(kind, self.grant.is_some(), self.leadership.now());
     }
 
-    /// What follows from a call that worked.
+    /// Acts on a successful call.
     fn worked(&mut self, what: LeaseCall) {
         let recovered = self.candidacy.contact.recover(what, self.leadership.now());
         if recovered && !self.candidacy.contact.is_watching() {
-            // Trouble that has passed for calls has passed for the watch, whose pauses have grown meanwhile.
+            // If calls work again, the watch may too, but its pauses have grown meanwhile.
             self.restart_watch();
         }
         self.calls.settle();
@@ -143,7 +144,7 @@ fn refused(what: &'static str) -> ErrLock {
     ErrLock::new(ErrLockKind::Refused, what)
 }
 
-/// Whether a write that failed so was certainly not carried out.
+/// Whether a write with this error was certainly not carried out.
 fn is_certain(kind: ErrLockKind) -> bool {
     matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
 }

@@ -1,8 +1,8 @@
-//! The loop: what is seen and what is due, call by call. The grantor lives here, so that the gate closes when
-//! this task ends, even by a panic (rule S10).
+//! The loop: it takes in news and makes the call that is due. It owns the grantor, so the gate closes when this task
+//! ends, even by a panic (rule S10).
 //!
-//! `candidacy` decides what is next, after each wait anew; `steps` are the things that a candidate does, `calls` makes one
-//! lease call, `news` is what follows from what was heard of the lease.
+//! `candidacy` decides what is next after each wait. `steps` are the things that a candidate does, `calls` makes one
+//! lease call, and `news` acts on news of the lease.
 
 mod calls;
 mod news;
@@ -24,17 +24,17 @@ use futures_util::StreamExt;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
-/// Longer than any deadline, at which the writes that are waited for are cut off.
+/// Longer than any deadline. At the deadline the writes that are waited for are cut off.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
-/// What the election is told to do.
+/// The orders of the election.
 #[derive(Clone, Debug)]
 pub(super) enum Orders {
-    /// Contend, lead, contend again.
+    /// Contend, lead, and contend again.
     Contend,
-    /// Renew what is held, acquire nothing more: writes are being drained.
+    /// Renew a held lease, but acquire nothing: the admitted writes finish.
     Hold,
-    /// Give the lease up, say what has become of it, and acquire nothing more.
+    /// Release the lease, report how it was left, and acquire nothing more.
     StandDown(mpsc::Sender<LeaseEnd>),
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Elector<L: Lock> {
     candidacy: Candidacy,
     grant: Option<Grant>,
     lease_watch: LeaseWatch,
-    /// Calls that have failed since the order to give the lease up.
+    /// How many calls failed since the order to release the lease.
     failed: u32,
     calls: Complaint,
     watch: Complaint,
     oddity: Complaint,
-    peace: Complaint,
+    mutual_preemption: Complaint,
 }
 
 impl<L: Lock> Elector<L> {
@@ -77,7 +77,9 @@ impl<L: Lock> Elector<L> {
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             oddity: Complaint::new("the lease makes no sense"),
-            peace: Complaint::new("candidates preempt each other in turn; let their priorities agree"),
+            mutual_preemption: Complaint::new(
+                "candidates preempt each other in turn; make their priorities agree",
+            ),
         }
     }
 
@@ -88,7 +90,7 @@ impl<L: Lock> Elector<L> {
             if self.grant.as_ref().is_some_and(|grant| !grant.is_valid()) {
                 self.lose(Loss::Expired);
             }
-            // Asked once, so that a write which ends from here on also ends the wait below.
+            // Ask only once, so that the end of a write also ends the wait below.
             let writing = self.leadership.writes_under_way() > 0;
             if self.candidacy.own.owes_an_acknowledgement() && !writing {
                 // A preempted term ends with its last write.
@@ -117,7 +119,7 @@ impl<L: Lock> Elector<L> {
         let task = match order {
             Orders::Contend => Task::Contend,
             Orders::Hold => Task::Hold,
-            // The one who gave the order has been told what has become of it, or no longer waits for that.
+            // The caller has received the result, or no longer waits for it.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
             Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
         };
@@ -132,26 +134,26 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// The end of a release.
+    /// Ends a release.
     fn given_up(&mut self, order: &Orders, outcome: Result<(), &'static str>) {
         if let Err(reason) = outcome {
-            tracing::warn!(reason, "the lease was not released; it runs out by itself");
+            tracing::warn!(reason, "the lease was not released; it expires by itself");
         }
-        // What could not be given up is not led in any more, and on purpose not renewed.
+        // If the lease could not be released, this candidate stops leading and renewing.
         self.lose(Loss::Abandoned);
         self.profile.pulse.rest();
         if let Orders::StandDown(done) = order {
-            // No error: the one answer that is waited for fits.
+            // Cannot fail: the channel has room for the one answer.
             let _ = done.try_send(outcome.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
         }
     }
 
-    /// Whether it is told to contend at this moment.
+    /// Whether it may contend now.
     fn contends(&self) -> bool {
         matches!(*self.orders.borrow(), Orders::Contend)
     }
 
-    /// Tells whoever asks what is in the way; a watch that does not stand is not.
+    /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
         self.grantor.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
     }

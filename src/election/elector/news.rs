@@ -1,4 +1,4 @@
-//! What follows from news of the lease.
+//! Acts on news of the lease.
 
 use super::Elector;
 use crate::{
@@ -37,15 +37,15 @@ impl<L: Lock> Elector<L> {
         self.act_on_news();
     }
 
-    /// At once: a gate that closes if the lease is no longer this candidate's (rules S7 and S8), and the holder's name
-    /// for messages.
+    /// Closes the gate at once if the lease is no longer this candidate's (rules S7 and S8), and records the holder's
+    /// name for messages.
     pub(super) fn act_on_news(&mut self) {
         if !self.candidacy.is_mine() {
             self.profile.pulse.rest();
         }
         if let Some(grant) = &self.grant {
             if self.candidacy.own.owes_an_acknowledgement() {
-                // Its successor waits: nothing more is admitted, and what was admitted finishes.
+                // The successor waits. The gate admits no new writes, and admitted writes finish.
                 self.grantor.close();
             } else if !self.candidacy.is_current() || !self.candidacy.own.is_open() {
                 let uid = self.candidacy.record().map(LeaseRecord::uid);
@@ -57,7 +57,7 @@ impl<L: Lock> Elector<L> {
         let holder = record.and_then(LeaseRecord::holder);
         if self.leadership.holder().as_deref() != holder {
             let news =
-                if holder.is_some() { "the lease has changed hands" } else { "nobody holds the lease" };
+                if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
             tracing::info!(holder, "{news}");
             self.grantor.note_holder(holder);
         }
@@ -66,31 +66,32 @@ impl<L: Lock> Elector<L> {
             None => self.oddity.settle(),
         }
         self.note_trouble();
-        self.speak_of_peace();
+        self.log_mutual_preemption();
     }
 
-    /// Says once that candidates preempt each other, and once that they have stopped.
-    fn speak_of_peace(&mut self) {
+    /// Logs once that candidates preempt each other, and once that they have stopped.
+    fn log_mutual_preemption(&mut self) {
         let now = self.leadership.now();
-        if self.candidacy.keeps_the_peace(now) {
+        if self.candidacy.backs_off(now) {
             let holder_key = self.candidacy.record().and_then(holder_key).unwrap_or_default();
-            let details = format_args!("this one waits longer each time; the holder's key is {holder_key:?}");
-            self.peace.raise("preempted in turn", &details);
-        } else if !self.candidacy.precedence.is_restless(now) {
-            self.peace.settle();
+            let details =
+                format_args!("this candidate waits longer each time; the holder's key is {holder_key:?}");
+            self.mutual_preemption.raise("preempted in turn", &details);
+        } else if !self.candidacy.precedence.preempted_recently(now) {
+            self.mutual_preemption.settle();
         }
     }
 
-    /// A watch that has not told of what is known by other ways hangs.
+    /// Restarts a watch that hangs: it has not shown what is known from another source.
     pub(super) fn restart_a_silent_watch(&mut self) {
         let known = self.candidacy.record().and_then(LeaseRecord::version);
         if self.candidacy.contact.is_watch_silent(known, self.leadership.now()) {
-            tracing::debug!("the watch of the lease is silent; starting it afresh");
+            tracing::debug!("the watch of the lease is silent; restarting it");
             self.restart_watch();
         }
     }
 
-    /// Starts the watch afresh, at once.
+    /// Restarts the watch at once.
     pub(super) fn restart_watch(&mut self) {
         self.candidacy.contact.watch_ends(self.leadership.now());
         self.lease_watch = watch_lease(self.lock.clone(), self.profile.timing);

@@ -1,4 +1,4 @@
-//! What a candidate does: acquire, renew, acknowledge, and give up.
+//! The steps of a candidate: acquire, renew, acknowledge and release.
 
 use super::Elector;
 use crate::{
@@ -13,7 +13,8 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Candidates that see a lease released spread over this time, and look again, so that a crowd does not write at once.
+/// When candidates see that the lease is free, each waits a random time up to this and reads again, so that they do
+/// not all write at once.
 const SPREAD: Duration = Duration::from_millis(4);
 
 impl<L: Lock> Elector<L> {
@@ -22,7 +23,7 @@ impl<L: Lock> Elector<L> {
         match call {
             LeaseCall::Read => {
                 let in_doubt = self.candidacy.contact.is_in_doubt();
-                // Without a reason for this read, the watch should have told of what it has shown.
+                // There was no doubt before this read, so the watch should have shown the same.
                 if self.read().await && !in_doubt {
                     self.restart_a_silent_watch();
                 }
@@ -37,7 +38,7 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Takes the lease if it is still there to be taken: reads it, and swaps on the version that was read (rule S6).
+    /// Takes the lease if it can still be taken. It reads the lease, and swaps on the version that it read (rule S6).
     async fn acquire(&mut self) {
         self.observe_for(SPREAD.mul_f64(fastrand::f64())).await;
         if !self.read().await || !self.contends() {
@@ -45,7 +46,7 @@ impl<L: Lock> Elector<L> {
         }
         // The deadline counts from before the call is sent (rule S1).
         let sent = self.leadership.now();
-        // The watch may not have told of what the read has shown.
+        // The read may have shown something that the watch has not shown yet.
         match self.candidacy.decide(sent, false) {
             Decision::Take => {}
             Decision::Preempt => {
@@ -63,7 +64,7 @@ impl<L: Lock> Elector<L> {
                 let at_most = overtaken.until.saturating_since(self.leadership.now());
                 tracing::info!(
                     ?at_most,
-                    "the lease is taken; writes wait for the end of the former holder's"
+                    "the lease is taken; writes wait until the former holder's writes have ended"
                 );
             }
         }
@@ -71,7 +72,7 @@ impl<L: Lock> Elector<L> {
 
     /// Renews the lease.
     async fn renew(&mut self) {
-        // After a failure the lease may have been read this very moment.
+        // After a failure, the lease may have just been read.
         if !self.candidacy.contact.is_failing() {
             self.restart_a_silent_watch();
         }
@@ -82,7 +83,7 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// What follows from a claim or a renewal that was sent at `sent` and carried out: the deadline moves on, or the gate
+    /// Acts on a claim or a renewal that was sent at `sent` and carried out. The deadline moves forward, or the gate
     /// opens, unless this candidate waits for a former holder.
     fn stands(&mut self, sent: Moment) {
         let Some(record) = self.candidacy.record().filter(|_| self.candidacy.is_current()) else { return };
@@ -91,11 +92,11 @@ impl<L: Lock> Elector<L> {
         let deadline = sent.saturating_add(self.profile.timing.renew_deadline());
         if let Some(grant) = &self.grant {
             if grant.extend(deadline).is_err() {
-                // A theft that the watch has shown meanwhile, or a deadline that has passed, stands.
+                // The watch has shown a theft meanwhile, or the deadline has passed. Either ends the term.
                 return;
             }
         } else if !waits && self.contends() {
-            // Too late means that the answer came after the deadline, or that this election stops or stands down.
+            // An error means that the answer came after the deadline, or that this election stops or stands down.
             self.grant = self.grantor.grant(term.clone(), deadline).ok();
             if self.grant.is_some() {
                 self.candidacy.opened(term);
@@ -104,15 +105,15 @@ impl<L: Lock> Elector<L> {
         self.profile.pulse.beat(sent);
     }
 
-    /// Tells the candidate that has preempted this one that the writes of its term have ended.
+    /// Tells the candidate that preempted this one that the writes of its term have ended.
     async fn acknowledge(&mut self) {
         let Some(claim) = self.candidacy.record().and_then(Handover::acknowledgement) else {
-            // Nothing that this crate has written.
+            // This crate did not write this.
             self.candidacy.own = OwnTerm::None;
             return;
         };
         if self.write(LeaseCall::Acknowledge, claim).await {
-            tracing::info!("the preempting holder was told that the last write has ended");
+            tracing::info!("told the preempting holder that the last write has ended");
         }
     }
 }

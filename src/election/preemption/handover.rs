@@ -1,24 +1,24 @@
-//! A lease that was taken from a live holder, and what is said there of its last writes.
+//! A lease that was taken from a live holder, and what the lease says about that holder's last writes.
 
 use crate::lease::{Claim, LeaseRecord};
 use std::{collections::BTreeMap, fmt};
 
-/// Says that a term was ended by another one while it was alive, and later that its writes have ended.
+/// The annotation which says that one term preempted another, and later that the preempted term's writes have ended.
 pub(in crate::election) const HANDOVER: &str = "kube-leader-gate/handover";
 
-/// From one term to the next, both by their counts of transitions.
+/// A change from one live term to the next. Counts of transitions name the terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) struct Handover {
     pub(in crate::election) from: u64,
     pub(in crate::election) to: u64,
-    /// The former holder has said that its last write has ended.
+    /// Whether the former holder has said that its last write has ended.
     pub(in crate::election) done: bool,
 }
 
 // === impl Handover ===
 
 impl Handover {
-    /// The handover by which the present holder came to the lease; what stands there of earlier ones does not count.
+    /// The handover that gave the lease to the present holder. Earlier handovers do not count.
     pub(in crate::election) fn of(record: &LeaseRecord) -> Option<Self> {
         record.holder()?;
         let handover = Self::parse(record.annotation(HANDOVER)?.as_str()?)?;
@@ -30,7 +30,7 @@ impl Handover {
         Self::of(record).filter(|handover| !handover.done)
     }
 
-    /// The claim that says what the lease says, and that the handover is done.
+    /// A claim that changes nothing but the handover, which becomes done.
     pub(in crate::election) fn acknowledgement(record: &LeaseRecord) -> Option<Claim> {
         let done = Self { done: true, ..Self::of(record)? };
         Some(Claim {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_is_written() {
+    fn a_handover_is_read_as_written() {
         for done in [false, true] {
             let handover = Handover { from: 3, to: 4, done };
             assert_eq!(Handover::of(&record(4, &json!(handover.to_string()))), Some(handover));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_what_was_said_of_another_term_are_nothing() {
+    fn nonsense_and_other_terms_give_no_handover() {
         assert_eq!(Handover::of(&record(5, &json!("from 3 to 4"))), None);
         let huge = "from 3 to ".repeat(1_000_000);
         for odd in

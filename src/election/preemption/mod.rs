@@ -1,8 +1,8 @@
-//! A live holder may be preempted by a candidate of higher precedence, without both writing at once.
+//! Lets a candidate of higher precedence preempt a live holder, so that the two never write at once.
 //!
-//! - `priority` compares keys; it is what a program gives.
+//! - `priority` compares keys. A program passes it in.
 //! - `precedence` is the preempting side: whom it may preempt, how often, and for whose writes it waits.
-//! - `own_term` is the preempted side: its last term, and whether its successor is owed a word that it writes no more.
+//! - `own_term` is the preempted side: its last term, and whether its successor waits for the end of its writes.
 //! - `handover` is what passes between the two, in the lease.
 
 mod handover;

@@ -1,9 +1,10 @@
-//! What a preempted candidate owes to the one that preempted it.
+//! What a preempted candidate must tell the candidate that preempted it.
 
 use super::handover::Handover;
 use crate::{leadership::Term, lease::LeaseRecord};
 
-/// This candidate's last term, from its first standing in the lease until its successor knows that it writes no more.
+/// This candidate's last term. It lasts from when the lease first held its claim until its successor knows that it no
+/// longer writes.
 ///
 /// ```text
 /// None -> NeverOpened -> Open -> Preempted -> None
@@ -13,12 +14,13 @@ use crate::{leadership::Term, lease::LeaseRecord};
 pub(in crate::election) enum OwnTerm {
     #[default]
     None,
-    /// Its claim has stood in the lease. Its gate has not opened. `anew`: the lease was not this candidate's before.
+    /// The lease has held its claim, but its gate has not opened. `anew`: the lease did not belong to this candidate
+    /// before.
     NeverOpened { term: Term, anew: bool },
     /// Its gate has opened.
     Open(Term),
-    /// It was preempted. Nothing more is admitted, and what was admitted finishes until the deadline, as in a clean stop.
-    /// Then its successor is to be told.
+    /// It was preempted. The gate admits no new writes, and admitted writes finish until the deadline, as in a clean
+    /// stop. Then its successor must be told.
     Preempted(Term),
 }
 
@@ -27,18 +29,18 @@ impl OwnTerm {
         matches!(self, Self::Open(_))
     }
 
-    /// Whether the lease was acquired in it and nothing was done with that.
+    /// Whether this term acquired the lease but never used it.
     pub(in crate::election) fn is_unused(&self) -> bool {
         matches!(self, Self::NeverOpened { anew: true, .. })
     }
 
-    /// Whether its successor waits for the end of its writes, some of which may be under way.
+    /// Whether the successor waits for the end of this term's writes. Some may still be under way.
     pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
         matches!(self, Self::Preempted(_))
     }
 
-    /// Takes in that the lease holds a claim of this process. After a preemption that was undone, from a backup say, the
-    /// term does not go on.
+    /// Takes in that the lease holds a claim of this process. If a preemption was undone, for example by a backup,
+    /// the term does not continue.
     pub(in crate::election) fn stands(&mut self, term: Term) {
         let goes_on = matches!(self, Self::NeverOpened { term: own, .. } | Self::Open(own) if *own == term);
         if !goes_on {
@@ -55,13 +57,13 @@ impl OwnTerm {
             {
                 Self::Preempted(term)
             }
-            // Lost in another way, or its successor knows, or has gone: the count may be used again.
+            // The term was lost in another way, or its successor knows or is gone. Its count may be used again.
             _ => Self::None,
         };
     }
 
-    /// Takes in that the lease held a claim of this process before it came to say `record`. The candidate learns late that it
-    /// has held the lease; another one that has preempted it waits for its end. News of any other term changes nothing.
+    /// Takes in that the lease held a claim of this process before it became `record`. The candidate learns late that
+    /// it held the lease; a candidate that preempted it waits for its end. News of any other term changes nothing.
     pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
         if awaits(record, &term) {
             *self = Self::Preempted(term);
@@ -69,7 +71,7 @@ impl OwnTerm {
     }
 }
 
-/// Whether the holder has taken the lease from `term`, which was alive, and waits for the end of its writes.
+/// Whether the holder took the lease from the live `term`, and waits for the end of its writes.
 fn awaits(record: &LeaseRecord, term: &Term) -> bool {
     record.uid() == term.lease_uid()
         && Handover::under_way(record).is_some_and(|it| it.from == term.transitions())
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preempted_term_that_never_opened_owes_its_end() {
+    fn a_preempted_unopened_term_owes_an_acknowledgement() {
         let mut own = OwnTerm::None;
         own.stands(term(4));
         own.meets(&taken("u", "from 4 to 5"));
@@ -110,9 +112,9 @@ mod tests {
         assert_eq!(own, OwnTerm::None);
     }
 
-    /// A backup may use a count of transitions again.
+    /// After a backup, a count of transitions may be used again.
     #[test]
-    fn what_was_owed_is_forgotten_when_the_lease_goes_on_without_it() {
+    fn a_later_term_cancels_the_acknowledgement() {
         let mut own = OwnTerm::Preempted(term(4));
         own.meets(&taken("u", "from 5 to 5"));
         own.meets(&taken("u", "from 4 to 5"));
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_that_waits_for_another_term_is_owed_nothing() {
+    fn a_successor_of_another_term_is_owed_nothing() {
         for (uid, handover) in
             [("u", "from 3 to 5"), ("u", "from 4 to 4"), ("another", "from 4 to 5"), ("u", "")]
         {
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preemption_that_is_undone_does_not_open_the_term_again() {
+    fn an_undone_preemption_does_not_reopen_the_term() {
         let mut own = OwnTerm::Preempted(term(4));
         own.stands(term(4));
         assert_eq!(own, OwnTerm::NeverOpened { term: term(4), anew: false });

@@ -1,4 +1,5 @@
-//! Whom a candidate preempts, how often, and for whose writes it waits. Pure, as `candidacy`, which asks.
+//! Decides whom a candidate may preempt, how often, and for whose writes it waits. It is pure, and `candidacy` asks
+//! it.
 
 use super::{
     handover::{HANDOVER, Handover},
@@ -7,32 +8,33 @@ use super::{
 use crate::{leadership::Moment, lease::LeaseRecord};
 use std::{collections::BTreeMap, time::Duration};
 
-/// The key of the holder, by which candidates of higher precedence know that they may take the lease. Istio's name for it.
+/// The annotation with the holder's key. A candidate compares it to decide whether it may take the lease. The name
+/// comes from Istio.
 pub(in crate::election) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 
 /// The longest pause between two preemptions by one candidate.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// A candidate's precedence over others, and what has come of it.
+/// A candidate's precedence over others, and its recent preemptions.
 #[derive(Debug)]
 pub(in crate::election) struct Precedence {
     priority: Option<Priority>,
-    /// The pause after a preemption that does not follow another one soon.
+    /// The pause after a preemption, if there was none shortly before.
     first_pause: Duration,
-    /// The last preemption, and the pause after it. It keeps candidates that each think that they precede from preempting
-    /// each other all the time.
+    /// The last preemption, and the pause after it. If two candidates each think that they precede the other, the
+    /// pause keeps them from preempting each other all the time.
     last: Option<(Moment, Duration)>,
-    /// A preemption was tried, and is not known to have happened yet.
+    /// A preemption was tried, and its outcome is not known yet.
     trying: bool,
     overtaken: Option<Overtaken>,
 }
 
-/// A term that was taken from its holder, or was tried to be, before its time was over.
+/// A term whose lease was taken, or tried to be taken, before its holder's time was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::election) struct Overtaken {
     /// Its count of transitions.
     pub(in crate::election) term: u64,
-    /// When its holder writes no more, whatever it has heard.
+    /// From this moment its holder no longer writes, even if it knows nothing of the preemption.
     pub(in crate::election) until: Moment,
 }
 
@@ -43,34 +45,35 @@ impl Precedence {
         Self { priority, first_pause, last: None, trying: false, overtaken: None }
     }
 
-    /// From when on the live holder of `record` may be preempted; never, if none.
+    /// When this candidate may preempt the live holder of `record`. None if it may not.
     pub(in crate::election) fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
         let priority = self.priority.as_ref()?;
         let key = holder_key(record)?;
-        // What nobody understands is not touched; what is being handed over is handed over to its end first.
+        // Do not touch a lease that makes no sense. Let a running handover finish first.
         let settled = record.oddity().is_none() && Handover::under_way(record).is_none();
         let rested = self.last.map_or(Moment::from_nanos(0), |(last, pause)| last.saturating_add(pause));
         (settled && priority.precedes(key)).then_some(rested)
     }
 
-    /// What is wrong with the holder's key, in words for a log.
+    /// What is wrong with the holder's key, in words for the log.
     pub(in crate::election) fn oddity(&self, record: &LeaseRecord) -> Option<&'static str> {
         let odd = self.priority.is_some() && record.holder().is_some() && holder_key(record).is_none();
-        odd.then_some("the holder's key is no text, or too long; such a holder is not preempted")
+        odd.then_some("the holder's key is not text, or is too long; this holder is never preempted")
     }
 
-    /// Whether there was a preemption not long ago. Of candidates that preempt each other in turn, the slowest finds itself
-    /// restless each time: its pause is what they all wait for.
-    pub(in crate::election) fn is_restless(&self, now: Moment) -> bool {
+    /// Whether there was a preemption not long ago. If candidates preempt each other in turn, this is always true for
+    /// the one with the longest pause, so all of them wait for its pause.
+    pub(in crate::election) fn preempted_recently(&self, now: Moment) -> bool {
         self.last.is_some_and(|(last, pause)| now < last.saturating_add(pause.saturating_mul(2)))
     }
 
-    /// The term that this candidate's last claim has overtaken, if it has come to stand in the lease.
+    /// The term that this candidate's last claim overtakes, if the claim takes effect.
     pub(in crate::election) fn overtaken(&self) -> Option<Overtaken> {
         self.overtaken
     }
 
-    /// Notes that the lease is about to be taken, and from whom, if that one may still be writing.
+    /// Records that this candidate is about to take the lease. `overtaken` is the term whose holder may still be
+    /// writing.
     pub(in crate::election) fn taking(&mut self, overtaken: Option<Overtaken>, preempting: bool) {
         self.overtaken = overtaken;
         self.trying = preempting;
@@ -85,7 +88,7 @@ impl Precedence {
     pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
         if std::mem::take(&mut self.trying) {
             let pause = match self.last {
-                Some((_, pause)) if self.is_restless(at) => pause.saturating_mul(2),
+                Some((_, pause)) if self.preempted_recently(at) => pause.saturating_mul(2),
                 _ => self.first_pause,
             };
             self.last = Some((at, pause.min(LONGEST_PAUSE.max(self.first_pause))));
@@ -98,12 +101,12 @@ impl Precedence {
         }
     }
 
-    /// This candidate leads: it waits for no holder that was overtaken.
+    /// Records that this candidate leads, so it no longer waits for an overtaken holder.
     pub(in crate::election) fn settle(&mut self) {
         self.overtaken = None;
     }
 
-    /// What the claim of the term `to` says beside the spec, while it waits for the writes of an `overtaken` one.
+    /// The annotations of the claim of term `to`, while it waits for the writes of the `overtaken` term.
     pub(in crate::election) fn annotations(
         &self,
         to: u64,
@@ -111,7 +114,7 @@ impl Precedence {
     ) -> BTreeMap<&'static str, Option<String>> {
         let handover = overtaken.map(|it| Handover { from: it.term, to, done: false }.to_string());
         let mut annotations = BTreeMap::from([(HANDOVER, handover)]);
-        // Without a priority it is foreign (rule S12).
+        // Without a priority, the key is a foreign field (rule S12).
         if let Some(priority) = &self.priority {
             annotations.insert(HOLDER_KEY, Some(priority.key().to_owned()));
         }
@@ -119,7 +122,7 @@ impl Precedence {
     }
 }
 
-/// The key of the holder, empty if it has none; none if it makes no sense.
+/// The holder's key; empty if it has none. None if the key makes no sense.
 pub(in crate::election) fn holder_key(record: &LeaseRecord) -> Option<&str> {
     match record.annotation(HOLDER_KEY) {
         None => Some(""),

@@ -1,44 +1,47 @@
-//! A candidate's place among the others.
+//! A candidate's precedence among the others.
 
 use std::{error::Error, fmt, sync::Arc};
 
 /// The longest key, in bytes.
 const LONGEST: usize = 253;
 
-/// Lets a candidate take the lease from a live holder that it precedes: the preferred revision of a program, say, or the
-/// replicas in the preferred zone. Istio's fork of client-go calls this prioritised election.
+/// Lets a candidate take the lease from a live holder that it precedes. Use it to prefer a revision of a program, or
+/// the replicas in one zone. Istio's fork of client-go calls this prioritised election.
 ///
-/// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` with each claim, and
-/// removes it when it gives the lease up, as Istio does. When it sees a live holder, it asks its comparison whether it
-/// precedes that holder's key; a holder without a key has the key `""`. If so, it takes the lease at once, swapping on
-/// the version that it has read.
+/// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` with each
+/// claim. It removes the key when it releases the lease, as Istio does. When it sees a live holder, it checks whether
+/// it precedes that holder's key; a holder without a key has the key `""`. If it does, it takes the lease at once, by
+/// a swap on the version that it has read.
 ///
-/// # Nobody writes twice
-/// Rule S6 has a candidate wait until a holder's time is over. Here the *lease* is taken before that, the *gate* is not
-/// opened before that: the new holder's gate stays closed until one of these.
+/// # Two candidates never write at once
+/// By [rule S6](crate::guide::guarantees#s6-compare-and-swap-only), a candidate waits until a holder's time is over.
+/// With a priority it takes the *lease* earlier, but it does not open its *gate* earlier. The new holder's gate stays
+/// closed until one of these happens.
 ///
-/// 1. The former holder has acknowledged. A candidate of this crate, with a priority or without, closes its gate when it
-///    sees that it was preempted, lets its admitted writes finish, and says so in the lease (annotation
-///    `kube-leader-gate/handover`). This takes milliseconds and what is left of those writes; none is cut off.
-/// 2. The former holder's time is over, by the duration that it had written: it has crashed, is frozen or cut off, or is
-///    somebody else's elector, which knows nothing of this.
+/// 1. The former holder acknowledges. Each candidate of this crate does so, with a priority or without. When it sees
+///    that it was preempted, it closes its gate, lets its admitted writes finish, and records that in the lease
+///    (annotation `kube-leader-gate/handover`). This takes a few milliseconds and the rest of those writes. No write
+///    is cut off.
+/// 2. The former holder's time is over, by the duration that it had written into the lease. It has crashed, is frozen
+///    or cut off, or runs another elector that does not acknowledge.
 ///
-/// So two candidates of this crate never write at once, as without a priority. **The price is paid with others' electors**:
-/// until their time is over nobody may write, so prefer to give all candidates of one lease this crate. In the other
-/// direction there is no such rule: an Istio elector that preempts a holder of this crate waits for nothing, and the
-/// holder's gate closes when its watch shows it (rule S7), within milliseconds.
+/// So two candidates of this crate never write at once, as without a priority. **This has a price with other
+/// electors**: until their time is over, no candidate may write. Prefer to use this crate for all candidates of one
+/// lease. The other direction has no such rule: an Istio elector that preempts a holder of this crate does not wait.
+/// The holder's gate closes when its watch shows the preemption
+/// ([rule S7](crate::guide::guarantees#s7-another-holder-closes-the-gate)), within milliseconds.
 ///
 /// # What is never preempted
-/// A holder with the same key; one whose key cannot be read (no text, too long); one whose lease makes no sense; and one
-/// that has itself not got past the wait above. A lease that nobody holds, or that has run out, is taken by whoever comes
-/// first: a candidate of lower precedence leads until one of higher precedence comes.
+/// A candidate never preempts a holder with the same key, a holder whose key it cannot read (not text, or too long),
+/// a holder whose lease makes no sense, or a holder that still waits as above. If a lease is free or has expired, the
+/// first candidate takes it: a candidate of lower precedence leads until one of higher precedence comes.
 ///
-/// Plain client-go knows no keys: when it takes over a lease that ran out, the key of the holder before it stays there, and
-/// counts as its own.
+/// Plain client-go does not know keys. When it takes over an expired lease, the former holder's key stays in the
+/// lease and counts as its own.
 ///
 /// # Consistency
-/// All comparisons on one lease should agree. If two candidates both think that they precede, each waits longer from time to
-/// time, from a lease duration up to an hour, before it preempts again, and a warning says so.
+/// All comparisons on one lease should agree. If two candidates both think that they precede the other, each waits
+/// longer each time before it preempts again, from a lease duration up to an hour. The log then has a warning.
 ///
 /// ```no_run
 /// use kube_leader_gate::{Election, election::Priority};
@@ -57,7 +60,7 @@ pub struct Priority {
     precedes: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-/// A priority that cannot be: what was given, and what is allowed.
+/// The priority does not work. The error says what was given and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidPriority {
     given: String,
@@ -67,10 +70,11 @@ pub struct ErrInvalidPriority {
 // === impl Priority ===
 
 impl Priority {
-    /// The key of this candidate, and whether it precedes a holder with the key that is handed in (`""` for none).
+    /// Makes a priority from this candidate's key and a comparison. `precedes` receives a holder's key (`""` for
+    /// none) and returns whether this candidate precedes it.
     ///
-    /// `precedes` is asked again with each news of the lease, so it may change its mind; it must not block. If it panics,
-    /// the election ends (rule S10).
+    /// The election calls `precedes` with each news of the lease, so its answer may change. It must not block. If it
+    /// panics, the election ends ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -83,7 +87,8 @@ impl Priority {
     /// ```
     ///
     /// # Errors
-    /// [`ErrInvalidPriority`] when the key is empty, longer than 253 bytes, has control characters, or space at an end.
+    /// [`ErrInvalidPriority`] if the key is empty, is longer than 253 bytes, has control characters, or begins or
+    /// ends with a space.
     pub fn new(
         key: impl Into<String>,
         precedes: impl Fn(&str) -> bool + Send + Sync + 'static,
@@ -92,12 +97,12 @@ impl Priority {
         if is_key(&key) {
             return Ok(Self { key: key.into(), precedes: Arc::new(precedes) });
         }
-        let allowed = format!("1 to {LONGEST} bytes without control characters or space at an end");
+        let allowed = format!("1 to {LONGEST} bytes without control characters or a space at either end");
         Err(ErrInvalidPriority { given: key, allowed })
     }
 
-    /// One of several keys, the most preferred first. A holder without a key comes after all of them; one with a key that
-    /// is not in the list is left alone, since a newer list may know it.
+    /// Makes a priority from a list of keys, with the most preferred first. A holder without a key comes after all of
+    /// them. A holder whose key is not in the list is never preempted, since a newer list may know the key.
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -109,7 +114,7 @@ impl Priority {
     /// ```
     ///
     /// # Errors
-    /// [`ErrInvalidPriority`] when `key` is not in the list, and as [`new`](Self::new).
+    /// [`ErrInvalidPriority`] if `key` is not in the list, and as for [`new`](Self::new).
     pub fn ranked<K: Into<String>>(
         key: impl Into<String>,
         most_preferred_first: impl IntoIterator<Item = K>,
@@ -144,7 +149,7 @@ impl fmt::Debug for Priority {
     }
 }
 
-/// Whether a text is fit for a key.
+/// Whether a text can be a key.
 pub(super) fn is_key(text: &str) -> bool {
     let fits = !text.is_empty() && text.len() <= LONGEST;
     fits && text.trim() == text && !text.chars().any(char::is_control)
@@ -153,13 +158,13 @@ pub(super) fn is_key(text: &str) -> bool {
 // === impl ErrInvalidPriority ===
 
 impl ErrInvalidPriority {
-    /// The key as it was given.
+    /// The key, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The keys that are allowed, in words.
+    /// Describes the allowed keys in words.
     #[must_use]
     pub fn allowed(&self) -> &str {
         &self.allowed
@@ -168,7 +173,7 @@ impl ErrInvalidPriority {
 
 impl fmt::Display for ErrInvalidPriority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An over-long one is not repeated whole.
+        // Show only the beginning of a key that is too long.
         let shown: String = self.given.chars().take(64).collect();
         let Self { given, allowed } = self;
         write!(f, "invalid key of a priority: {shown:?} ({} bytes), allowed: {allowed}", given.len())
@@ -182,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_is_no_key_with_what_is_allowed() {
+    fn an_invalid_key_error_lists_allowed_values() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
             let error = Priority::new(bad, |_| true).unwrap_err().to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
@@ -194,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn an_equal_key_is_never_preceded() {
+    fn a_key_never_precedes_itself() {
         assert!(!Priority::new("a", |_| true).unwrap().precedes("a"));
         assert!(!Priority::ranked("a", ["a", "b", "a"]).unwrap().precedes("a"));
-        // What is named twice has the better of its ranks.
+        // If the list has a key twice, its better rank counts.
         assert!(!Priority::ranked("b", ["a", "b", "a"]).unwrap().precedes("a"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whom a candidate preempts and for whom it waits, example by example and by chance.
+//! Tests of preemption, with examples and with random steps.
 
 use crate::{
     election::{
@@ -21,7 +21,7 @@ fn candidacy(priority: Option<Priority>) -> Candidacy {
     Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), priority)
 }
 
-/// One that precedes "low" and whoever has no key.
+/// A candidate that precedes "low" and a holder without a key.
 fn high() -> Candidacy {
     candidacy(Some(Priority::ranked("high", ["high", "low"]).unwrap()))
 }
@@ -33,7 +33,7 @@ fn held(version: u64, holder: &str, renewed: u64, annotations: &Value) -> LeaseR
     LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
-/// What a server answers to a claim over `seen`.
+/// The server's answer to a claim over `seen`.
 fn written(version: u64, seen: &LeaseRecord, claim: &Claim) -> LeaseRecord {
     let mut object = seen.with(claim).into_json();
     object["metadata"]["resourceVersion"] = version.to_string().into();
@@ -45,7 +45,7 @@ fn text(claim: &Claim, annotation: &str) -> Option<String> {
 }
 
 #[test]
-fn it_preempts_who_it_precedes_and_no_one_else() {
+fn it_preempts_only_holders_that_it_precedes() {
     let cases = [
         (json!({ HOLDER_KEY: "low" }), true),
         (json!({ HOLDER_KEY: "" }), true),
@@ -59,7 +59,7 @@ fn it_preempts_who_it_precedes_and_no_one_else() {
         (json!({ HOLDER_KEY: null }), false),
         (json!({ HOLDER_KEY: ["low"] }), false),
         (json!({ HOLDER_KEY: "low".repeat(4_000_000) }), false),
-        // It is itself waiting for the holder before it.
+        // The holder itself waits for the holder before it.
         (json!({ HOLDER_KEY: "low", HANDOVER: "from 2 to 3" }), false),
         (json!({ HOLDER_KEY: "low", HANDOVER: "from 2 to 3, done" }), true),
         (json!({ HOLDER_KEY: "low", HANDOVER: "from 1 to 2" }), true),
@@ -77,7 +77,7 @@ fn it_preempts_who_it_precedes_and_no_one_else() {
 }
 
 #[test]
-fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
+fn odd_leases_and_namesakes_are_never_preempted() {
     for duration in [json!(null), json!(-1), json!(1_000_000_000)] {
         let mut candidacy = high();
         let mut odd = held(1, "other", 0, &json!({})).clone().into_json();
@@ -92,7 +92,7 @@ fn a_lease_that_makes_no_sense_and_a_namesake_are_left_alone() {
 }
 
 #[test]
-fn it_waits_for_the_one_it_has_overtaken() {
+fn a_preempting_candidate_waits_for_the_overtaken_holder() {
     let mut candidacy = high();
     let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", "team": "a" }));
     candidacy.observe(seen.clone(), at(0));
@@ -101,13 +101,13 @@ fn it_waits_for_the_one_it_has_overtaken() {
         (text(&claim, HOLDER_KEY), text(&claim, HANDOVER)),
         (Some("high".into()), Some("from 3 to 4".into()))
     );
-    assert_eq!((claim.transitions, claim.duration_seconds), (4, 60), "whoever comes next waits for both");
+    assert_eq!((claim.transitions, claim.duration_seconds), (4, 60), "the next holder waits for both");
     let own = written(2, &seen, &claim);
     candidacy.observe(own.clone(), at(10));
     assert_eq!(candidacy.decide(at(10), false), Decision::Hold(at(60)));
     let renewal = candidacy.renewal(at(12), "later".into());
     assert_eq!((renewal.duration_seconds, text(&renewal, HANDOVER)), (60, Some("from 3 to 4".into())));
-    // By time: from when *the other's* record was heard of.
+    // By time: counted from when this candidate saw *the other's* record.
     assert_eq!(candidacy.decide(at(59), false), Decision::Hold(at(60)));
     assert_eq!(candidacy.decide(at(60), false), Decision::Open);
     let opening = candidacy.renewal(at(60), "later".into());
@@ -117,11 +117,11 @@ fn it_waits_for_the_one_it_has_overtaken() {
     assert_eq!(candidacy.decide(at(20), false), Decision::Open);
     candidacy.opened(Term::new("u", 4));
     assert_eq!(candidacy.decide(at(21), true), Decision::Renew);
-    assert_eq!(candidacy.decide(at(40), false), Decision::Take, "a stretch that was interrupted is over");
+    assert_eq!(candidacy.decide(at(40), false), Decision::Take, "an interrupted term is over");
 }
 
 #[test]
-fn only_the_very_term_is_acknowledged() {
+fn only_the_preempted_term_is_acknowledged() {
     let mut holder = candidacy(None);
     holder.observe(held(1, "", 0, &json!({})), at(0));
     let claim = holder.acquisition(at(0), "now".into());
@@ -143,9 +143,9 @@ fn only_the_very_term_is_acknowledged() {
     }
 }
 
-/// The watch has told of the preemption before the candidate learns that it has held the lease at all.
+/// The watch shows the preemption before the candidate learns that it held the lease.
 #[test]
-fn a_claim_that_is_answered_too_late_is_acknowledged() {
+fn a_preempted_claim_with_a_late_answer_is_acknowledged() {
     for told_by_watch in [true, false] {
         let mut holder = candidacy(None);
         holder.observe(held(1, "", 0, &json!({})), at(0));
@@ -166,20 +166,16 @@ fn a_claim_that_is_answered_too_late_is_acknowledged() {
     }
 }
 
-/// What a foreign word or a stale one cannot do.
+/// A foreign or an old handover opens nothing.
 #[test]
-fn only_the_term_s_own_end_opens_the_gate() {
+fn only_its_own_handover_opens_the_gate() {
     let mut candidacy = high();
     let seen = held(1, "other", 0, &json!({ HOLDER_KEY: "low", HANDOVER: "from 3 to 4, done" }));
     candidacy.observe(seen.clone(), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
     let own = written(2, &seen, &claim);
     candidacy.observe(own.clone(), at(0));
-    assert_eq!(
-        candidacy.decide(at(0), false),
-        Decision::Hold(at(60)),
-        "what stood there before is overwritten"
-    );
+    assert_eq!(candidacy.decide(at(0), false), Decision::Hold(at(60)), "an old handover is overwritten");
     for (version, word) in
         (3..).zip([json!("from 2 to 4, done"), json!("from 3 to 5, done"), json!(null), json!("")])
     {
@@ -191,9 +187,9 @@ fn only_the_term_s_own_end_opens_the_gate() {
     }
 }
 
-/// A swap lands late: the lease has been seen as it was before, and another swap has been tried.
+/// A swap takes effect late: the candidate read the older lease, and tried another swap.
 #[test]
-fn s6_a_preemption_that_lands_late_is_one() {
+fn s6_a_late_preemption_still_waits() {
     for tried_again in [false, true] {
         let mut candidacy = high();
         let seen = held(1, "other", 0, &json!({}));
@@ -221,13 +217,13 @@ fn s6_a_preemption_that_lands_late_is_one() {
 }
 
 #[test]
-fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
+fn the_wait_for_a_holder_survives_restart_and_deletion() {
     let mut first = high();
     let seen = held(1, "other", 0, &json!({}));
     first.observe(seen.clone(), at(0));
     let claim = first.acquisition(at(0), "now".into());
     let own = written(2, &seen, &claim);
-    // An earlier life of this candidate left it behind.
+    // An earlier process of this candidate left it.
     let mut second = high();
     second.observe(own.clone(), at(5));
     assert_eq!(second.decide(at(5), false), Decision::Take);
@@ -235,7 +231,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
     assert_eq!(text(&claim, HANDOVER), Some("from 3 to 5".into()));
     second.observe(written(3, &own, &claim), at(5));
     assert_eq!(second.decide(at(5), false), Decision::Hold(at(65)));
-    // It is deleted.
+    // The lease is deleted.
     first.observe(own, at(1));
     first.observe_absence(None, at(1));
     assert_eq!(first.decide(at(59), false), Decision::WaitUntil(at(60)));
@@ -243,7 +239,7 @@ fn a_restarted_candidate_and_a_deleted_lease_remember_whom_to_wait_for() {
 }
 
 #[test]
-fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
+fn a_takeover_removes_the_old_holder_key() {
     let mut plain = candidacy(None);
     plain.observe(held(1, "dead", 0, &json!({ HOLDER_KEY: "high" })), at(0));
     assert_eq!(plain.acquisition(at(60), "now".into()).annotations.get(HOLDER_KEY), Some(&None));
@@ -254,16 +250,16 @@ fn a_holder_s_key_goes_with_it_and_stays_where_nobody_was() {
 }
 
 proptest! {
-    /// Rule S6 with priorities, by chance: two candidates of this crate on one lease, one of which hears of it whenever
-    /// it does. Whatever happens, the second leads only when the first has acknowledged or its deadline has passed.
+    /// Rule S6 with priorities, with random steps: two candidates of this crate share one lease, and one of them gets
+    /// the news late. The second leads only after the first has acknowledged or its deadline has passed.
     #[test]
-    fn s6_the_gate_opens_only_after_the_end_of_the_other(
+    fn s6_the_gate_opens_after_the_other_ends(
         steps in prop::collection::vec((0_u64..25, 0_u8..6), 1..80),
     ) {
         let mut candidacy = high();
         let (mut now, mut version) = (0, 1);
         let mut lease = held(version, "other", now, &json!({ HOLDER_KEY: "low" }));
-        // The other one renews at 60 s, and its deadline is 50 s.
+        // The other candidate renews at 60 s, and its deadline is 50 s.
         let mut deadline = Some(50);
         candidacy.observe(lease.clone(), at(0));
         let mut leading = false;
@@ -277,19 +273,19 @@ proptest! {
                     lease = held(version, "other", now, &json!({ HOLDER_KEY: "low" }));
                     deadline = Some(now + 50);
                 }
-                // It hears that it was preempted, and acknowledges.
+                // The other candidate learns that it was preempted, and acknowledges.
                 1 if !others && deadline.is_some() && Handover::acknowledgement(&lease).is_some() => {
                     deadline = None;
                     lease = written(version, &lease, &Handover::acknowledgement(&lease).unwrap());
                 }
-                // A stranger writes an annotation.
+                // Another client writes an annotation.
                 2 => {
                     let mut object = lease.clone().into_json();
                     object["metadata"]["resourceVersion"] = version.to_string().into();
                     object["metadata"]["annotations"]["x"] = now.to_string().into();
                     lease = LeaseRecord::from_json(object).unwrap();
                 }
-                // The candidate tries, and its answer is lost, or its claim.
+                // The candidate tries, and its claim or the answer is lost.
                 3 if matches!(candidacy.decide(at(now), leading), Decision::Preempt | Decision::Take) => {
                     candidacy.acquisition(at(now), format!("lost {now}"));
                     leading = false;
@@ -299,11 +295,11 @@ proptest! {
                         let before = lease.clone();
                         let claim = candidacy.acquisition(at(now), format!("landed {now}"));
                         lease = written(version, &lease, &claim);
-                        // A watch that begins anew tells of what was there before.
+                        // A watch that begins again shows the state from before.
                         candidacy.observe(before, at(now));
                     }
                     leading = false;
-                    continue; // it has not heard of it yet
+                    continue; // it has not seen this yet
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Gated mode: the workload runs on every replica, reads flow, and only the leader's writes pass.
+//! Gated mode: the workload runs on every replica. All reads pass, and only the leader's writes pass.
 
 use crate::{
     election::{
@@ -18,22 +18,29 @@ use std::{
 use tokio::time::sleep;
 
 impl<L: Lock> Election<L> {
-    /// Runs the election while `workload` runs. Once the lease has been released, it returns the workload's output, and how
-    /// the lease was left.
+    /// Runs the election while `workload` runs. Returns the workload's output and how the election left the lease.
     ///
-    /// When the workload ends, by itself or in a panic, the order of rule S4 follows: it is dropped, the gate closes, the
-    /// writes that it has left behind may finish within the drain timeout while the lease is still renewed, and then the
-    /// lease is given up, later if a write has ended without an answer (see
-    /// [`Running::stop`](crate::election::Running::stop)). A panic goes on after that. To shut down on a signal, let the workload end on it, or use
+    /// When the workload ends or panics, the election stops in the order of
+    /// [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order):
+    ///
+    /// 1. The workload is dropped, and the gate closes.
+    /// 2. Writes that the workload left behind may finish within the drain timeout, while the election still renews
+    ///    the lease.
+    /// 3. The election releases the lease. If a write ended without an answer, this takes longer (see
+    ///    [`Running::stop`](crate::election::Running::stop)).
+    ///
+    /// A panic continues after that. To shut down on a signal, let the workload end on the signal, or use
     /// [`run_until`](Self::run_until).
     ///
-    /// Dropping the future drops the workload and closes the gate at once; the lease then runs out by itself.
+    /// Dropping the future drops the workload and closes the gate at once. The lease then expires by itself.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] when the election ended without being told to (rule S10): the workload is dropped, and the gate is closed.
+    /// [`ErrElectionEnded`] if the election ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The workload is dropped, and the gate is
+    /// closed.
     ///
     /// # Panics
-    /// When the workload does, and outside of a tokio runtime.
+    /// If the workload panics, and outside a tokio runtime.
     pub async fn run<F: Future>(self, workload: F) -> Result<Finished<F::Output>, ErrElectionEnded> {
         let Finished { output, lease } =
             self.run_unless(pending::<Infallible>(), contained(workload)).await?;
@@ -43,13 +50,15 @@ impl<L: Lock> Election<L> {
         }
     }
 
-    /// As [`run`](Self::run), and gives a workload that should end on `shutdown` no more than the
-    /// [grace](crate::election::ElectionBuilder::grace) from there. Then the gate closes, the workload goes on until its
-    /// admitted writes have finished, or the drain timeout is over, and is dropped. The output is none if it has not ended.
+    /// Runs as [`run`](Self::run) does, but limits the workload's time after `shutdown`. From then on the workload
+    /// has the [grace](crate::election::ElectionBuilder::grace) to end. Then the gate closes. The workload continues
+    /// until its admitted writes have finished or the drain timeout is over, and is then dropped. If it did not end,
+    /// the output is none.
     ///
-    /// The workload learns of the shutdown by its own means. But a `Controller` of kube-runtime, for one, does not end
-    /// before it has listed its objects once, which it never has where it may not list them. Kubernetes kills a process
-    /// that does not end, and its lease has to run out then.
+    /// This function does not tell the workload about the shutdown; use the same signal for both. A workload may not
+    /// end on the signal. A `Controller` of kube-runtime, for example, ends only after it has listed its objects
+    /// once, and without the permission to list them it never has. Kubernetes kills a process that does not end, and
+    /// its lease then has to expire.
     ///
     /// ```no_run
     /// use kube_leader_gate::{CancellationToken, Election};
@@ -70,7 +79,7 @@ impl<L: Lock> Election<L> {
     /// As [`run`](Self::run).
     ///
     /// # Panics
-    /// As [`run`](Self::run), and when `shutdown` does.
+    /// As [`run`](Self::run), and if `shutdown` panics.
     pub async fn run_until<F: Future>(
         self,
         shutdown: impl Future<Output = ()>,
@@ -87,7 +96,7 @@ impl<L: Lock> Election<L> {
         Ok(Finished::new(output.ok(), lease))
     }
 
-    /// Runs the election while `workload` runs, and stops when it ends, or when it is `too_late`.
+    /// Runs the election while `workload` runs. Stops when the workload ends, or when `too_late` resolves.
     async fn run_unless<T, O>(
         self,
         too_late: impl Future<Output = T>,
@@ -112,7 +121,7 @@ impl<L: Lock> Election<L> {
     }
 }
 
-/// On the heap, so that it can be dropped before the lease is given up; its panic is kept until then.
+/// Puts the workload on the heap, so that it can be dropped before the lease is released. Keeps its panic until then.
 fn contained<F: Future>(workload: F) -> Pin<Box<impl Future<Output = thread::Result<F::Output>>>> {
     Box::pin(AssertUnwindSafe(workload).catch_unwind())
 }

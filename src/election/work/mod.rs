@@ -1,4 +1,4 @@
-//! Running a program around an election.
+//! Runs a program's work around an election.
 
 mod gated;
 mod leading;

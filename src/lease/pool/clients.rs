@@ -1,4 +1,4 @@
-//! The clients that lease calls go over, and their succession after calls without an answer (rule S9).
+//! The clients for lease calls, and how a fresh client replaces one that did not answer (rule S9).
 
 use crate::api::{self, CallError};
 use http::Method;
@@ -19,20 +19,21 @@ use tokio::{
 };
 use tracing::Span;
 
-/// So many calls of one pool share the connections without waiting for each other; each needs one while it lasts.
+/// How many calls of one pool run at once without waiting for each other. Each needs a connection while it runs.
 const ROOM: usize = 16;
-/// All callers move to the newest client once it is this old.
+/// When the newest client is this old, all callers move to it.
 const SETTLED: Duration = Duration::from_secs(60);
 
 type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
 
-/// Clients of one making, the newest at hand.
+/// Clients that one function makes. The newest is ready to use.
 pub(in crate::lease) struct Clients {
     make: Make,
-    /// Where clients have their tasks, whichever election asks for one: others will use it too.
+    /// The runtime for the clients' tasks. It does not depend on which election asks, since other elections use the
+    /// same client.
     runtime: Handle,
     newest: Mutex<Made>,
-    /// Making one may block, and cannot be stopped: one at a time.
+    /// Limits `connect` to one call at a time. It may block, and cannot be stopped.
     making: Arc<Semaphore>,
     room: Semaphore,
 }
@@ -44,10 +45,10 @@ struct Made {
     at: Instant,
 }
 
-/// One lock's way to the API server. It stays with its client until a call goes unanswered; the others stay with theirs.
+/// One lock's client. A caller keeps its client until one of its own calls is not answered.
 pub(in crate::lease) struct Caller {
     clients: Arc<Clients>,
-    /// How long a call waits for room. Then it goes out all the same, so that calls which hang do not hold up others.
+    /// How long a call waits for room. After that it is sent anyway, so that hanging calls do not delay others.
     patience: Duration,
     held: Mutex<Held>,
 }
@@ -56,7 +57,7 @@ struct Held {
     made: Made,
     /// The newest generation at the time of the last call.
     newest_at_call: u64,
-    /// The client to use is at least of this generation, or else the newest there is.
+    /// The oldest generation that this caller may use. If there is no such client yet, it uses the newest one.
     at_least: u64,
 }
 
@@ -76,12 +77,12 @@ impl Clients {
         }))
     }
 
-    /// Clients made from `config`: ungated, without retries.
+    /// Makes clients from `config`, without gate and retries.
     pub(in crate::lease) fn from_config(config: &Config) -> Result<Arc<Self>, kube_client::Error> {
         let mut config = config.clone();
         // A renewal that is retried below would outlive its own timeout (rule S9).
         config.default_retry = false;
-        // Each call has its own time, and a watch is idle by nature.
+        // Each call has its own time limit, and a watch is often idle.
         config.read_timeout = None;
         Self::new(move || Ok(ClientBuilder::try_from(config.clone())?.build()))
     }
@@ -103,7 +104,7 @@ impl Clients {
                 let mut newest = self.newest();
                 *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
             }
-            Err(error) => tracing::warn!("no fresh client for lease calls: {error}"),
+            Err(error) => tracing::warn!("cannot make a fresh client for lease calls: {error}"),
         }
     }
 }
@@ -111,7 +112,7 @@ impl Clients {
 // === impl Caller ===
 
 impl Caller {
-    /// One call, read to its end: JSON, or what was refused.
+    /// Makes one call and reads the whole answer: JSON, or the refusal.
     pub(in crate::lease) async fn call(
         &self,
         method: Method,
@@ -122,13 +123,13 @@ impl Caller {
         api::call(&self.client(), method, path.to_owned(), body).await
     }
 
-    /// The body of a watch. It has a connection of its own for as long as it lasts, and waits for no room.
+    /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for room.
     pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, CallError> {
         api::open(&self.client(), Method::GET, path.to_owned(), None).await
     }
 
-    /// Sees to it that later calls use a client that was made after the last call was sent. If another caller has had
-    /// one made since, or is about to, that one will do. Calls that are under way are not touched.
+    /// Makes later calls use a client that was made after the last call was sent. If another caller has asked for
+    /// such a client since, this one uses it too. Running calls are not affected.
     pub(in crate::lease) fn reconnect(&self) {
         let at_least = {
             let mut held = self.held();
@@ -151,7 +152,7 @@ impl Caller {
         let newest = self.clients.newest().clone();
         let mut held = self.held();
         held.newest_at_call = newest.generation;
-        // Until there is one of that generation, the newest there is will do.
+        // Until there is a client of that generation, use the newest one.
         let unanswered = held.made.generation < held.at_least;
         if unanswered || newest.at.elapsed() >= SETTLED {
             held.made = newest;
@@ -178,7 +179,7 @@ mod tests {
 
     /// Elections of one pool may run in several runtimes.
     #[test]
-    fn s9_a_fresh_client_outlives_the_runtime_that_asked_for_it() {
+    fn s9_a_fresh_client_outlives_its_callers_runtime() {
         let service = ApiServer::new().service();
         let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (of_pool, of_election) = (runtime(), runtime());

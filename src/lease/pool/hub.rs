@@ -1,4 +1,4 @@
-//! One watch of all leases in a namespace, from its request to its end. It lasts as long as a lock follows it.
+//! One watch of all leases in a namespace. It lasts while a lock follows it.
 
 use super::{clients::Caller, slot::Slot};
 use crate::{
@@ -21,10 +21,10 @@ use std::{
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long the watch may take to stand. Those who wait for it have their own, shorter patience.
+/// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Held by those who follow it; dropping the last of them ends the task.
+/// Each follower holds it. The task ends when the last follower drops it.
 #[derive(Debug)]
 pub(super) struct Hub {
     id: u64,
@@ -32,13 +32,13 @@ pub(super) struct Hub {
     task: AbortOnDropHandle<()>,
 }
 
-/// Where the task tells its news.
+/// Passes news from the task to the followers.
 #[derive(Debug)]
 struct Board {
     slots: Mutex<HashMap<String, Vec<Arc<Slot>>>>,
-    /// Changed under the lock of the slots, so that no lock subscribes in between.
+    /// Changes under the lock of the slots, so that no lock subscribes in between.
     phase: watch::Sender<Phase>,
-    /// The newest version of any lease that was told.
+    /// The newest version of any lease that the watch has shown.
     told: AtomicU64,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct Following {
     hub: Arc<Hub>,
     name: String,
     slot: Arc<Slot>,
-    /// Whether the watch stood already, so that what was there at its start has been told to others.
+    /// Whether the watch had begun before, so that its first events have already gone to others.
     pub(super) late: bool,
 }
 
-/// Tells all followers that the watch is over, however the task ends.
+/// Tells all followers that the watch is over, for any end of the task.
 struct Ending(Arc<Board>);
 
 // === impl Hub ===
@@ -78,7 +78,7 @@ impl Hub {
         Self { id, board, task }
     }
 
-    /// Unlike that of any other.
+    /// Each watch has another id.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -87,18 +87,18 @@ impl Hub {
         matches!(*self.board.phase.borrow(), Phase::Over(_))
     }
 
-    /// Whether something at least as new as `version` was told, of any lease.
+    /// Whether the watch has shown a version of any lease that is at least as new as `version`.
     pub(super) fn has_told(&self, version: u64) -> bool {
         self.board.told.load(Ordering::Acquire) >= version
     }
 
-    /// Ends it for all followers.
+    /// Ends the watch for all followers.
     pub(super) fn give_up(&self, error: &ErrLock) {
         self.board.end(Some(error));
         self.task.abort();
     }
 
-    /// Follows the lease `name` from here on.
+    /// Follows the lease `name` from now on.
     pub(super) fn follow(self: &Arc<Self>, name: &str) -> Following {
         let slot = Arc::new(Slot::default());
         let mut slots = self.board.slots();
@@ -137,7 +137,7 @@ impl Board {
             for slot in slots {
                 match &news.event {
                     Ok(event) => slot.put(event.clone()),
-                    // An object that is no lease is the trouble of those who follow it.
+                    // If the object is not a lease, only its own followers get the error.
                     Err(error) => slot.end(Some(error.clone())),
                 }
             }
@@ -146,7 +146,7 @@ impl Board {
         Ok(())
     }
 
-    /// The first word counts.
+    /// Only the first call counts.
     fn end(&self, error: Option<&ErrLock>) {
         let slots = self.slots();
         let first = self.phase.send_if_modified(|phase| {
@@ -175,15 +175,15 @@ impl Drop for Ending {
 // === impl Following ===
 
 impl Following {
-    /// Which watch it is part of.
+    /// The id of the watch.
     pub(super) fn watch(&self) -> u64 {
         self.hub.id
     }
 
-    /// Waits until the watch stands. Cancel-safe.
+    /// Waits until the watch has begun. Cancel-safe.
     pub(super) async fn stands(&self) -> Result<(), ErrLock> {
         let mut phase = self.hub.board.phase.subscribe();
-        // The sender is on the board, which this keeps.
+        // This keeps the board, and the board keeps the sender.
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
@@ -194,7 +194,7 @@ impl Following {
         }
     }
 
-    /// The news of the lease; `ended` is called when they end by themselves.
+    /// Yields the events of the lease. Calls `ended` when the stream ends by itself.
     pub(super) fn events(
         self,
         ended: impl FnOnce() + Send,
@@ -231,7 +231,7 @@ mod tests {
     use kube_client::Client;
 
     #[tokio::test]
-    async fn who_leaves_leaves_nothing_behind() {
+    async fn followers_that_leave_are_removed() {
         let service = ApiServer::new().service();
         let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
         let hub = Arc::new(Hub::start(1, clients.caller(Duration::ZERO), "default"));

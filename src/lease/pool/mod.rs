@@ -1,4 +1,4 @@
-//! What the elections of one process share.
+//! The clients and watches that the elections of one process share.
 
 pub(super) mod clients;
 mod hub;
@@ -10,10 +10,10 @@ use super::{kube_lock::KubeLock, name::LeaseName, timing::LeaseTiming};
 use kube_client::{Client, Config};
 use std::{fmt, sync::Arc};
 
-/// A call may wait this part of its time for room.
+/// A call waits for room for at most its time divided by this.
 const PART_FOR_WAITING: u32 = 8;
 
-/// What the elections of one process share: the connections of their lease calls, and, if asked for, one watch for all
+/// What the elections of one process share: the connections of their lease calls and, as an option, one watch for all
 /// leases of a namespace. Clones share everything.
 ///
 /// ```no_run
@@ -30,14 +30,16 @@ const PART_FOR_WAITING: u32 = 8;
 /// # }
 /// ```
 ///
-/// The elections stay apart in failure. A call that goes unanswered moves its own election to a fresh client (rule S9); the
-/// others stay where they are until their own calls go unanswered, and then move to the same one. Sixteen calls are under way
-/// at once. One that finds no room waits an eighth of its call timeout at most, and then goes out all the same, so that calls
-/// which hang do not hold up the others.
+/// A failure of one election does not affect the others. If a call is not answered, its own election moves to a fresh
+/// client ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
+/// their client until one of their own calls is not answered; then they move to the same fresh client.
 ///
-/// A client has tasks of its own, in the runtime in which the pool was made, and a watch in that of the election which began
-/// it; they end with the last lock that uses them, or with that runtime. A watch is begun anew then, clients are not: let the
-/// pool's runtime outlive the elections.
+/// Sixteen calls can run at once. If there is no room, a call waits for an eighth of its call timeout at most. Then
+/// it is sent anyway, so that hanging calls do not delay others.
+///
+/// A client has tasks in the runtime in which the pool was made. A watch has its task in the runtime of the election
+/// that began it. They end with the last lock that uses them, or with their runtime. After that a new watch begins,
+/// but no new client: let the pool's runtime outlive the elections.
 #[derive(Clone)]
 pub struct LeasePool {
     clients: Arc<Clients>,
@@ -47,46 +49,50 @@ pub struct LeasePool {
 // === impl LeasePool ===
 
 impl LeasePool {
-    /// A pool over clients made from `config`: ungated, without retries, apart from the workload's (rule S14).
+    /// Makes a pool over clients made from `config`: without gate and retries, apart from the workload's clients
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
-    /// What kube's [`ClientBuilder`](kube_client::client::ClientBuilder) fails with: no TLS built in, a certificate that cannot be read, a failing credential plugin.
+    /// The errors of kube's [`ClientBuilder`](kube_client::client::ClientBuilder): TLS is not compiled in, a
+    /// certificate cannot be read, or a credential plugin fails.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as every kube client does.
+    /// Outside a tokio runtime, as every kube client does.
     pub fn new(config: &Config) -> Result<Self, kube_client::Error> {
         Ok(Self { clients: Clients::from_config(config)?, watches: None })
     }
 
-    /// A pool over clients of your own making: one now, and a fresh one after calls that were not answered in time (rule
-    /// S9). They must neither retry nor share a limit or a buffer with the workload (rule S14).
+    /// Makes a pool over clients that `connect` makes: one now, and a fresh one after calls that were not answered in
+    /// time ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). These clients must not
+    /// retry, and must not share a limit or a buffer with the workload
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
-    /// What `connect` fails with.
+    /// The errors of `connect`.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn over(
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Self, kube_client::Error> {
         Ok(Self { clients: Clients::new(connect)?, watches: None })
     }
 
-    /// Lets all locks in a namespace share one watch, of all its leases. Without it each lease has its own watch, and with
-    /// that a connection.
+    /// Lets all locks in a namespace share one watch of all its leases. Without this option, each lease has its own
+    /// watch, and each watch its own connection.
     ///
-    /// This needs the permission to `watch` *all* leases of the namespace: a Role that lists `resourceNames` does not give
-    /// it. Where it is refused each lease is watched by itself, and the pool asks again after ten minutes. All the
-    /// namespace's leases are sent, so use a namespace of your own: in `kube-node-lease` that is one for each node, renewed
-    /// every ten seconds.
+    /// This needs the permission to `watch` *all* leases of the namespace; a Role that lists `resourceNames` does not
+    /// give it. If the API server refuses the shared watch, each lock watches its own lease, and the pool tries again
+    /// after ten minutes. The watch receives all leases of the namespace, so use a separate namespace. In
+    /// `kube-node-lease`, for example, there is one lease for each node, renewed every ten seconds.
     #[must_use]
     pub fn share_watches(self) -> Self {
         let watches = SharedWatches::new(self.clients.clone());
         Self { watches: Some(watches), ..self }
     }
 
-    /// The lock on `lease`, for an election of this timing;
-    /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) asks for it.
+    /// Makes a lock on `lease`, for an election with this timing.
+    /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) uses it.
     #[must_use]
     pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> KubeLock {
         let member = self.watches.as_ref().map(SharedWatches::member);

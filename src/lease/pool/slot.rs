@@ -1,4 +1,4 @@
-//! What one lock has not yet taken of a shared watch.
+//! The events of a shared watch that one lock has not read yet.
 
 use crate::lease::{error::ErrLock, lock::LeaseEvent, record::LeaseRecord};
 use std::{
@@ -7,8 +7,8 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// It is never full, and holds two records at most: of several states it keeps the newest, and it always keeps a deletion. A
-/// slow lock does not hold up the others.
+/// It is never full, and holds at most two records: the newest state and a deletion. So a slow lock does not delay
+/// the others.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     untold: Mutex<Untold>,
@@ -18,7 +18,7 @@ pub(super) struct Slot {
 #[derive(Debug, Default)]
 struct Untold {
     deleted: Option<LeaseRecord>,
-    /// After the deletion.
+    /// The state after the deletion.
     seen: Option<LeaseRecord>,
     over: bool,
     error: Option<ErrLock>,
@@ -41,7 +41,8 @@ impl Slot {
         self.news.notify_one();
     }
 
-    /// What has been put is still told, then the error, and nothing more. The first word counts.
+    /// Ends the events. The lock still gets the events that are here, then the error, and then nothing. Only the
+    /// first call counts.
     pub(super) fn end(&self, error: Option<ErrLock>) {
         {
             let mut untold = self.untold();
@@ -53,7 +54,7 @@ impl Slot {
         self.news.notify_one();
     }
 
-    /// What comes next; an error or none is the last. Cancel-safe. Only one may wait.
+    /// The next event. After an error or none, there are no more. Cancel-safe. Only one task may wait.
     pub(super) async fn next(&self) -> Option<Result<LeaseEvent, ErrLock>> {
         loop {
             if let Poll::Ready(next) = self.untold().take() {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_state_is_told_and_a_deletion_always() {
+    async fn a_slot_keeps_the_newest_state_and_deletion() {
         let slot = Slot::default();
         for version in 1..4 {
             slot.put(LeaseEvent::Seen(record(version)));

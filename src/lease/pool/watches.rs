@@ -1,7 +1,7 @@
-//! Watches that the locks of a pool share, one per namespace.
+//! The watches that the locks of a pool share, one per namespace.
 //!
-//! A [`Hub`] is one watch and its task, a [`Slot`](super::slot::Slot) what one lock has not yet taken of it. When a watch
-//! ends, all locks that follow it learn that, and the first one to ask again begins the next watch.
+//! A [`Hub`] is one watch and its task. A [`Slot`](super::slot::Slot) holds what one lock has not read yet. When a
+//! watch ends, all its locks learn that. The first lock that asks again begins the next watch.
 
 use super::{
     clients::Clients,
@@ -23,7 +23,8 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A namespace that may not be watched is not asked for again for so long; each lease has its own watch meanwhile.
+/// After a refusal, the pool does not ask for this namespace's watch for this long. Each lock watches its own lease
+/// meanwhile.
 const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 /// The watches of one pool.
@@ -38,14 +39,14 @@ enum Namespace {
     Refused(Instant),
 }
 
-/// One lock's place among those who share.
+/// One lock's place among the locks that share a watch.
 pub(in crate::lease) struct Member {
     watches: Arc<SharedWatches>,
-    /// The watch that this lock follows; 0 when it has been told of its end.
+    /// The watch that this lock follows; 0 after the lock has learned of its end.
     follows: Arc<AtomicU64>,
 }
 
-/// A lock's part of a watch that stands.
+/// A lock's part of a running watch.
 pub(in crate::lease) struct Joined {
     following: Following,
     follows: Arc<AtomicU64>,
@@ -62,7 +63,7 @@ impl SharedWatches {
         Member { watches: self.clone(), follows: Arc::default() }
     }
 
-    /// The watch of this namespace, begun if there is none. None where it may not be watched.
+    /// The watch of this namespace. Begins one if there is none. None if the API server refuses it.
     fn hub(&self, namespace: &str) -> Option<Arc<Hub>> {
         let mut namespaces = self.namespaces();
         match namespaces.get(namespace) {
@@ -75,7 +76,7 @@ impl SharedWatches {
             Some(Namespace::Refused(_)) | None => {}
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        // Over the newest client: it needs a connection of its own in any case.
+        // Use the newest client: a watch needs its own connection in any case.
         let hub = Arc::new(Hub::start(id, self.clients.caller(Duration::ZERO), namespace));
         namespaces.insert(namespace.to_owned(), Namespace::Watched(Arc::downgrade(&hub)));
         Some(hub)
@@ -102,11 +103,11 @@ impl SharedWatches {
 // === impl Member ===
 
 impl Member {
-    /// Takes part in the watch of the namespace, once it stands. None when this lock should watch its lease by itself.
+    /// Joins the watch of the namespace, and waits until it has begun. None if this lock should watch its own lease.
     ///
-    /// A lock that asks while the watch that it follows still stands has missed something in it. `known` is the newest
-    /// version of the lease that it has heard of by other ways: if the watch has told newer things of other leases, the
-    /// trouble is this lease's alone, else the watch hangs and is begun anew, for all.
+    /// If a lock asks again while its watch still runs, it has missed something. `known` is the newest version of its
+    /// lease from other sources. If the watch has shown newer versions of other leases, only this lock has a problem.
+    /// Otherwise the watch hangs, and a new one begins for all locks.
     pub(in crate::lease) async fn join(
         &self,
         lease: &LeaseName,
@@ -141,7 +142,7 @@ impl Member {
 // === impl Joined ===
 
 impl Joined {
-    /// Whether what was there at the start of the watch has been told to others before.
+    /// Whether the first events of the watch have already gone to others.
     pub(in crate::lease) fn is_late(&self) -> bool {
         self.following.late
     }

@@ -1,4 +1,4 @@
-//! Whether a lock does what an election needs of it.
+//! Checks whether a lock keeps the rules that an election relies on.
 
 mod error;
 mod trial;
@@ -12,27 +12,29 @@ use serde_json::Value;
 
 /// Checks that `lock` keeps the rules of [`Lock`], on a lease that does not exist yet.
 ///
-/// `put` stands for a client that is no candidate: it puts an object in the place of the lease, whatever the lease's version.
-/// It is given the lease as [`Lock::get`] returned it, with a label, an annotation and an owner reference added. `delete`
-/// deletes the lease. Both return when that is done.
+/// `put` stands for a client that is not a candidate. It replaces the lease with an object, whatever version the
+/// lease has. The object is the lease as [`Lock::get`] returned it, plus a label, an annotation and an owner
+/// reference. `delete` deletes the lease. Both return when that is done.
 ///
 /// The rules:
-/// 1. `get` returns none where there is no lease, else the lease as the last write returned it.
-/// 2. `create` conflicts with a lease that exists, and of two at the same time one succeeds. `update` conflicts when the
-///    resource version is not the newest, and of two at the same time one succeeds. A refused write changes nothing.
-/// 3. `update` of a lease that is gone is a conflict, or finds nothing. It creates nothing.
-/// 4. Each write returns what it has written, with the claim in it, in a resource version that no lease had before. Versions
-///    that are numbers grow.
-/// 5. An update keeps the uid. A lease that was deleted and created again has another one.
-/// 6. An update changes nothing but the claim: labels, annotations and owner references stay as they are.
-/// 7. A watch yields the lease as it is, then each change, and the deletion, all of them whole. It works also when there is
-///    no lease at its start.
-/// 8. [`reconnect`](Lock::reconnect) disturbs nothing.
+/// 1. `get` returns the lease as the last write returned it, or none if there is no lease.
+/// 2. `create` conflicts if the lease exists. Of two creations at the same time, one succeeds. `update` conflicts if
+///    the resource version is not the newest. Of two updates at the same time, one succeeds. A refused write changes
+///    nothing.
+/// 3. `update` of a deleted lease fails with a conflict or with "not found". It creates nothing.
+/// 4. Each write returns the lease that it wrote, with the claim in it and a new resource version. Versions that are
+///    numbers grow.
+/// 5. An update keeps the uid. A lease that was deleted and created again has a new one.
+/// 6. An update changes only the claim: labels, annotations and owner references stay as they are.
+/// 7. A watch yields the present lease, then each change, and the deletion. Each object is complete. The watch also
+///    works if there is no lease at its start.
+/// 8. [`reconnect`](Lock::reconnect) has no visible effect.
 ///
-/// A call or an event that takes more than 10 s breaks a rule too.
+/// A call or an event that takes more than 10 s also breaks a rule.
 ///
 /// # Errors
-/// [`ErrLockConformance`] for the first rule that the lock breaks. The lease is left as it is then, else it is deleted.
+/// [`ErrLockConformance`] for the first rule that the lock breaks. The lease then stays as it is. Otherwise the check
+/// deletes it.
 ///
 /// # Example
 /// ```

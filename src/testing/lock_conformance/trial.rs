@@ -1,4 +1,4 @@
-//! The trial, step by step.
+//! The steps of the check.
 
 use super::{
     error::ErrLockConformance,
@@ -11,28 +11,28 @@ use tokio::time::timeout;
 
 const ANSWERS: &str = "a call answers within 10 s";
 const GETS: &str = "get returns the lease as the last write returned it";
-const GETS_NOTHING: &str = "get returns none where there is no lease";
+const GETS_NOTHING: &str = "get returns none if there is no lease";
 const CREATES: &str = "create makes a lease with the claim in it";
 const CREATE_CONFLICTS: &str = "create conflicts with a lease that exists";
-const ONE_CREATES: &str = "of two creations at the same time one succeeds, and the other one conflicts";
+const ONE_CREATES: &str = "of two creations at the same time, one succeeds and the other conflicts";
 const UPDATES: &str = "update writes the claim, and keeps the uid";
 const UPDATE_CONFLICTS: &str = "update conflicts when the resource version is not the newest";
-const ONE_UPDATES: &str = "of two updates of one version one succeeds, and the other one conflicts";
-const UPDATES_NOTHING: &str = "update of a lease that is gone is a conflict, or finds nothing";
+const ONE_UPDATES: &str = "of two updates of one version, one succeeds and the other conflicts";
+const UPDATES_NOTHING: &str = "update of a deleted lease fails with a conflict or with not found";
 const NEW_VERSION: &str =
     "each write gives the lease a resource version that no lease had before, and a number grows";
 const NEW_UID: &str = "a lease that was created again has another uid";
 const KEEPS: &str = "update changes nothing but the claim";
-const PUTS: &str = "put and delete, as given to this function, do what they say";
-const WATCHES: &str = "a watch can be begun, also where there is no lease";
+const PUTS: &str = "the given functions put and delete work";
+const WATCHES: &str = "a watch can begin, also if there is no lease";
 const SHOWS_FIRST: &str = "a watch begins with the lease as it is";
 const SHOWS: &str = "a watch shows each change, whole";
 const SHOWS_DELETION: &str = "a watch shows the deletion";
-const RECONNECTS: &str = "reconnect disturbs nothing";
+const RECONNECTS: &str = "reconnect has no visible effect";
 
 /// An annotation that claims write and remove.
 const NOTE: &str = "kube-leader-gate/conformance";
-/// What a claim writes into the spec.
+/// The fields of the spec that a claim writes.
 const CLAIMED: [&str; 5] =
     ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
 
@@ -42,9 +42,9 @@ pub(super) struct Trial<'a, L, P, D> {
     lock: &'a L,
     put: P,
     delete: D,
-    /// The versions so far.
+    /// The versions that have been seen.
     versions: Vec<String>,
-    /// Claims so far.
+    /// How many claims were made.
     claims: u64,
 }
 
@@ -128,7 +128,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(record)
     }
 
-    /// An update of what is no longer there is refused, and changes nothing.
+    /// An update of a stale version is refused, and changes nothing.
     async fn conflicts(&mut self, stale: &LeaseRecord, stored: &LeaseRecord) -> Outcome {
         let claim = self.claim();
         let updated = self.call(self.lock.update(stale, &claim)).await?;
@@ -136,7 +136,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         self.is_stored(UPDATE_CONFLICTS, stored).await
     }
 
-    /// Another client adds what no candidate owns.
+    /// Another client adds fields that no candidate owns.
     async fn change(&mut self, record: &LeaseRecord) -> Outcome<LeaseRecord> {
         let mut object = record.clone().into_json();
         let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "a", "uid": "u" });
@@ -156,7 +156,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(changed)
     }
 
-    /// Updates that write an annotation, remove it and give the lease up keep everything else.
+    /// Updates write an annotation, remove it and release the lease. Each keeps everything else.
     async fn keep(&mut self, changed: &LeaseRecord) -> Outcome<LeaseRecord> {
         let mut seen = changed.clone();
         for (holder, note) in [("a", Some("here".to_owned())), ("", None)] {
@@ -173,7 +173,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         Ok(seen)
     }
 
-    /// What a write has returned is new, and stands in the store.
+    /// Checks that the result of a write is new, and that the store has it.
     async fn is_written(&mut self, record: &LeaseRecord) -> Outcome {
         self.is_new(record)?;
         self.is_stored(GETS, record).await
@@ -208,7 +208,7 @@ impl<'a, L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'a, L, P, D> {
         timeout(PATIENCE, call).await.map_err(|_| ErrLockConformance::new(ANSWERS, "no answer"))
     }
 
-    /// A claim unlike those before.
+    /// Makes a claim that differs from all earlier ones.
     fn claim(&mut self) -> Claim {
         self.claims += 1;
         let time = format!("2026-01-02T03:04:{:02}.000000Z", self.claims);
@@ -232,7 +232,7 @@ fn refused(rule: &'static str, outcome: &Result<LeaseRecord, ErrLock>, kinds: &[
     ensure(rule, is_refused, outcome)
 }
 
-/// The one that succeeded of two, if the other one conflicts.
+/// Returns the result of the one that succeeded, if the other one conflicts.
 fn one_of(
     rule: &'static str,
     (a, claim_a): (Result<LeaseRecord, ErrLock>, Claim),
@@ -253,7 +253,7 @@ fn holds(record: &LeaseRecord, claim: &Claim) -> bool {
         && record.transitions() == claim.transitions
 }
 
-/// All that no claim writes, and no API server changes with each write.
+/// The fields that no claim writes, and that the API server does not change with each write.
 fn foreign(record: &LeaseRecord) -> Value {
     let mut object = record.clone().into_json();
     remove(&mut object["spec"], &CLAIMED);

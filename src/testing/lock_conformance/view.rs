@@ -1,4 +1,4 @@
-//! What one watch has shown.
+//! Checks what one watch shows.
 
 use super::error::ErrLockConformance;
 use crate::lease::{ErrLock, LeaseEvent, LeaseRecord};
@@ -27,7 +27,7 @@ impl<S: Stream<Item = Result<LeaseEvent, ErrLock>> + Unpin> View<S> {
         }
     }
 
-    /// Waits until the watch shows that the object of `record` was deleted.
+    /// Waits until the watch shows the deletion of `record`'s object.
     pub(super) async fn shows_deletion(
         &mut self,
         rule: &'static str,

@@ -73,7 +73,7 @@ pub async fn follower_can_read_everything_and_write_nothing(world: &impl World) 
         assert!(is_not_leader(&refused), "{write:?}: {refused:?}");
         let message = refused.unwrap_err().to_string();
         assert!(message.contains("write attempt rejected as client is not leader"), "{message}");
-        assert!(message.contains("held by \"candidate-0\""), "{message}");
+        assert!(message.contains("last known holder of the lease is \"candidate-0\""), "{message}");
     }
     let exec = format!("/api/v1/namespaces/{}/pods/none/exec?command=id&stdout=true", world.namespace());
     let exec = Request::get(exec).header("Connection", "Upgrade").header("Upgrade", "websocket");

@@ -207,7 +207,7 @@ async fn s10_dead_election_gives_grace_and_is_reported() {
         breaks.store(true, Ordering::SeqCst);
         let ended: ErrElectionEnded =
             within(Duration::from_secs(8), "it ends", run).await.unwrap().unwrap_err();
-        assert!(ended.to_string().contains("ended unasked"));
+        assert!(ended.to_string().contains("ended without an order to stop"));
         let took = journal.ended()[0].duration_since(journal.cancelled()[0]);
         let expected = if deaf { Duration::from_secs(5) } else { SOON };
         assert!(took >= expected && took <= expected + 5 * MS, "{took:?}");

@@ -1,21 +1,21 @@
-//! How long a candidate stays away whose work does not last.
+//! How long a candidate stays away after work that ended early.
 
 use crate::api::backoff;
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
-/// Work that has run for so long is sound; what ends it after that counts as the first failure.
+/// If work has run this long, it counts as healthy. Its end then counts as the first failure.
 const STEADY: Duration = Duration::from_secs(120);
 
-/// Counts work that ended early, in a row.
+/// Counts how often in a row work ended early.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The pause after work that has `run` for so long and then ended early: doubled each time, half of it by chance.
+    /// The pause after work that ran for `run` and then ended early. It doubles each time, and half of it is random.
     pub(super) fn after(&mut self, run: Duration) -> Duration {
         if run >= STEADY {
             self.failures = 0;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_bound_and_begin_anew_after_sound_work() {
+    fn pauses_grow_and_reset_after_healthy_work() {
         let mut backoff = Backoff::default();
         let mut last = Duration::ZERO;
         for round in 0..40 {

@@ -1,4 +1,4 @@
-//! Leading only: work that runs while this process leads, once for each term.
+//! Leading only: work runs while this process leads, once for each term.
 
 mod backoff;
 mod shift;
@@ -22,29 +22,29 @@ use tokio::select;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-/// What ends the work of a term.
+/// Why the work of a term ends.
 enum End {
     /// The term is over.
     Lost,
     /// The program wants to stop.
     Shutdown,
-    /// The work itself.
+    /// The work ended by itself.
     Early,
 }
 
-/// How long the work may take to end once its token is cancelled.
+/// How long the work may take to end after its token is cancelled.
 struct Grace {
     while_leading: Duration,
     after_a_loss: Duration,
 }
 
 impl<L: Lock> Election<L> {
-    /// Runs `work` anew for each term in which this process leads, until `shutdown` completes. It then returns how the lease
-    /// was left.
+    /// Runs `work` once for each term in which this process leads, until `shutdown` completes. Then returns how the
+    /// election left the lease.
     ///
-    /// `work` is called once for each term, when the gate is open, with a token that asks the work to end, and the term.
-    /// Followers run nothing: kcp's and Linkerd's way. [`run`](Self::run) is the other one, with caches that are warm when
-    /// a term begins.
+    /// When the gate has opened for a term, the election calls `work` with a token and the term. The token asks the
+    /// work to end. A follower runs nothing; kcp and Linkerd work this way. With [`run`](Self::run) the workload runs
+    /// on every replica instead, so its caches are warm when a term begins.
     ///
     /// ```no_run
     /// use kube_leader_gate::{CancellationToken, Election};
@@ -71,37 +71,43 @@ impl<L: Lock> Election<L> {
     /// # }
     /// ```
     ///
-    /// 1. **Never two at once** (rule S11): the work of a term begins after that of the term before has ended, or has been
-    ///    dropped, and its drop is complete; and not before a write of that work which was not answered can take effect no more
-    ///    (its end plus lease duration less renew deadline, rule S4). That holds for the future that `work` returns: tasks that it spawns are its
-    ///    own affair; a [`JoinSet`](tokio::task::JoinSet) ends them with it.
-    /// 2. **A loss** (theft, preemption, deletion, a deadline that has passed, noticed at the time or not) cancels the
-    ///    token at once.
-    ///    The work has the [grace](crate::election::ElectionBuilder::grace) to end, and no more than lease duration less
-    ///    renew deadline, counted from the end of the term: work that wakes from a freeze later than that is not polled
-    ///    again. Then it is dropped. Meanwhile this process does not contend, so that nothing that the old work sends is
-    ///    let in by a new term. After an expiry the work has thus ended before another replica's begins; a theft by hand
-    ///    gives no such time, nor does a [preemption](crate::election::Priority), which waits for the writes alone. Work that has not been polled when its term is lost never is.
-    /// 3. **Work that ends by itself, or panics**, also in `work` itself and in a drop, gives leadership up in the order
-    ///    of rule S4, for a follower to take over, and this process stays away for a while: 1 s at most at first, doubled
-    ///    each time up to a minute, half of it by chance; from the start again after work that ran for two minutes. Panics
-    ///    are logged, and end nothing else. Writes that were left behind may finish within the
-    ///    [drain timeout](crate::election::ElectionBuilder::drain_timeout).
-    /// 4. **On shutdown** the token is cancelled, and the work has the grace to end while the lease is renewed and its
-    ///    writes pass. Then the order of rule S4 follows: the gate closes, admitted writes finish within the drain timeout
-    ///    (those of work that has not ended too, which is dropped after that), and the lease is released. A follower just
-    ///    stops. No work begins any more.
+    /// 1. **Never two at once** ([rule S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)): the
+    ///    work of a term begins only after the earlier work has ended or was dropped completely. If a write of the
+    ///    earlier work ended without an answer, it may still take effect late
+    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). The new work then begins only after the lease
+    ///    duration less the renew deadline has passed since that write ended. This covers the future that `work`
+    ///    returns. It does not cover tasks that the work spawns; a [`JoinSet`](tokio::task::JoinSet) ends them with
+    ///    the work.
+    /// 2. **A loss** cancels the token at once. A loss is a theft, a preemption, a deletion or a passed deadline,
+    ///    even if no task noticed the deadline. The work has the [grace](crate::election::ElectionBuilder::grace) to
+    ///    end, but at most the lease duration less the renew deadline, counted from the end of the term. Then it is
+    ///    dropped. If it wakes from a freeze later than that, it is not polled again. Meanwhile this process does not
+    ///    contend, so no new term admits what the old work sends. After an expiry, the work has thus ended before the
+    ///    work of another replica begins. A theft by hand gives no such time, and neither does a
+    ///    [preemption](crate::election::Priority), which waits for the writes only. If the work was not polled before
+    ///    its term was lost, it is never polled.
+    /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that
+    ///    a follower takes over. This includes a panic in `work` itself and in a drop. Panics are logged, and end
+    ///    nothing else. Writes that were left behind may finish within the [drain
+    ///    timeout](crate::election::ElectionBuilder::drain_timeout). This process then stays away: at first for 1 s
+    ///    at most, doubled each time up to a minute, and half of it is random. After work that ran for two minutes,
+    ///    the pause starts at 1 s again.
+    /// 4. **On shutdown** the token is cancelled, and the work has the grace to end. Meanwhile the lease is renewed
+    ///    and the work's writes pass. Then the order of rule S4 follows: the gate closes, admitted writes finish
+    ///    within the drain timeout, and the lease is released. Work that has not ended continues until its admitted
+    ///    writes have finished, and is then dropped. A follower just stops. No new work begins.
     ///
-    /// Dropping the future drops the work and closes the gate at once; the lease then runs out by itself. The work runs
-    /// in the future itself: it need be neither `Send` nor `'static`, and work that blocks its thread does not see the
+    /// Dropping the future drops the work and closes the gate at once. The lease then expires by itself. The work
+    /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not see the
     /// cancellation.
     ///
     /// # Errors
-    /// [`ErrElectionEnded`] when the election ended without being told to (rule S10): the work has had its time and is dropped, and the
-    /// gate is closed.
+    /// [`ErrElectionEnded`] if the election ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The work has had its time and is dropped,
+    /// and the gate is closed.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, and when `shutdown` does.
+    /// Outside a tokio runtime, and if `shutdown` panics.
     pub async fn run_while_leading<F, W>(
         self,
         shutdown: impl Future<Output = ()>,
@@ -135,7 +141,7 @@ impl<L: Lock> Election<L> {
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
-                // It has done nothing yet, and must not begin now.
+                // The work has done nothing yet, and must not begin now.
                 End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
@@ -148,8 +154,8 @@ impl<L: Lock> Election<L> {
                         running.contend();
                         continue;
                     }
-                    // The gate is closed: admitted writes of a preempted term still finish, or another term was gained before
-                    // the loss of this one was noticed.
+                    // The gate is closed. Either admitted writes of a preempted term still finish, or another term
+                    // was gained before this loss was noticed.
                     Duration::ZERO
                 }
                 End::Shutdown => {
@@ -159,12 +165,15 @@ impl<L: Lock> Election<L> {
                 }
                 End::Early => {
                     let pause = backoff.after(leadership.now().saturating_since(begun));
-                    let ended = || tracing::warn!(?pause, "the work has ended by itself: standing down");
+                    let ended = || {
+                        tracing::warn!(?pause, "the work ended by itself; giving up leadership for a while");
+                    };
                     shift.span().in_scope(ended);
                     pause
                 }
             };
-            // Not broken off by a shutdown: it takes no longer than a stop, which has nothing left to do after it.
+            // A shutdown does not interrupt this. It takes no longer than a stop, and leaves nothing for a stop to
+            // do.
             running.stand_down(until_over(&tenure, shift)).await;
             select! {
                 biased;
@@ -175,7 +184,7 @@ impl<L: Lock> Election<L> {
     }
 }
 
-/// Waits until no write of earlier work that was not answered can take effect any more (rule S4). Another one may end so
+/// Waits until no unanswered write of earlier work can take effect (rule S4). Another write may end without an answer
 /// meanwhile.
 async fn settled(leadership: &Leadership, margin: Duration) {
     loop {
@@ -187,7 +196,7 @@ async fn settled(leadership: &Leadership, margin: Duration) {
     }
 }
 
-/// Waits until no work is to begin in this term any more.
+/// Waits until no work may begin in this term.
 async fn unwanted(tenure: &Tenure) {
     select! {
         () = tenure.over() => {}
@@ -200,7 +209,7 @@ fn span(running: &Running, tenure: &Tenure) -> Span {
     tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %tenure.term())
 }
 
-/// Runs the work until something ends it. The deadline is looked at before each poll.
+/// Runs the work until something ends it. Checks the deadline before each poll.
 async fn end<W: Future<Output = ()>>(
     tenure: &Tenure,
     shutdown: Pin<&mut impl Future<Output = ()>>,
@@ -209,15 +218,15 @@ async fn end<W: Future<Output = ()>>(
     select! {
         biased;
         () = tenure.over() => End::Lost,
-        // Preempted: what was admitted finishes, and nothing new is let in.
+        // Preempted: admitted writes finish, and the gate admits no new ones.
         () = tenure.closing() => End::Lost,
         () = shutdown => End::Shutdown,
-        // What ends because its term does has not ended by itself.
+        // If the work ends because its term does, it did not end by itself.
         () = shift => if tenure.is_open() { End::Early } else { End::Lost },
     }
 }
 
-/// Asks the work to end, and gives it its time. Nothing is acquired meanwhile.
+/// Asks the work to end, and gives it its time. The election acquires nothing meanwhile.
 async fn wind_down<W: Future<Output = ()>>(
     running: &Running,
     tenure: &Tenure,
@@ -234,20 +243,20 @@ async fn wind_down<W: Future<Output = ()>>(
             () = tenure.over() => {}
             () = leadership.sleep_until(latest) => return,
         }
-        // Also what is being acquired at this moment lets nothing in.
+        // After this, an acquisition that is under way cannot open the gate.
         running.suspend();
         leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(grace.after_a_loss))).await;
     };
     select! {
         biased;
         () = late => {
-            shift.span().in_scope(|| tracing::warn!("the work has not ended in its time: it is dropped"));
+            shift.span().in_scope(|| tracing::warn!("the work did not end in time; it is dropped"));
         }
         () = &mut *shift => {}
     }
 }
 
-/// The rest of the work, for as long as its term goes on.
+/// Runs the rest of the work while its term continues.
 async fn until_over<W: Future<Output = ()>>(tenure: &Tenure, shift: Shift<W>) {
     select! {
         biased;

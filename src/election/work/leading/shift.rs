@@ -1,4 +1,4 @@
-//! The work of one term, and what keeps its panics in.
+//! The work of one term. It catches the work's panics.
 
 use std::{
     any::Any,
@@ -10,19 +10,19 @@ use std::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
 
-/// Work under way. As a future it is ready once the work has ended, in whatever way, and has been dropped; dropping it
-/// drops the work.
+/// Running work. As a future, it is ready once the work has ended for any reason and was dropped. Dropping it drops
+/// the work.
 pub(super) struct Shift<W> {
-    /// On the heap, so that it can be dropped where it is; none once it has ended.
+    /// On the heap, so that it can be dropped in place. None once it has ended.
     work: Option<Pin<Box<W>>>,
     begun: bool,
-    /// Every end cancels the clones of the token.
+    /// Cancels the clones of the token at every end.
     token: DropGuard,
     span: Span,
 }
 
 impl<W: Future<Output = ()>> Shift<W> {
-    /// Calls `work`, and runs nothing yet.
+    /// Calls `work`, but does not poll the future yet.
     pub(super) fn new(span: Span, work: impl FnOnce(CancellationToken) -> W) -> Self {
         let token = CancellationToken::new();
         let work = contain(&span, || Box::pin(work(token.clone())));
@@ -57,7 +57,7 @@ impl<W: Future<Output = ()>> Future for Shift<W> {
         let this = &mut *self;
         this.begun = true;
         if let Some(work) = &mut this.work {
-            // A panic is an end.
+            // A panic ends the work.
             ready!(contain(&this.span, || work.as_mut().poll(cx)).unwrap_or(Poll::Ready(())));
             this.end();
         }
@@ -71,7 +71,7 @@ impl<W> Drop for Shift<W> {
     }
 }
 
-/// Calls what is not ours; none when it panics.
+/// Calls code of the program. Returns none if it panics.
 fn contain<T>(span: &Span, call: impl FnOnce() -> T) -> Option<T> {
     let result = span.in_scope(|| catch_unwind(AssertUnwindSafe(call)));
     result.map_err(|panic| tracing::error!(parent: span, "the work panicked: {}", message(&*panic))).ok()
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_end_wherever_it_comes() {
+    fn a_panic_anywhere_ends_the_work() {
         let in_the_call = Shift::new(Span::none(), |_| -> std::future::Ready<()> { panic!("in the call") });
         assert!(in_the_call.now_or_never().is_some());
         let in_the_poll = Shift::new(Span::none(), |_| async { panic!("in the poll") });
