@@ -15,7 +15,9 @@ use std::time::Duration;
 
 /// Tells the watches, which tell the candidates when they do.
 fn tell(rivals: &mut [Rival], event: &LeaseEvent) {
-    rivals.iter_mut().for_each(|rival| rival.inbox.push_back(event.clone()));
+    for rival in rivals {
+        rival.inbox.push_back(event.clone());
+    }
 }
 
 /// A step of chance: who, what, how, how long.
