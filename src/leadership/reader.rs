@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 /// Reads the leadership of this process, and admits writes by it; it cannot change it.
 ///
-/// From [`Grantor::leadership`]. Clones are cheap, and read the same leadership.
+/// From [`Grantor::leadership`](super::Grantor::leadership). Clones are cheap, and read the same leadership.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,

@@ -1,7 +1,8 @@
 //! Which mutations a follower may still send.
 //!
-//! A [`Policy`] is asked only about requests that [`RequestInfo::is_read`] says no to. It is strict by default: it
-//! permits nothing. What a follower needs is added piece by piece, and one piece that permits a request suffices:
+//! A [`Policy`] is asked only about requests that [`RequestInfo::is_read`](crate::request::RequestInfo::is_read) says no to.
+//! It is strict by default: it permits nothing. What a follower needs is added piece by piece, and one piece that permits a
+//! request suffices:
 //!
 //! 1. [`Policy::allow_status`]: a follower that must report its own status, in one line;
 //! 2. a [`Preset`]: access reviews, token reviews, token requests, events, dry runs, exec;
