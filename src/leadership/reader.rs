@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 /// Reads the leadership of this process, and admits writes. It cannot change the leadership.
 ///
-/// [`Grantor::leadership`] returns it. Clones are cheap and read the same leadership.
+/// [`Grantor::leadership`](super::Grantor::leadership) returns it. Clones are cheap and read the same leadership.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,

@@ -1,7 +1,7 @@
 //! Which writes a follower may send.
 //!
-//! The gate asks a [`Policy`] only if [`RequestInfo::is_read`] returns false. The default policy is strict: it
-//! permits nothing. Add what a follower needs. A request passes if one of these permits it:
+//! The gate asks a [`Policy`] only if [`RequestInfo::is_read`](crate::request::RequestInfo::is_read) returns false. The
+//! default policy is strict: it permits nothing. Add what a follower needs. A request passes if one of these permits it:
 //!
 //! 1. [`Policy::allow_status`]: for a follower that reports its own status;
 //! 2. a [`Preset`]: access reviews, token reviews, token requests, events, dry runs, exec;
