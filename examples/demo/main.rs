@@ -20,13 +20,7 @@ mod witness;
 mod workload;
 
 use crate::{
-    acts::Play,
-    args::Options,
-    cast::Cast,
-    journal::Journal,
-    stage::Stage,
-    verdict::Verdict,
-    view::View,
+    acts::Play, args::Options, cast::Cast, journal::Journal, stage::Stage, verdict::Verdict, view::View,
 };
 use clap::Parser;
 use std::{

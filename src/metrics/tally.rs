@@ -1,4 +1,6 @@
 //! Counts writes where they pass, in atomics of its own: no exporter stands in their way.
+//!
+//! With `counter!` for each write, counting would take 2.6 times as long and allocate (`benches/metrics.rs`).
 
 use super::{
     labels::Labels,
