@@ -3,7 +3,7 @@
 
 use promql_parser::{
     label::{Labels, Matcher},
-    parser::{self, AggregateExpr, BinaryExpr, Expr, VectorSelector},
+    parser::{self, AggregateExpr, BinaryExpr, Expr, LabelModifier, VectorSelector},
     util::{ExprVisitor, walk_expr},
 };
 use std::{collections::BTreeSet, convert::Infallible};
@@ -53,7 +53,7 @@ impl ExprVisitor for Names {
                 self.group(Some(modifier.labels()));
             }
             Expr::Binary(BinaryExpr { modifier: Some(modifier), .. }) => {
-                self.group(modifier.matching.as_ref().map(|it| it.labels()));
+                self.group(modifier.matching.as_ref().map(LabelModifier::labels));
                 self.group(modifier.card.labels());
             }
             _ => {}
