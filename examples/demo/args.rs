@@ -19,7 +19,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 
-    /// Play against the current kubeconfig instead of the in-process API server. Touches only a Lease and a ConfigMap that
+    /// Play against the current kubeconfig instead of the in-process API server. Touches only a lease and a config map that
     /// it makes itself, in the kubeconfig's namespace, and deletes them at the end
     #[arg(long)]
     pub cluster: bool,
