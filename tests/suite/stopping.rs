@@ -27,10 +27,7 @@ async fn s3_gate_closes_before_release_is_sent() {
         within(Duration::from_secs(10), "the candidate stops", stop).await.unwrap();
         let refused = write(&client).await;
         assert!(is_not_leader(&refused));
-        assert!(
-            refused.unwrap_err().to_string().ends_with("the candidate will not lead again"),
-            "and says so"
-        );
+        assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
     }
 }
 

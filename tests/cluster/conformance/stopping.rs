@@ -22,7 +22,7 @@ pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) 
     assert!(!leader.is_leader());
     let refused = write(&client).await;
     assert!(is_not_leader(&refused));
-    assert!(refused.unwrap_err().to_string().ends_with("the candidate will not lead again"), "and says so");
+    assert!(refused.unwrap_err().to_string().ends_with("it will not lead again"), "and says so");
     b.elected().await;
     b.write().await.expect("the leader writes");
     let released = release(world, "candidate-0").await.expect("a release");
