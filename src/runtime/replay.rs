@@ -74,7 +74,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
         self.feed.store.clone()
     }
 
-    /// Yields the objects and their changes, while `leader` may write in `term`. It sends no request.
+    /// Yields the objects and their changes, while `candidate` may write in `term`. It sends no request.
     ///
     /// 1. It begins with everything in the cache: [`Event::Init`], an [`Event::InitApply`] for each object,
     ///    [`Event::InitDone`]. If the watch has not finished its first list yet, the stream waits for it.
