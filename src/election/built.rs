@@ -65,7 +65,7 @@ pub enum ErrBuild {
     Policy(ErrInvalidRule),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
-    /// The lock that [`build_with`](super::ElectionBuilder::build_with) was given cannot be made: that lock's own error.
+    /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock. This is the lock's own error.
     Lock(Box<dyn Error + Send + Sync>),
 }
 
@@ -79,8 +79,7 @@ impl<L> Election<L> {
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
-    /// What kube's [`ClientBuilder`] fails with: no TLS built in, a certificate that cannot be read, a failing credential
-    /// plugin.
+    /// The error of kube's [`ClientBuilder`]: no TLS is built in, a certificate cannot be read, or a credential plugin fails.
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
@@ -95,7 +94,7 @@ impl<L> Election<L> {
         Connections { leadership: self.grantor.leadership() }
     }
 
-    /// The gate, as a layer. A client that may send other things than the rest gets a policy of its own:
+    /// The gate, as a tower layer. To give one client a policy of its own, call
     /// `election.layer().with_policy(policy)`.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {

@@ -131,8 +131,8 @@ impl Running {
     /// [`stop`](Self::stop) does, and contends again `pause` after that. If this process is a follower, it does not
     /// contend during the pause. Takes as long as a stop, plus the pause.
     ///
-    /// What arrives late meanwhile, an acquisition that was not answered say, is given back. Ends early when the election
-    /// does without being told to.
+    /// If a late acquisition succeeds meanwhile, the election releases the lease again. Returns early if the election
+    /// ends without being told to.
     ///
     /// Not cancel-safe: if the future is dropped, the gate stays closed and the election acquires nothing until the
     /// next call.

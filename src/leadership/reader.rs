@@ -138,8 +138,8 @@ impl Leadership {
         Terms::new(self.inner.clone())
     }
 
-    /// Waits until writes are admitted, and returns the term. It never returns a term that has ended, and waits for ever
-    /// once the [`Grantor`](super::Grantor) is gone. Cancel-safe.
+    /// Waits until the gate admits writes, and returns the term. It never returns a term that has ended. If the
+    /// [`Grantor`](super::Grantor) is gone, it waits for ever. Cancel-safe.
     pub async fn elected(&self) -> Term {
         match self.terms().next().await {
             Some(tenure) => tenure.term().clone(),
@@ -160,8 +160,8 @@ impl Leadership {
         self.inner.unanswered()
     }
 
-    /// Waits until no admitted write is under way, at most `bound`. Call it after [`close`](super::Grantor::close) or
-    /// [`revoke`](super::Grantor::revoke): an open gate may let writes in for ever. Cancel-safe.
+    /// Waits until no admitted write is under way, but at most `bound`. Call [`close`](super::Grantor::close) or
+    /// [`revoke`](super::Grantor::revoke) first: an open gate may keep admitting writes. Cancel-safe.
     ///
     /// # Errors
     /// [`ErrStillWriting`] if the time ends first.

@@ -14,10 +14,11 @@ use std::future::Future;
 /// [`ElectionBuilder::build_with`](crate::election::ElectionBuilder::build_with).
 /// [`testing::lock_conformance`](crate::testing::lock_conformance) (feature `test-util`) checks an implementation.
 ///
-/// - The election drops the future of a call that takes longer than the call timeout. Such a call may still be carried out
-///   later, or not.
-/// - The election refuses an answer about another lease, and an update that returns the resource version that was there
-///   before, or an older one. A lock that panics ends the election: the gate closes, and the election is unhealthy (rule S10).
+/// - If a call takes longer than the call timeout, the election drops its future. Such a call may still be carried
+///   out later.
+/// - The election refuses an answer about another lease, and an update that returns the old resource version or an
+///   older one. If a lock panics, the election ends: the gate closes, and the election is unhealthy
+///   ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
 ///
 /// # Example
 /// Leases in a map, for the tests of a program:

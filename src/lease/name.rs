@@ -54,7 +54,7 @@ impl LeaseName {
         &self.namespace
     }
 
-    /// The name of the preset.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -99,7 +99,7 @@ impl ErrInvalidLeaseName {
         &self.given
     }
 
-    /// The value, as given.
+    /// The values that are allowed, in words.
     #[must_use]
     pub const fn allowed(&self) -> &'static str {
         self.allowed

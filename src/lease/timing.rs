@@ -239,13 +239,13 @@ impl ErrInvalidTiming {
         self.what
     }
 
-    /// The refused value: `renew deadline`, for example.
+    /// The value, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The value, as given.
+    /// The values that are allowed, in words.
     #[must_use]
     pub fn allowed(&self) -> &str {
         &self.allowed

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 
 /// Which writes a follower may send. By default none. Clones are cheap and share their rules.
 ///
-/// See the [module](super) for the order in which to reach for them.
+/// The [module](super) lists the ways to permit a write, in the order to try them.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     exemptions: Arc<Vec<Exemption>>,

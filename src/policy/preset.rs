@@ -53,7 +53,7 @@ pub enum Preset {
     Exec,
 }
 
-/// A text that names no [`Preset`].
+/// The text is not the name of a [`Preset`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidPreset {
     given: String,
@@ -140,7 +140,7 @@ impl FromStr for Preset {
 // === impl ErrInvalidPreset ===
 
 impl ErrInvalidPreset {
-    /// The text as it was given.
+    /// The text, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given

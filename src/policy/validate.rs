@@ -7,7 +7,7 @@ use std::{error::Error, fmt};
 /// The longest name of a namespace.
 const LONGEST_LABEL: usize = 63;
 
-/// A rule that cannot mean what it says, and permits nothing: what was given, what is allowed, and the whole rule.
+/// A rule is invalid and permits nothing. The error names the refused part, the allowed values and the whole rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidRule {
     what: &'static str,
@@ -136,7 +136,7 @@ impl ErrInvalidRule {
         self.what
     }
 
-    /// The part as it was given.
+    /// The refused part, as given.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt};
 
-/// A rule of [`lock_conformance`](super::lock_conformance) that a lock breaks.
+/// The lock breaks a rule of [`lock_conformance`](super::lock_conformance).
 #[derive(Clone, Debug)]
 pub struct ErrLockConformance {
     rule: &'static str,
