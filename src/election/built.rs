@@ -6,6 +6,7 @@ use super::{
     client::{Connections, WrappedClient},
     preemption::Priority,
     pulse::Alive,
+    reads_only::ReadsOnly,
 };
 use crate::{
     gate::WriteGateLayer,
@@ -13,9 +14,16 @@ use crate::{
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
     policy::{ErrInvalidRule, Policy},
 };
-use kube_client::{Client, Config, client::ClientBuilder};
+use kube_client::{
+    Client, Config,
+    client::{ClientBuilder, retry::RetryPolicy},
+};
 use std::{error::Error, fmt, sync::Arc, time::Duration};
+use tower::{ServiceBuilder, buffer::BufferLayer, retry::RetryLayer, util::option_layer};
 use tower_layer::Layer;
+
+/// How many requests of a workload may wait for kube's stack, as in kube's own buffer.
+const WAITING: usize = 1024;
 
 /// An election that has not begun.
 ///
@@ -75,7 +83,12 @@ impl<L> Election<L> {
     /// Makes a client for the workload: kube's own stack for `config` behind the [gate](Self::layer). It uses
     /// [connections](Self::connections) that end when a term is lost.
     ///
-    /// To add your own layers in between: `ClientBuilder::try_from((config,
+    /// kube's own client sends a request again after a 429, 503 or 504, up to 15 times, writes too. This client does
+    /// so for [reads only](ReadsOnly), and sends each write once: a write that waits for its next attempt would delay
+    /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
+    /// too.
+    ///
+    /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
@@ -84,8 +97,15 @@ impl<L> Election<L> {
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
     pub fn client(&self, config: &Config) -> Result<Client, kube_client::Error> {
-        let builder = ClientBuilder::try_from((config.clone(), self.connections()))?;
-        Ok(builder.with_layer(&self.layer()).build())
+        let reads_again = config.default_retry.then(|| {
+            let policy = ReadsOnly::new(RetryPolicy::server_retry());
+            // A retry clones the service below it, and kube's stack cannot be cloned.
+            ServiceBuilder::new().layer(RetryLayer::new(policy)).layer(BufferLayer::new(WAITING)).into_inner()
+        });
+        let mut kube = config.clone();
+        kube.default_retry = false;
+        let builder = ClientBuilder::try_from((kube, self.connections()))?;
+        Ok(builder.with_layer(&option_layer(reads_again)).with_layer(&self.layer()).build())
     }
 
     /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.

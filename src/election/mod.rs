@@ -21,6 +21,7 @@ mod hooks;
 mod lease_watch;
 mod preemption;
 mod pulse;
+mod reads_only;
 mod running;
 mod wall_clock;
 mod work;
@@ -34,5 +35,6 @@ pub use self::{
     client::Connections,
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},
+    reads_only::ReadsOnly,
     running::Running,
 };

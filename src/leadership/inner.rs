@@ -139,7 +139,8 @@ impl Inner {
         let Some(term) = ended else { return };
         self.ended.notify_waiters();
         if loss == Loss::Released {
-            tracing::info!(%term, loss = loss.as_str(), "leadership given up: {loss}");
+            // Whether the release succeeds is not known yet (rule S3).
+            tracing::info!(%term, loss = loss.as_str(), "leadership given up: the lease is released next");
         } else {
             tracing::warn!(%term, loss = loss.as_str(), "leadership lost: {loss}");
         }

@@ -25,7 +25,7 @@ pin_project! {
 /// until it changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
 ///
 /// 1. If `reconcile` fails with an error that has [`ErrNotLeader`](crate::ErrNotLeader) among its sources (see
-///    [`ErrNotLeader::find`]), the outcome is [`Action::await_change`], and the log has a line at level `debug`.
+///    [`ErrNotLeader::find`]), the outcome is [`Action::await_change`]. The gate has logged it at level `debug`.
 /// 2. For [`ErrLeadershipLost`](crate::ErrLeadershipLost) the outcome is the same, and the log has a line at level
 ///    `info`. The outcome of that write is unknown. The next leader reconciles all objects, so it sees whether the
 ///    write was carried out.
@@ -62,19 +62,12 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(self.project().reconciling.poll(cx));
         Poll::Ready(outcome.or_else(|error| {
-            if let Some(refused) = ErrNotLeader::find(&error) {
-                tracing::debug!(
-                    verb = %refused.verb(),
-                    resource = refused.resource(),
-                    holder = refused.holder(),
-                    "left to the leader"
-                );
-            } else if let Some(lost) = ErrLeadershipLost::find(&error) {
+            if let Some(lost) = ErrLeadershipLost::find(&error) {
                 tracing::info!(
                     loss = lost.loss().as_str(),
                     "a write was cut off, its outcome is unknown; left to the next leader"
                 );
-            } else {
+            } else if ErrNotLeader::find(&error).is_none() {
                 return Err(error);
             }
             Ok(Action::await_change())

@@ -18,6 +18,7 @@ mod outsider;
 mod pipe;
 mod rbac;
 mod real;
+mod retries;
 mod support;
 mod wire;
 mod world;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
             real_time rbac::candidate_without_create_needs_an_existing_lease;
             real_time rbac::candidate_without_get_never_leads;
             real_time rbac::candidate_without_update_leads_one_short_term;
+            real_time retries::refused_eviction_is_sent_once;
         }
         needs [server, programs] {
             real_time interop::client_go_and_candidate_hand_over_both_ways;

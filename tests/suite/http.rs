@@ -4,7 +4,11 @@
 //! The crate makes the election's clients from a configuration, as in a program.
 
 use crate::support::{lease_writes, until, within, write};
-use kube_client::{Client, Config};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config,
+    api::{DeleteParams, ListParams, ObjectMeta, PostParams},
+};
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
     election::Running,
@@ -27,6 +31,13 @@ async fn leading(config: Config) -> (Running, Client) {
     let running = election.start();
     within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
     (running, client)
+}
+
+fn map() -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta { name: Some("x".into()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    }
 }
 
 async fn serve() -> (ApiServer, Endpoint) {
@@ -68,6 +79,43 @@ async fn s14_no_retry_runs_below_the_election() {
     until(PATIENCE, "the candidate renews", || lease_writes(&server, "a").len() > renewed).await;
     assert_eq!(a.candidate().term(), term);
     assert_eq!(server.reads("a", "watch", "leases"), 1, "the first watch still stands");
+}
+
+/// kube's own client repeats writes as well as reads. A write that waits for its next attempt delays a stop, and a 504
+/// may have been carried out.
+#[tokio::test]
+async fn client_repeats_reads_and_sends_writes_once() {
+    let (server, endpoint) = serve().await;
+    let (_a, client) = leading(endpoint.config("a")).await;
+    let maps = Api::<ConfigMap>::default_namespaced(client);
+    for status in [429, 503, 504] {
+        let reads = server.inject(Fault::status(status).resource("configmaps").times(2));
+        maps.list(&ListParams::default()).await.expect("the third attempt is answered");
+        assert_eq!(reads.hits(), 2, "{status}");
+        let writes = server.inject(Fault::status(status).resource("configmaps"));
+        let create = maps.create(&PostParams::default(), &map()).await;
+        let delete = maps.delete("x", &DeleteParams::default()).await.map(drop);
+        for refused in [create.map(drop), delete] {
+            assert!(
+                matches!(refused, Err(kube_client::Error::Api(error)) if error.code == status),
+                "{status}"
+            );
+        }
+        assert_eq!(writes.hits(), 2, "each write was sent once");
+    }
+    maps.create(&PostParams::default(), &map()).await.expect("the client is as good as before");
+}
+
+#[tokio::test]
+async fn client_without_kubes_retry_sends_reads_once() {
+    let (server, endpoint) = serve().await;
+    let mut config = endpoint.config("a");
+    config.default_retry = false;
+    let (_a, client) = leading(config).await;
+    let reads = server.inject(Fault::status(503).resource("configmaps"));
+    let refused = Api::<ConfigMap>::default_namespaced(client).list(&ListParams::default()).await;
+    assert!(matches!(refused, Err(kube_client::Error::Api(error)) if error.code == 503));
+    assert_eq!(reads.hits(), 1);
 }
 
 /// kubernetes #53793, karpenter #2100: the workload's own client has no free connection.

@@ -33,7 +33,9 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Acknowledge => self.acknowledge().await,
             LeaseCall::Release => {
                 let claim = self.candidacy.release(self.leadership.now(), wall_clock::now());
-                self.write(call, claim).await;
+                if self.write(call, claim).await {
+                    tracing::info!("the lease was released");
+                }
             }
         }
     }

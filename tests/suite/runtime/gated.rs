@@ -100,11 +100,16 @@ async fn idle_follower_sends_few_requests() {
     for level in [" WARN ", " ERROR "] {
         assert_eq!(logs.containing(level), [""; 0]);
     }
-    let left = logs.containing("left to the leader");
+    let left = logs.containing("write attempt rejected");
     assert!(left.len() >= 10, "{left:?}");
     assert!(
-        left.iter().all(|line| line.contains("DEBUG") && line.contains("resource=\"configmaps\"")),
+        left.iter().all(|line| line.contains("DEBUG") && line.contains("resource=configmaps")),
         "{left:?}"
+    );
+    // One line for each rejected write, and no other.
+    assert_eq!(
+        logs.containing(" DEBUG ").iter().filter(|line| line.contains("kube_leader_gate::runtime")).count(),
+        0
     );
     assert_eq!((a.errors(), b.errors()), (vec![], vec![]));
 }

@@ -108,7 +108,7 @@ async fn refusals_are_recognized_through_finalizer_helper() {
     let b = start(&server, "b", with_finalizer);
     want(&server, "x", "1");
     until(SOON, "x is reconciled", || is_done(&server, "x")).await;
-    let refused = || logs.containing("left to the leader").len();
+    let refused = || logs.containing("write attempt rejected").len();
     assert!(refused() > 0, "b tried to add the finalizer");
     drop(a);
     pass(Duration::from_secs(1)).await;
