@@ -28,7 +28,7 @@ pub async fn refused_eviction_is_sent_once() {
         json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
     pods.patch_status("x", &PatchParams::default(), &Patch::Merge(runs)).await.expect("it runs");
 
-    let leader = leading(&world, "leader").await;
+    let leader = leading(&world, "candidate-0").await;
     let evicting = Api::<Pod>::namespaced(leader.client.clone(), world.namespace());
     let refused = evicting.evict("x", &EvictParams::default()).await;
     assert!(matches!(&refused, Err(Error::Api(status)) if status.code == 429), "{refused:?}");

@@ -7,6 +7,9 @@ use std::{error::Error, io};
 use test_support::apiserver::{Cluster, assets, is_there};
 use tokio::signal::ctrl_c;
 
+/// Users that may do anything.
+const REPLICAS: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     is_there()?;
@@ -18,6 +21,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("  export KUBECONFIG={}", kubeconfig.display());
     println!("  alias kubectl={}", kubectl.display());
     println!("  kubectl get namespaces\n");
+    println!("The audit log has one line of JSON for each request: {}", cluster.audit_log().display());
+    println!("To tell replicas apart in it, give each a user of its own:\n");
+    for user in REPLICAS {
+        println!("  export KUBECONFIG={}", cluster.kubeconfig(user, &cluster.url()).display());
+    }
+    println!("\nThe token of a user stands in its file.");
     println!("Ctrl-C ends it.");
     ctrl_c()
         .await

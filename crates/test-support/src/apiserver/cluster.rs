@@ -118,7 +118,12 @@ impl Cluster {
     }
 
     pub fn audit(&self) -> Audit {
-        Audit::open(&self.setup.audit_log()).expect("the audit log")
+        Audit::open(&self.audit_log()).expect("the audit log")
+    }
+
+    /// The file with one audit event for each request.
+    pub fn audit_log(&self) -> PathBuf {
+        self.setup.audit_log()
     }
 
     /// Every request so far, including reads.
