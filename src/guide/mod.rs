@@ -24,6 +24,8 @@ pages! {
     guarantees: "GUARANTEES.md", "The rules S1 to S15, what does not hold, and what to do with a refused write.";
     timing: "TIMING.md", "Which lease, renew and retry times to choose.";
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
+    #[cfg(any(not(doctest), feature = "test-util"))]
+    production: "PRODUCTION.md", "A checklist, with a command or a test for each item.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";

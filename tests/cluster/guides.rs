@@ -1,6 +1,9 @@
 //! The manifests in the documents: a real server accepts them, and their times fit together.
 
-use crate::apiserver::{self, Cluster};
+use crate::{
+    apiserver::{self, Cluster},
+    support::until,
+};
 use kube_leader_gate::LeaseTiming;
 use serde_json::Value;
 use std::{
@@ -52,6 +55,32 @@ pub async fn real_server_accepts_each_documented_manifest() {
     let typo =
         "apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: x, namespace: my-namespace, lable: y }";
     assert!(apply(cluster, typo).is_err(), "it looks");
+}
+
+/// The questions of the checklist for production. The answers are yes with the documented Role, and no without it.
+pub async fn checklist_asks_for_what_the_role_grants() {
+    let cluster = apiserver::shared().await;
+    let namespace = cluster.namespace().await;
+    let guide = include_str!("../../docs/PRODUCTION.md").replace("my-namespace", &namespace);
+    let questions: Vec<_> =
+        guide.lines().filter_map(|line| line.strip_prefix("kubectl auth can-i ")).collect();
+    assert_eq!(questions.len(), 4, "{questions:?}");
+    let answers = || {
+        let ask = |question: &&str| {
+            cluster.kubectl("admin").args(["auth", "can-i"]).args(question.split(' ')).output()
+        };
+        let answers = questions.iter().map(|question| ask(question).expect("kubectl runs").stdout);
+        answers.map(|answer| String::from_utf8_lossy(&answer).trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(answers(), ["no"; 4]);
+    let rollout = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ROLLOUT.md");
+    let role = manifests(&rollout).into_iter().find(|it| it.contains("name: my-controller-election"));
+    let role = role.expect("a Role").replace("my-namespace", &namespace);
+    let file = cluster.folder().join("role.yaml");
+    fs::write(&file, role).expect("a folder");
+    let created = cluster.kubectl("admin").arg("create").arg("-f").arg(file).output().expect("kubectl runs");
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    until("the Role is in force", async || answers() == ["yes"; 4]).await;
 }
 
 /// The object of this kind in the guide.

@@ -32,6 +32,7 @@ mod pinniped;
 mod polled_on;
 mod preempted;
 mod priority;
+mod production;
 mod recreated;
 mod renewing;
 #[cfg(feature = "runtime")]

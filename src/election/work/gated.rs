@@ -53,7 +53,7 @@ impl<L: Lock> Election<L> {
     /// Runs as [`run`](Self::run) does, but limits the workload's time after `shutdown`. From then on the workload
     /// has the [grace](crate::election::ElectionBuilder::grace) to end. Then the gate closes. The workload continues
     /// until its admitted writes have finished or the drain timeout is over, and is then dropped. If it did not end,
-    /// the output is none.
+    /// the output is none. So the grace also limits a reconcile that is under way at the shutdown.
     ///
     /// This function does not tell the workload about the shutdown; use the same signal for both. A workload may not
     /// end on the signal. A `Controller` of kube-runtime, for example, ends only after it has listed its objects

@@ -1,0 +1,171 @@
+//! The table of mistakes in `docs/TROUBLESHOOTING.md`: what the election says, and within how long.
+
+use crate::{
+    candidate::{Contender, builder, leading, prepare, start, timing, write},
+    real::Real,
+    support::{DELAY, PATIENCE, until, within},
+    world::World,
+};
+use kube_client::{Client, Config};
+use kube_leader_gate::{Election, Identity, election::Candidate};
+use std::time::Duration;
+use test_support::apiserver::Cluster;
+
+const GUIDE: &str = include_str!("../../docs/TROUBLESHOOTING.md");
+
+const UNGATED: &str = "a second client that is not gated";
+const NEVER_DRIVEN: &str = "an election that is built and never driven";
+const NO_ROLE: &str = "the Role for the lease is missing";
+const NO_NAMESPACE: &str = "the namespace does not exist";
+const TWINS: &str = "two processes with one identity";
+const WRONG_ADDRESS: &str = "a kubeconfig with a wrong address";
+const WRONG_CA: &str = "a kubeconfig with another cluster's CA";
+const WRONG_TOKEN: &str = "a kubeconfig with a wrong token";
+const TOO_OLD: &str = "an API server without `coordination.k8s.io/v1`";
+
+/// A row of the table.
+struct Row {
+    says: String,
+    within: Duration,
+}
+
+fn rows() -> impl Iterator<Item = Vec<&'static str>> {
+    let (_, table) = GUIDE.split_once("| the mistake |").expect("the table");
+    let lines = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+}
+
+impl Row {
+    fn of(mistake: &str) -> Self {
+        let row = rows().find(|row| row[0] == mistake).unwrap_or_else(|| panic!("no row: {mistake}"));
+        let (count, unit) = row[3].split_once(' ').unwrap_or_else(|| panic!("no time: {row:?}"));
+        let count: u32 = count.parse().unwrap_or_else(|_| panic!("no time: {row:?}"));
+        let unit = match unit {
+            "s" => Duration::from_secs(1),
+            "retry periods" => timing().retry_period(),
+            _ => panic!("no time: {row:?}"),
+        };
+        Self { says: row[1].trim_matches('`').trim_end_matches('…').to_owned(), within: unit * count }
+    }
+
+    /// Waits until `heard` says what the table says, within its time.
+    async fn appears(&self, mut heard: impl AsyncFnMut() -> Option<String>) {
+        let mut last = None;
+        let appears = async {
+            loop {
+                last = heard().await;
+                if last.as_ref().is_some_and(|last| last.contains(&self.says)) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(self.within + DELAY, appears).await;
+        assert!(in_time.is_ok(), "not within {:?}: {:?}, but {last:?}", self.within, self.says);
+    }
+
+    /// The log, `/leader`, `/readyz` and each rejected write say what `trouble` says.
+    async fn is_trouble_of(&self, candidate: &Candidate) {
+        self.appears(async || candidate.trouble().map(|it| it.to_string())).await;
+        assert!(!candidate.can_write());
+    }
+}
+
+pub fn each_mistake_has_a_scene() {
+    let scenes =
+        [UNGATED, NEVER_DRIVEN, NO_ROLE, NO_NAMESPACE, TWINS, WRONG_ADDRESS, WRONG_CA, WRONG_TOKEN, TOO_OLD];
+    assert_eq!(rows().map(|row| row[0]).collect::<Vec<_>>(), scenes);
+}
+
+/// The API server cannot know that a follower sends this, so the test of `docs/PRODUCTION.md` is what finds it.
+pub async fn ungated_client_of_follower_writes() {
+    let row = Row::of(UNGATED);
+    assert_eq!(row.says, "nothing");
+    let world = Real::shared().await;
+    prepare(&world).await;
+    let (_leader, follower) = (leading(&world, "candidate-0").await, start_follower(&world).await);
+    follower.write().await.unwrap_err();
+    write(&world.client("candidate-1")).await.expect("no gate refuses it");
+    assert_eq!(follower.candidate().trouble(), None);
+    let log = world.writes().await;
+    assert_eq!(log.iter().filter(|it| it.user == "candidate-1" && it.resource == "configmaps").count(), 1);
+}
+
+async fn start_follower(world: &Real<&'static Cluster>) -> Contender {
+    let follower = start(world, "candidate-1", builder(world, "candidate-1")).await;
+    until("it knows the leader", async || follower.candidate().holder().is_some()).await;
+    follower
+}
+
+pub async fn election_that_is_never_driven_says_so() {
+    let row = Row::of(NEVER_DRIVEN);
+    let world = Real::shared().await;
+    let joined = world.join("candidate-0", builder(&world, "candidate-0")).await;
+    row.appears(async || Some(write(&joined.client).await.unwrap_err().to_string())).await;
+    row.is_trouble_of(&joined.election.candidate()).await;
+}
+
+pub async fn missing_role_is_named() {
+    let world = Real::shared().await;
+    let candidate = start(&world, "restricted-9", builder(&world, "restricted-9")).await;
+    Row::of(NO_ROLE).is_trouble_of(candidate.candidate()).await;
+}
+
+/// An election of `candidate-0` with this configuration, in this namespace.
+async fn trouble_with(mistake: &str, namespace: &str, config: Config) {
+    let election = Election::builder(namespace, "operator")
+        .identity(Identity::new("candidate-0").expect("an identity"))
+        .timing(timing())
+        .build(&config)
+        .expect("a valid election");
+    let running = election.start();
+    Row::of(mistake).is_trouble_of(running.candidate()).await;
+    within(PATIENCE, "it stops", running.stop()).await;
+}
+
+pub async fn missing_namespace_is_named() {
+    let config = Real::shared().await.config("candidate-0");
+    trouble_with(NO_NAMESPACE, "there-is-none", config).await;
+}
+
+pub async fn twins_are_named() {
+    let world = Real::shared().await;
+    let first = leading(&world, "candidate-0").await;
+    let _second = start(&world, "candidate-0", builder(&world, "candidate-0")).await;
+    let row = Row::of(TWINS);
+    row.appears(async || first.candidate().trouble().map(|it| it.to_string())).await;
+}
+
+pub async fn wrong_address_is_named() {
+    let world = Real::shared().await;
+    let mut config = world.config("candidate-0");
+    // The port of the real server plus a host that resolves to no server.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address");
+    config.cluster_url = format!("https://{free}").parse().expect("a URL");
+    trouble_with(WRONG_ADDRESS, world.namespace(), config).await;
+}
+
+pub async fn wrong_ca_is_named() {
+    let world = Real::shared().await;
+    let other = Cluster::start(test_support::apiserver::assets()).await;
+    let mut config = world.config("candidate-0");
+    config.root_cert = other.config("candidate-0").root_cert;
+    trouble_with(WRONG_CA, world.namespace(), config).await;
+}
+
+pub async fn wrong_token_is_named() {
+    let world = Real::shared().await;
+    let mut config = world.config("candidate-0");
+    config.auth_info.token = Some("wrong".to_owned().into());
+    trouble_with(WRONG_TOKEN, world.namespace(), config).await;
+}
+
+/// A server answers a group that it does not serve as any path that it does not know.
+pub async fn server_without_leases_is_named() {
+    let world = Real::shared().await;
+    let mut config = world.config("candidate-0");
+    config.cluster_url = format!("{}/unknown", world.cluster.url()).parse().expect("a URL");
+    let answer = Client::try_from(config.clone()).expect("a client").apiserver_version().await;
+    assert!(answer.is_err(), "it knows no path below");
+    trouble_with(TOO_OLD, world.namespace(), config).await;
+}
