@@ -54,6 +54,9 @@ impl<L: Lock> Elector<L> {
             }
         }
         let record = self.candidacy.record();
+        if record.is_some() {
+            self.profile.pulse.see();
+        }
         let holder = record.and_then(LeaseRecord::holder);
         if self.leadership.holder().as_deref() != holder {
             let news =
