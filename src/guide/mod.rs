@@ -24,6 +24,9 @@ pages! {
     guarantees: "GUARANTEES.md", "The rules S1 to S15, what does not hold, and what to do with a refused write.";
     timing: "TIMING.md", "Which lease, renew and retry times to choose.";
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
+    // The package web-servers compiles and tests its code: no other package has these web servers.
+    #[cfg(not(doctest))]
+    web_servers: "WEB_SERVERS.md", "The probes with axum, actix-web, hyper and others.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";
