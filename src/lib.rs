@@ -35,7 +35,7 @@
 //! | [`leadership`] | | who leads and until when, in one atomic word; works with any elector |
 //! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Candidate`] handle |
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
-//! | [`health`] | `election` (default) | a liveness probe for any HTTP server, and a page that says who leads |
+//! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`events`] | `election` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |

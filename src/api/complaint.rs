@@ -1,44 +1,73 @@
-//! Logs trouble once per change, not once per attempt.
+//! Logs trouble when it begins, again every five minutes while it lasts, and when it is over.
 
-use std::{fmt, sync::Arc};
+use crate::leadership::Moment;
+use std::{fmt, sync::Arc, time::Duration};
 
 /// The log target for the trouble of an election.
 const TARGET: &str = "kube_leader_gate::election";
+
+/// How often a lasting trouble is a warning.
+const REMINDER: Duration = Duration::from_secs(5 * 60);
 
 /// One sort of trouble, and whether it exists now.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     what: &'static str,
-    /// The kind of the trouble and its first message.
-    raised: Option<(&'static str, Arc<str>)>,
+    /// The kinds of the present trouble. The one that was raised last is last.
+    raised: Vec<Raised>,
+}
+
+/// One kind of a trouble that lasts.
+#[derive(Debug)]
+struct Raised {
+    kind: &'static str,
+    /// Its first message.
+    text: Arc<str>,
+    began: Moment,
+    warned: Moment,
+    times: u64,
 }
 
 impl Complaint {
     pub(crate) const fn new(what: &'static str) -> Self {
-        Self { what, raised: None }
+        Self { what, raised: Vec::new() }
     }
 
-    /// Logs trouble of this `kind`: as a warning if it is new, and at `debug` if it continues.
-    pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display) {
-        if self.raised.as_ref().is_some_and(|(raised, _)| *raised == kind) {
-            tracing::debug!(target: TARGET, error = kind, "{}: {details}", self.what);
-            return;
+    /// Logs trouble of this `kind`: as a warning if it is new, or if the last warning of this kind is five minutes
+    /// old. Otherwise at `debug`.
+    pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display, now: Moment) {
+        let what = self.what;
+        let known = self.raised.iter().position(|raised| raised.kind == kind);
+        let mut raised = if let Some(at) = known {
+            self.raised.remove(at)
+        } else {
+            let text = format!("{what}: {details}").into();
+            Raised { kind, text, began: now, warned: now, times: 0 }
+        };
+        raised.times += 1;
+        let (times, lasts) = (raised.times, now.saturating_since(raised.began));
+        if known.is_none() || now.saturating_since(raised.warned) >= REMINDER {
+            raised.warned = now;
+            tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
+        } else {
+            tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
         }
-        let text: Arc<str> = format!("{}: {details}", self.what).into();
-        tracing::warn!(target: TARGET, error = kind, "{text}");
-        self.raised = Some((kind, text));
+        self.raised.push(raised);
     }
 
-    /// Logs that the trouble is over, if there was any.
-    pub(crate) fn settle(&mut self) {
-        if let Some((kind, _)) = self.raised.take() {
-            tracing::info!(target: TARGET, error = kind, "no longer: {}", self.what);
-        }
+    /// Logs that the trouble is over, if there was any: its last kind, and the count and the time of all kinds.
+    pub(crate) fn settle(&mut self, now: Moment) {
+        let Some(kind) = self.raised.last().map(|raised| raised.kind) else { return };
+        let times: u64 = self.raised.iter().map(|raised| raised.times).sum();
+        let began = self.raised.iter().map(|raised| raised.began).min().unwrap_or(now);
+        let lasts = now.saturating_since(began);
+        tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {}", self.what);
+        self.raised.clear();
     }
 
-    /// The first message of the present trouble.
+    /// The first message of the kind that was raised last, while the trouble lasts.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
-        self.raised.as_ref().map(|(_, text)| text)
+        self.raised.last().map(|raised| &raised.text)
     }
 }
 
@@ -72,22 +101,99 @@ mod tests {
         }
     }
 
+    /// The level and the fields of each line at `info` or above. The message is left out.
+    fn logged(scene: impl FnOnce(&mut Complaint)) -> Vec<String> {
+        let lines = Lines::default();
+        let format = tracing_subscriber::fmt::format().without_time().with_target(false).with_ansi(false);
+        let subscriber = tracing_subscriber::fmt().event_format(format).with_writer(lines.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || scene(&mut Complaint::new("lease calls fail")));
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| {
+            let (level, rest) = line.trim_start().split_once(' ').unwrap();
+            assert!(rest.contains("lease calls fail"), "{line}");
+            format!("{level} {}", rest.split_once("error=").unwrap().1)
+        });
+        lines.collect()
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(seconds * 1_000_000_000)
+    }
+
     #[test]
     fn trouble_is_logged_once_per_change() {
-        let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).finish();
-        tracing::subscriber::with_default(subscriber, || {
-            let mut complaint = Complaint::new("lease calls fail");
-            complaint.settle();
+        let lines = logged(|complaint| {
+            complaint.settle(at(9));
             for _ in 0..100 {
-                complaint.raise("forbidden", &"403");
+                complaint.raise("forbidden", &"403", at(10));
             }
-            complaint.raise("timeout", &"no answer");
-            complaint.settle();
-            complaint.settle();
+            complaint.raise("timeout", &"no answer", at(11));
+            complaint.settle(at(12));
+            complaint.settle(at(13));
         });
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-        let levels: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
-        assert_eq!(levels, ["WARN", "WARN", "INFO"], "{text}");
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "forbidden" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"INFO "timeout" times=101 lasts=2s"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn lasting_trouble_is_warned_every_five_minutes() {
+        let lines = logged(|complaint| {
+            // As of an API server that is away for eleven minutes.
+            for second in (0..=660).step_by(20) {
+                complaint.raise("timeout", &"no answer", at(second));
+            }
+            complaint.settle(at(661));
+            complaint.raise("timeout", &"no answer", at(662));
+        });
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=16 lasts=300s"#,
+                r#"WARN "timeout" times=31 lasts=600s"#,
+                r#"INFO "timeout" times=34 lasts=661s"#,
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn alternating_kinds_are_counted_apart() {
+        let lines = logged(|complaint| {
+            for second in (0..=310).step_by(10) {
+                let kind = if second % 20 == 0 { "timeout" } else { "unreachable" };
+                complaint.raise(kind, &"no answer", at(second));
+            }
+        });
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"WARN "unreachable" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=16 lasts=300s"#,
+                r#"WARN "unreachable" times=16 lasts=300s"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn text_is_first_message_of_last_kind() {
+        let mut complaint = Complaint::new("lease calls fail");
+        let raise = |complaint: &mut Complaint, kind, details: &str| {
+            complaint.raise(kind, &details, at(1));
+            complaint.text().map(ToString::to_string)
+        };
+        let said = |text: &str| Some(format!("lease calls fail: {text}"));
+        assert_eq!(raise(&mut complaint, "timeout", "first"), said("first"));
+        assert_eq!(raise(&mut complaint, "forbidden", "second"), said("second"));
+        assert_eq!(raise(&mut complaint, "timeout", "third"), said("first"));
+        complaint.settle(at(2));
+        assert_eq!(complaint.text(), None);
     }
 }

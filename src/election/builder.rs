@@ -192,11 +192,12 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
-        let pulse = Arc::new(Pulse::default());
+        let grantor = Grantor::of_election(self.clock);
+        let pulse = Arc::new(Pulse::new(grantor.now()));
         Ok(Election {
             alive: Alive(pulse.clone()),
             lock: lock(lease.clone())?,
-            grantor: Grantor::with_clock(self.clock),
+            grantor,
             profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,

@@ -6,11 +6,11 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Changes, ENDED, Leadership, LeadershipState, Term, Terms},
+    leadership::{Changes, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
 ///
@@ -28,7 +28,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub(crate) leadership: Leadership,
-    profile: Arc<Profile>,
+    pub(super) profile: Arc<Profile>,
 }
 
 /// What all handles of one candidate share: its constant properties, and its pulse.
@@ -39,21 +39,6 @@ pub(super) struct Profile {
     pub(super) timing: LeaseTiming,
     pub(super) pulse: Arc<Pulse>,
     pub(super) hooks: Hooks,
-}
-
-/// Why an election is unhealthy; see [`Candidate::check`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrUnhealthy {
-    /// The election has ended: this process will never lead again.
-    Ended,
-    /// This process holds the lease, but has not renewed it within the tolerated time.
-    NotRenewed {
-        /// The time since the last successful renewal was sent.
-        since: Duration,
-        /// The tolerated time.
-        tolerated: Duration,
-    },
 }
 
 // === impl Candidate ===
@@ -82,8 +67,9 @@ impl Candidate {
         self.leadership.holder()
     }
 
-    /// Why the election makes no progress, in words for a person: lease calls fail, or the lease makes no sense. It
-    /// also says what to do. None if all is well. The log says the same.
+    /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, or the
+    /// program does not drive the election. It also says what to do. None if all is well. The log says the same of the
+    /// first two.
     ///
     /// If the API server refuses a watch, this is not trouble: the election polls the lease then.
     #[must_use]
@@ -191,40 +177,4 @@ impl Candidate {
         let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
         stream::unfold(self.leadership.terms(), next).fuse().boxed()
     }
-
-    /// Whether the election is healthy, for a liveness probe. It is if it has not ended, and if this process has
-    /// renewed a lease that it holds within the lease duration plus `max_tolerable_expired`.
-    ///
-    /// This is client-go's check: a follower is healthy, and so is a leader that has lost the lease.
-    ///
-    /// # Errors
-    /// [`ErrUnhealthy`] says what is wrong. In both cases, restarting the process helps.
-    pub fn check(&self, max_tolerable_expired: Duration) -> Result<(), ErrUnhealthy> {
-        let Profile { timing, pulse, .. } = &*self.profile;
-        if pulse.has_ended() {
-            return Err(ErrUnhealthy::Ended);
-        }
-        let tolerated = timing.lease_duration().saturating_add(max_tolerable_expired);
-        let since = self.leadership.now().saturating_since(pulse.renewed());
-        if pulse.holds() && since > tolerated {
-            return Err(ErrUnhealthy::NotRenewed { since, tolerated });
-        }
-        Ok(())
-    }
 }
-
-// === impl ErrUnhealthy ===
-
-impl fmt::Display for ErrUnhealthy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ended => f.write_str(ENDED),
-            Self::NotRenewed { since, tolerated } => write!(
-                f,
-                "this process holds the lease and last renewed it {since:?} ago, tolerated: {tolerated:?}"
-            ),
-        }
-    }
-}
-
-impl Error for ErrUnhealthy {}

@@ -14,6 +14,7 @@ mod builder;
 mod built;
 mod candidacy;
 mod candidate;
+mod checks;
 mod client;
 mod elector;
 mod ended;
@@ -31,7 +32,8 @@ pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},
-    candidate::{Candidate, ErrUnhealthy},
+    candidate::Candidate,
+    checks::{ErrNotReady, ErrUnhealthy},
     client::Connections,
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},

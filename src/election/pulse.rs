@@ -4,12 +4,16 @@ use super::ended::{ErrElectionEnded, LeaseEnd};
 use crate::leadership::Moment;
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use tokio::sync::watch;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pulse {
+    /// When the election was built.
+    built: Moment,
+    /// Whether this process has seen the lease since the election began.
+    seen: AtomicBool,
     /// When the last successful renewal was sent; 0 while this process does not hold the lease.
     renewed: AtomicU64,
     /// How the election ended. None while it runs.
@@ -22,6 +26,28 @@ pub(super) struct Pulse {
 pub(super) struct Alive(pub(super) Arc<Pulse>);
 
 impl Pulse {
+    pub(super) fn new(built: Moment) -> Self {
+        Self {
+            built,
+            seen: AtomicBool::new(false),
+            renewed: AtomicU64::new(0),
+            ended: watch::Sender::default(),
+        }
+    }
+
+    pub(super) const fn built(&self) -> Moment {
+        self.built
+    }
+
+    /// Records that this process has seen the lease.
+    pub(super) fn see(&self) {
+        self.seen.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_seen(&self) -> bool {
+        self.seen.load(Ordering::Acquire)
+    }
+
     /// Records a successful renewal that was sent at `sent`.
     pub(super) fn beat(&self, sent: Moment) {
         self.renewed.store(sent.as_nanos(), Ordering::Release);

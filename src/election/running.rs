@@ -63,6 +63,7 @@ impl<L: Lock> Election<L> {
         let Profile { lease, identity, timing, pulse, .. } = &*self.profile;
         let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
+        self.grantor.begin();
         let pulse = pulse.clone();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());

@@ -15,7 +15,7 @@
 //! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event (401,
 //!    403, 404), it is not tried again. At most 16 events wait. After that the oldest are dropped, and the log says
 //!    how many.
-//! 3. Trouble is logged once per change, as a warning.
+//! 3. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
 //!
 //! It needs `create` on `events`. A Role cannot limit this to names:
 //!

@@ -31,6 +31,7 @@ pub(super) async fn each(client: &Client, candidate: &Candidate, mut told: Recei
 
 async fn write(client: &Client, candidate: &Candidate, transition: &Transition, complaint: &mut Complaint) {
     let (event, timing) = (transition.event(candidate), candidate.timing());
+    let now = || candidate.leadership.now();
     let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", candidate.lease().namespace());
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
@@ -38,22 +39,22 @@ async fn write(client: &Client, candidate: &Candidate, transition: &Transition, 
         }
         let created = call(client, Method::POST, path.clone(), Some(&event));
         let error = match timeout(timing.call_timeout(), created).await {
-            Ok(Ok(_)) => return complaint.settle(),
+            Ok(Ok(_)) => return complaint.settle(now()),
             Ok(Err(error)) => error,
             Err(_) => CallError::timeout(timing.call_timeout()),
         };
         let kind = error.failure.as_str();
         match error.failure {
             // An earlier attempt created it, but its answer was lost.
-            Failure::Status(StatusCode::CONFLICT) => return complaint.settle(),
+            Failure::Status(StatusCode::CONFLICT) => return complaint.settle(now()),
             Failure::Status(StatusCode::FORBIDDEN) => {
                 let advice = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";
-                return complaint.raise(kind, &format_args!("{error}; {advice}"));
+                return complaint.raise(kind, &format_args!("{error}; {advice}"), now());
             }
             Failure::Status(StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND) => {
-                return complaint.raise(kind, &error);
+                return complaint.raise(kind, &error, now());
             }
-            _ => complaint.raise(kind, &error),
+            _ => complaint.raise(kind, &error, now()),
         }
     }
 }

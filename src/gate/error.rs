@@ -2,7 +2,7 @@
 
 use super::find::find;
 use crate::{
-    leadership::{Bystander, Loss},
+    leadership::{Bystander, Loss, NOT_BEGUN, Stage},
     request::{RequestInfo, Verb},
 };
 use http::{Method, Uri};
@@ -23,7 +23,7 @@ pub struct ErrNotLeader {
     upgrade: bool,
     holder: Option<Arc<str>>,
     trouble: Option<Arc<str>>,
-    over: bool,
+    stage: Stage,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the API server
@@ -58,8 +58,8 @@ impl ErrNotLeader {
     }
 
     pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
-        let Bystander { holder, trouble, over } = bystander;
-        Self { method, uri, upgrade, holder, trouble, over }
+        let Bystander { holder, trouble, stage } = bystander;
+        Self { method, uri, upgrade, holder, trouble, stage }
     }
 
     /// The verb of the refused request, as the API server's audit log names it (`connect` for exec and similar
@@ -108,14 +108,15 @@ impl fmt::Display for ErrNotLeader {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
         }
-        if let Some(trouble) = self.trouble().filter(|_| !self.over) {
+        if let Some(trouble) = self.trouble().filter(|_| self.stage == Stage::UnderWay) {
             write!(f, "; the election is in trouble: {trouble}")?;
         }
         f.write_str("; nothing was sent: ")?;
-        if self.over {
-            return f.write_str("the election of this process has stopped, and it will not lead again");
-        }
-        f.write_str("write again once this process leads, or exempt the request in the policy")
+        f.write_str(match self.stage {
+            Stage::NotBegun => NOT_BEGUN,
+            Stage::UnderWay => "write again once this process leads, or exempt the request in the policy",
+            Stage::Over => "the election of this process has stopped, and it will not lead again",
+        })
     }
 }
 

@@ -26,6 +26,9 @@ pages! {
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
     #[cfg(any(not(doctest), feature = "test-util"))]
     production: "PRODUCTION.md", "A checklist, with a command or a test for each item.";
+    // The package web-servers compiles and tests its code: no other package has these web servers.
+    #[cfg(not(doctest))]
+    web_servers: "WEB_SERVERS.md", "The probes with axum, actix-web, hyper and others.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";

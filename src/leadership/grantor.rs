@@ -4,15 +4,12 @@ use super::{
     clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
     closer::Closer,
     grant::{ErrTooLate, Grant},
-    inner::{Current, Grants, Inner},
+    inner::{Current, ENDED, Grants, Inner, State},
     reader::Leadership,
     term::{Loss, Term},
 };
 use std::{future::Future, sync::Arc};
 use tokio::time::timeout;
-
-/// The [`trouble`](Leadership::trouble) of a leadership that can have no more grants.
-pub(crate) const ENDED: &str = "the leader election has ended; restart the process to contend again";
 
 /// Owns a [`Leadership`] and grants its terms. The elector holds the only grantor of a leadership.
 ///
@@ -41,7 +38,23 @@ impl Grantor {
 
     /// Makes a leadership without a term, on `clock`.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self { inner: Arc::new(Inner::new(clock)) }
+        Self { inner: Arc::new(Inner::new(clock, State::default())) }
+    }
+
+    /// Makes the leadership of an election. It has no term before [`begin`](Self::begin), and says why.
+    pub(crate) fn of_election(clock: Arc<dyn Clock>) -> Self {
+        Self { inner: Arc::new(Inner::new(clock, State::not_begun())) }
+    }
+
+    /// Allows terms from now on.
+    pub(crate) fn begin(&self) {
+        self.inner.state.send_if_modified(|state| {
+            if state.grants == Grants::NotBegun {
+                (state.grants, state.trouble) = (Grants::Allowed, None);
+            }
+            // No task can wait for this: a term is what it waits for.
+            false
+        });
     }
 
     /// Returns a reader of this leadership, for gates and observers.

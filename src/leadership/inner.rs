@@ -17,6 +17,12 @@ use tokio::sync::{Notify, watch};
 /// How many ended grants are remembered.
 const ENDS: usize = 8;
 
+/// The trouble of a leadership that can have no more grants.
+pub(crate) const ENDED: &str = "the leader election has ended; restart the process to contend again";
+/// The trouble of an election that the program does not drive yet.
+pub(crate) const NOT_BEGUN: &str = "the election of this process has not begun: drive it with `run`, `run_until`, \
+                                    `run_while_leading` or `start`";
+
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) word: Word,
@@ -62,11 +68,23 @@ pub(super) struct End {
     pub(super) at: Moment,
 }
 
+/// How far an election has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It is built, and the program does not drive it yet.
+    NotBegun,
+    UnderWay,
+    /// No more grants can come.
+    Over,
+}
+
 /// Whether the grantor may grant a term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grants {
     #[default]
     Allowed,
+    /// Not before the election begins. A grantor without an election never has this.
+    NotBegun,
     /// Not now, perhaps later.
     Suspended,
     /// Never again.
@@ -76,12 +94,12 @@ pub(super) enum Grants {
 }
 
 impl Inner {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, state: State) -> Self {
         Self {
             word: Word::new(),
             clock,
             unanswered: AtomicU64::new(0),
-            state: watch::Sender::new(State::default()),
+            state: watch::Sender::new(state),
             ended: Arc::default(),
             idle: Notify::new(),
         }
@@ -193,6 +211,20 @@ impl Inner {
 }
 
 impl State {
+    /// The state of an election that the program does not drive yet.
+    pub(super) fn not_begun() -> Self {
+        Self { grants: Grants::NotBegun, trouble: Some(NOT_BEGUN.into()), ..Self::default() }
+    }
+
+    /// Whether grants can still come.
+    pub(super) fn stage(&self) -> Stage {
+        match self.grants {
+            Grants::NotBegun => Stage::NotBegun,
+            Grants::Allowed | Grants::Suspended => Stage::UnderWay,
+            Grants::Sealed | Grants::Gone => Stage::Over,
+        }
+    }
+
     /// How `grant` ended. If its record is gone, returns the oldest record that is left.
     pub(super) fn end_of(&self, grant: u64) -> Option<End> {
         self.ends.iter().find(|end| end.number >= grant).copied()

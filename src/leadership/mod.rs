@@ -68,5 +68,10 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    closer::Closer, grantor::ENDED, lapse::Lapse, reader::Bystander, tenure::Tenure, terms::Terms,
+    closer::Closer,
+    inner::{ENDED, NOT_BEGUN, Stage},
+    lapse::Lapse,
+    reader::Bystander,
+    tenure::Tenure,
+    terms::Terms,
 };

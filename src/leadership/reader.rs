@@ -4,7 +4,7 @@ use super::{
     admission::Admission,
     changes::Changes,
     clock::{LONGEST_SLEEP, Moment},
-    inner::{Grants, Inner},
+    inner::{Inner, Stage},
     term::{LeadershipState, Term},
     terms::Terms,
 };
@@ -39,8 +39,7 @@ pub struct ErrStillWriting {
 pub(crate) struct Bystander {
     pub(crate) holder: Option<Arc<str>>,
     pub(crate) trouble: Option<Arc<str>>,
-    /// True if no more grants can come.
-    pub(crate) over: bool,
+    pub(crate) stage: Stage,
 }
 
 // === impl Leadership ===
@@ -103,11 +102,12 @@ impl Leadership {
     /// The details for the error of a rejected write.
     pub(crate) fn bystander(&self) -> Bystander {
         let state = self.inner.state.borrow();
-        Bystander {
-            holder: state.holder.clone(),
-            trouble: state.trouble.clone(),
-            over: state.grants >= Grants::Sealed,
-        }
+        Bystander { holder: state.holder.clone(), trouble: state.trouble.clone(), stage: state.stage() }
+    }
+
+    /// How far the election has come.
+    pub(crate) fn stage(&self) -> Stage {
+        self.inner.state.borrow().stage()
     }
 
     /// Why the election makes no progress, in words for a person. None if all is well.

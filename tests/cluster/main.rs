@@ -76,6 +76,7 @@ fn main() -> ExitCode {
             real_time rbac::candidate_without_get_never_leads;
             real_time rbac::candidate_without_update_leads_one_short_term;
             real_time retries::refused_eviction_is_sent_once;
+            real_time rbac::replica_without_role_is_unready_until_granted;
         }
         needs [server, programs] {
             real_time interop::client_go_and_candidate_hand_over_both_ways;

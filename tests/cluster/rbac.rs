@@ -12,9 +12,11 @@ use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
     election::LeaseEnd,
+    health::Health,
     testing::{Judge, Verdict},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const GUIDE: &str = include_str!("../../docs/ROLLOUT.md");
 const LEASE: &str = "my-controller";
@@ -186,4 +188,37 @@ pub async fn candidate_without_update_leads_one_short_term() {
     assert_eq!(a.running.stop().await, LeaseEnd::LeftToExpire);
     assert!(refused(&world).await.iter().all(|verb| verb == "update"));
     assert!(release(&world, USERS[0]).await.is_none());
+}
+
+/// A rollout waits at such a replica. A restart would not help it.
+pub async fn replica_without_role_is_unready_until_granted() {
+    let world = Real::shared().await;
+    let a = candidate(&world, USERS[0], timing()).await;
+    let health = Health::new(a.candidate().clone(), Duration::from_secs(20));
+    let unready = || {
+        assert_eq!(health.answer("/livez").status(), 200);
+        let answer = health.answer("/readyz");
+        assert_eq!(answer.status(), 503, "{}", answer.body());
+        answer.into_body()
+    };
+    let bound = timing().call_timeout() + DELAY;
+    within(bound, "it says why", until("it says why", async || unready().contains("forbidden"))).await;
+    let why = unready();
+    assert!(why.starts_with("the election is in trouble: lease calls fail: read: forbidden: 403: "), "{why}");
+    assert!(why.contains(USERS[0]) && why.contains("grant it get, create, update and watch"), "{why}");
+    let before = refused(&world).await.len();
+    until("it has tried twice more", async || {
+        unready();
+        refused(&world).await.len() >= before + 2
+    })
+    .await;
+    grant(&world, None).await;
+    until("it is ready", async || {
+        assert_eq!(health.answer("/livez").status(), 200);
+        health.answer("/readyz").status() == 200
+    })
+    .await;
+    a.elected().await;
+    a.renews(1).await;
+    assert_eq!((health.answer("/readyz").status(), health.answer("/readyz").body()), (200, "ok\n"));
 }

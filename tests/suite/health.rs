@@ -4,7 +4,10 @@ use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, free, leading, pass, steal, until, within,
 };
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header::ALLOW};
+use http::{
+    Method, Request, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE},
+};
 use http_body_util::{BodyExt, Empty};
 use hyper::server::conn::http1;
 use hyper_util::{client::legacy, rt::TokioExecutor, rt::TokioIo};
@@ -158,8 +161,11 @@ async fn other_paths_and_methods_are_refused() {
     for path in ["/livez", "/healthz", "/election/livez", "/leader", "/livez?verbose"] {
         assert_eq!(ask(&leader, Method::GET, path).await.status(), 200, "{path}");
     }
-    for path in ["/", "/livez/", "/readyz", "/Livez", "*", "/leader/x"] {
+    for path in ["/", "/livez/", "/ready", "/Livez", "*", "/leader/x"] {
         assert_eq!(ask(&leader, Method::GET, path).await.status(), 404, "{path}");
+    }
+    for path in ["/readyz", "/election/readyz"] {
+        assert_eq!(ask(&leader, Method::GET, path).await.status(), 503, "{path}: it has not begun");
     }
     for method in [Method::POST, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"BREW").unwrap()] {
         let response = ask(&leader, method, "/livez").await;
@@ -170,6 +176,23 @@ async fn other_paths_and_methods_are_refused() {
     assert_eq!((head.status(), head.headers()["content-length"].as_bytes()), (StatusCode::OK, &b"3"[..]));
     assert_eq!(head.into_body(), "");
     assert!(server.object(LEASE).is_none(), "it sent no request");
+}
+
+/// For web servers with HTTP types of their own.
+#[tokio::test(start_paused = true)]
+async fn answer_without_http_types_is_the_same() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let health = Health::new(a.candidate().clone(), TOLERATED);
+    for path in ["/livez", "/healthz?verbose", "/readyz", "/leader", "/x/readyz", "/", "", "?", "/livez/"] {
+        let answer = health.answer(path);
+        let uri = if path.starts_with('/') { path } else { "/" };
+        let response = ask(a.candidate(), Method::GET, uri).await;
+        assert_eq!(answer.status(), response.status().as_u16(), "{path}");
+        assert_eq!(answer.content_type(), response.headers()[CONTENT_TYPE], "{path}");
+        assert_eq!(answer.body(), response.body(), "{path}");
+        assert_eq!(answer.clone().into_body(), answer.body());
+    }
 }
 
 #[tokio::test]
@@ -190,7 +213,7 @@ async fn hyper_serves_health_over_a_socket() {
         (Method::GET, "/livez", 200, "3", "ok\n"),
         (Method::HEAD, "/livez", 200, "3", ""),
         (Method::POST, "/livez", 405, "18", "only GET and HEAD\n"),
-        (Method::GET, "/", 404, "41", "not found; there are /livez, /healthz and /leader\n"),
+        (Method::GET, "/", 404, "50", "not found; there are /livez, /healthz, /readyz and /leader\n"),
     ] {
         let request = Request::builder().method(&method).uri(format!("http://{address}{path}"));
         let response = client.request(request.body(Empty::new()).unwrap()).await.unwrap();

@@ -28,11 +28,13 @@ mod loss;
 mod many;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod not_begun;
 mod pinniped;
 mod polled_on;
 mod preempted;
 mod priority;
 mod production;
+mod readiness;
 mod recreated;
 mod renewing;
 #[cfg(feature = "runtime")]

@@ -121,7 +121,8 @@ impl<L: Lock> Elector<L> {
             tracing::debug!(call, "another candidate was faster: {error}");
         } else {
             let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
-            self.calls.raise(kind.as_str(), &format_args!("{call}: {error}{pause}{advice}"));
+            let details = format_args!("{call}: {error}{pause}{advice}");
+            self.calls.raise(kind.as_str(), &details, self.leadership.now());
             self.note_trouble();
         }
         self.failed += 1;
@@ -135,7 +136,7 @@ impl<L: Lock> Elector<L> {
             // If calls work again, the watch may too, but its pauses have grown meanwhile.
             self.restart_watch();
         }
-        self.calls.settle();
+        self.calls.settle(self.leadership.now());
         self.note_trouble();
     }
 }

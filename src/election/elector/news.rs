@@ -17,7 +17,7 @@ impl<L: Lock> Elector<L> {
         match news {
             WatchNews::Up => {
                 contact.watch_begins(now);
-                self.watch.settle();
+                self.watch.settle(now);
             }
             WatchNews::Event(LeaseEvent::Seen(record)) => {
                 contact.watch_tells(&record, now);
@@ -30,7 +30,7 @@ impl<L: Lock> Elector<L> {
             WatchNews::Down(error) => {
                 contact.watch_ends(now);
                 if let Some(error) = error {
-                    self.watch.raise(error.kind().as_str(), &error);
+                    self.watch.raise(error.kind().as_str(), &error, now);
                 }
             }
         }
@@ -54,6 +54,9 @@ impl<L: Lock> Elector<L> {
             }
         }
         let record = self.candidacy.record();
+        if record.is_some() {
+            self.profile.pulse.see();
+        }
         let holder = record.and_then(LeaseRecord::holder);
         if self.leadership.holder().as_deref() != holder {
             let news =
@@ -61,24 +64,25 @@ impl<L: Lock> Elector<L> {
             tracing::info!(holder, "{news}");
             self.grantor.note_holder(holder);
         }
+        let now = self.leadership.now();
         match self.candidacy.oddity() {
-            Some(oddity) => self.oddity.raise(oddity, &oddity),
-            None => self.oddity.settle(),
+            Some(oddity) => self.oddity.raise(oddity, &oddity, now),
+            None => self.oddity.settle(now),
         }
         self.note_trouble();
         self.log_mutual_preemption();
     }
 
-    /// Logs once that candidates preempt each other, and once that they have stopped.
+    /// Logs that candidates preempt each other, and that they have stopped.
     fn log_mutual_preemption(&mut self) {
         let now = self.leadership.now();
         if self.candidacy.backs_off(now) {
             let holder_key = self.candidacy.record().and_then(holder_key).unwrap_or_default();
             let details =
                 format_args!("this candidate waits longer each time; the holder's key is {holder_key:?}");
-            self.mutual_preemption.raise("preempted in turn", &details);
+            self.mutual_preemption.raise("preempted in turn", &details, now);
         } else if !self.candidacy.precedence.preempted_recently(now) {
-            self.mutual_preemption.settle();
+            self.mutual_preemption.settle(now);
         }
     }
 

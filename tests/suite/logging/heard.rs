@@ -3,6 +3,7 @@
 use crate::listening;
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex},
 };
@@ -16,6 +17,8 @@ pub struct Event {
     pub target: String,
     /// The names of the fields, sorted, including those without a value.
     pub fields: Vec<String>,
+    /// The values of those that have one.
+    pub values: BTreeMap<&'static str, String>,
     /// The place in the code: `src/gate/service.rs:68`.
     pub place: String,
 }
@@ -66,36 +69,36 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Ear {
             return;
         };
         let metadata = event.metadata();
-        let mut message = Message::default();
-        event.record(&mut message);
+        let mut values = Values::default();
+        event.record(&mut values);
+        let message = values.0.remove("message").unwrap_or_default();
         let mut fields: Vec<String> = metadata.fields().iter().map(|field| field.name().to_owned()).collect();
         fields.retain(|field| field != "message");
         fields.sort();
         let of_election = ["election", "events", "leadership"].map(|it| format!("kube_leader_gate::{it}"));
         if of_election.iter().any(|it| metadata.target().starts_with(it))
             && !metadata.target().starts_with("kube_leader_gate::election::work")
-            && !message.0.starts_with("connection closed")
+            && !message.starts_with("connection closed")
         {
             let span = context.event_span(event).map(|span| span.name());
-            assert_eq!(span, Some("election"), "{}", message.0);
+            assert_eq!(span, Some("election"), "{message}");
         }
         heard.0.lock().unwrap().push(Event {
-            message: message.0,
+            message,
             level: metadata.level().as_str().to_lowercase(),
             target: metadata.target().to_owned(),
             fields,
+            values: values.0,
             place: format!("{}:{}", metadata.file().unwrap_or_default(), metadata.line().unwrap_or_default()),
         });
     }
 }
 
 #[derive(Default)]
-struct Message(String);
+struct Values(BTreeMap<&'static str, String>);
 
-impl Visit for Message {
+impl Visit for Values {
     fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0 = format!("{value:?}");
-        }
+        self.0.insert(field.name(), format!("{value:?}"));
     }
 }

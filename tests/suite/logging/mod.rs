@@ -1,6 +1,7 @@
 //! `docs/LOGGING.md` matches the code: each message in it occurs as it says, and no other message does.
 
 pub mod heard;
+mod repeats;
 mod scenes;
 mod sources;
 mod table;

@@ -1,0 +1,7 @@
+//! Serves the probes of one election, `/livez`, `/readyz` and `/leader`, on three web servers. Each file is code to copy.
+//! The guide `docs/WEB_SERVERS.md` shows it.
+
+pub mod actix;
+pub mod axum;
+pub mod health;
+pub mod hyper;

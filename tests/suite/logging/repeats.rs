@@ -1,0 +1,61 @@
+//! Trouble that lasts is a warning again and again.
+
+use super::heard::{Event, Heard};
+use crate::support::{candidate, leading, pass, within};
+use kube_leader_gate::testing::{ApiServer, Fault};
+use std::time::Duration;
+
+/// What was logged at `info` and above about this trouble.
+fn about(heard: &Heard, trouble: &str) -> Vec<Event> {
+    let mut events = heard.events();
+    events.retain(|it| {
+        it.level != "debug" && it.message.trim_start_matches("no longer: ").starts_with(trouble)
+    });
+    events
+}
+
+/// Whole seconds.
+fn lasts(event: &Event) -> u64 {
+    let lasts = event.values["lasts"].trim_end_matches("ns").trim_end_matches('s');
+    lasts.split('.').next().unwrap().parse().unwrap_or_else(|_| panic!("{event:?}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_is_warned_every_five_minutes() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let outage = server.inject(Fault::status(503).verb("update").resource("leases"));
+    let polls = server.inject(Fault::status(503).verb("get").resource("leases"));
+    pass(Duration::from_secs(11 * 60)).await;
+    let failed = outage.hits() + polls.hits();
+    drop((outage, polls));
+    within(Duration::from_secs(5), "the candidate leads", a.candidate().elected()).await;
+
+    let events = about(&heard, "lease calls fail");
+    let levels: Vec<_> = events.iter().map(|it| &*it.level).collect();
+    assert_eq!(levels, ["warn", "warn", "warn", "info"], "{events:#?}");
+    let seconds: Vec<_> = events.iter().map(lasts).collect();
+    assert_eq!(seconds[0], 0);
+    // A call fails every two seconds at least.
+    assert!((300..=302).contains(&seconds[1]) && (600..=604).contains(&seconds[2]), "{seconds:?}");
+    let times = events.iter().map(|it| it.values["times"].parse::<u64>().unwrap()).collect::<Vec<_>>();
+    assert!(times[0] == 1 && 100 < times[1] && times[1] < times[2], "{times:?}");
+    assert_eq!(times[3], failed, "each failed call counts");
+    let texts: Vec<_> = events.iter().map(|it| it.message.split(": 503").next().unwrap()).collect();
+    assert!(texts[1].starts_with("lease calls fail: read: refused"), "{texts:?}");
+    assert_eq!(texts[1], texts[2], "the message is the same");
+}
+
+/// A candidate that works without a permission all its life.
+#[tokio::test(start_paused = true)]
+async fn missing_watch_is_warned_every_five_minutes() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    let _refused = server.inject(Fault::forbidden().verb("watch"));
+    let a = candidate(&server, "a").start();
+    pass(Duration::from_secs(3600)).await;
+    assert!(a.candidate().is_leader());
+    let warned = about(&heard, "the lease cannot be watched").len();
+    assert!((8..=12).contains(&warned), "{warned} times in an hour");
+}
