@@ -37,6 +37,7 @@
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
+//! | [`server_time`] | `election` (default) | the layer that limits how long the API server works on a write |
 //! | [`events`] | `election` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
 //! | [`testing`] | `test-util` | the package `fake-kube-apiserver`: an in-process API server with faults and a judge of its write log; and clocks that tests drive |
@@ -93,6 +94,8 @@ pub mod policy;
 pub mod request;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+#[cfg(feature = "election")]
+pub mod server_time;
 #[cfg(feature = "test-util")]
 pub mod testing;
 

@@ -36,6 +36,7 @@ pub struct ElectionBuilder {
     policy: Policy,
     drain_timeout: Duration,
     grace: Duration,
+    server_time: bool,
     clock: Arc<dyn Clock>,
     attendants: Attendants,
 }
@@ -55,6 +56,7 @@ impl Election {
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             grace: DEFAULT_GRACE,
+            server_time: true,
             clock: Arc::new(BootClock::new()),
             attendants: Attendants::default(),
         }
@@ -105,6 +107,15 @@ impl ElectionBuilder {
     /// timing. The [rollout guide](crate::guide::rollout) says how to set `terminationGracePeriodSeconds`.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
+    }
+
+    /// Sets whether the API server gives up a write of [`Election::client`] at the validity deadline
+    /// ([bounded server time](crate::server_time)). Default: it does.
+    ///
+    /// Switch it off if writes may take longer than the renew deadline, for example behind a very slow admission
+    /// webhook, or if an API server of your own reads the parameter `timeout` in another way.
+    pub fn server_time(self, server_time: bool) -> Self {
+        Self { server_time, ..self }
     }
 
     /// Sets the clock for deadlines. Default: the machine's clock.
@@ -204,6 +215,7 @@ impl ElectionBuilder {
             attendants: self.attendants,
             priority: self.priority,
             policy: self.policy,
+            server_time: self.server_time,
         })
     }
 }

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     gate::WriteGateLayer,
-    leadership::Grantor,
+    leadership::{Grantor, Leadership},
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
     policy::{ErrInvalidRule, Policy},
+    server_time::ServerTimeLayer,
 };
 use kube_client::{
     Client, Config,
@@ -59,6 +60,7 @@ pub struct Election<L = KubeLock> {
     pub(super) attendants: Attendants,
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
+    pub(super) server_time: bool,
 }
 
 /// The settings do not work. The error says what was given and what is allowed.
@@ -88,6 +90,9 @@ impl<L> Election<L> {
     /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
     /// too.
     ///
+    /// The API server gives up a write of this client that it has not carried out at the validity deadline: see
+    /// [bounded server time](crate::server_time).
+    ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
@@ -105,7 +110,15 @@ impl<L> Election<L> {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections()))?;
-        Ok(builder.with_layer(&option_layer(reads_again)).with_layer(&self.layer()).build())
+        let bounded = self.server_time.then(|| ServerTimeLayer::new(self.leadership()));
+        let sends = builder.with_layer(&option_layer(bounded)).with_layer(&option_layer(reads_again));
+        Ok(sends.with_layer(&self.layer()).build())
+    }
+
+    /// The leadership that the gate reads, for layers of your own.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.grantor.leadership()
     }
 
     /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.

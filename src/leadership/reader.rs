@@ -160,6 +160,12 @@ impl Leadership {
         self.inner.unanswered()
     }
 
+    /// Records that a write has an answer that does not say whether it was carried out.
+    #[cfg(feature = "election")]
+    pub(crate) fn note_unanswered(&self) {
+        self.inner.note_unanswered(self.now());
+    }
+
     /// Waits until no admitted write is under way, but at most `bound`. Call [`close`](super::Grantor::close) or
     /// [`revoke`](super::Grantor::revoke) first: an open gate may keep admitting writes. Cancel-safe.
     ///

@@ -22,6 +22,14 @@ pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
     yes && query.bytes().filter(|byte| *byte == b'&').count() < MOST_PAIRS_OF_GO
 }
 
+/// The limit of time that the API server reads: the first `timeout`, decoded.
+#[cfg(feature = "election")]
+pub(crate) fn timeout_of(query: &str) -> Option<String> {
+    let (_, value) = pairs(query).find(|(key, _)| decodes_to(key, "timeout"))?;
+    let value = value.replace('+', " ");
+    Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
+}
+
 /// Whether the query asks for a dry run: there is at least one `dryRun`, each is `All`, and a client's encoder could
 /// have written the whole query.
 ///

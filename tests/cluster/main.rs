@@ -20,6 +20,7 @@ mod pipe;
 mod rbac;
 mod real;
 mod retries;
+mod server_time;
 mod support;
 mod wire;
 mod world;
@@ -77,6 +78,8 @@ fn main() -> ExitCode {
             real_time rbac::candidate_without_update_leads_one_short_term;
             real_time retries::refused_eviction_is_sent_once;
             real_time rbac::replica_without_role_is_unready_until_granted;
+            real_time server_time::write_without_bound_lands_after_takeover;
+            real_time server_time::s2_bounded_write_never_lands_after_takeover;
         }
         needs [server, programs] {
             real_time interop::client_go_and_candidate_hand_over_both_ways;

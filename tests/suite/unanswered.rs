@@ -12,26 +12,35 @@ use kube_client::Client;
 use kube_leader_gate::{
     Election, LeaseTiming,
     election::{LeaseEnd, Running},
+    server_time::ServerTimeLayer,
     testing::{ApiServer, Fault},
 };
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
-use tower::timeout::Timeout;
+use tower::{Layer, timeout::Timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Ways in which a write ends without an answer while its gate is open.
-const WAYS: [&str; 5] =
-    ["dropped", "timed out above the gate", "timed out below the gate", "lost on its way", "answer lost"];
+const WAYS: [&str; 6] = [
+    "dropped",
+    "timed out above the gate",
+    "timed out below the gate",
+    "lost on its way",
+    "answer lost",
+    "given up by the server",
+];
 
 /// A leader, and a client whose writes end in this way.
 async fn leading_with(server: &ApiServer, way: &str) -> (Running, Client) {
     let election = candidate(server, "a");
     let service = server.service().user("a");
-    let client = if way == "timed out below the gate" {
-        Client::new(Timeout::new(service, SECOND), "default")
-    } else {
-        Client::new(service, "default")
+    let client = match way {
+        "timed out below the gate" => Client::new(Timeout::new(service, SECOND), "default"),
+        "given up by the server" => {
+            Client::new(ServerTimeLayer::new(election.leadership()).layer(service), "default")
+        }
+        _ => Client::new(service, "default"),
     };
     let client = election.wrap(client);
     let running = election.start();
@@ -44,6 +53,7 @@ async fn end_unanswered(server: &ApiServer, way: &str, a: &Running, client: &Cli
     let fault = match way {
         "lost on its way" => Fault::drop_before(),
         "answer lost" => Fault::drop_after(),
+        "given up by the server" => Fault::status(504),
         _ => Fault::hang_before(),
     };
     let _fault = server.inject(fault.resource("tokenreviews"));

@@ -9,12 +9,14 @@ mod cluster;
 mod guard;
 mod server;
 mod users;
+mod webhook;
 
 pub use self::{
     assets::{Assets, assets, is_there, program, programs_are_there},
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
     cluster::Cluster,
     guard::Guarded,
+    webhook::SlowWebhook,
 };
 
 use tokio::sync::OnceCell;

@@ -1,0 +1,107 @@
+//! The parameter `timeout` of a query.
+
+use crate::request::timeout_of;
+use http::{Uri, uri::PathAndQuery};
+use jiff::SignedDuration;
+use std::time::Duration;
+
+/// The server takes no smaller unit.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long.
+///
+/// The server reads the first `timeout` of a query, so this one goes to the front.
+pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
+    let query = uri.query().unwrap_or_default();
+    if callers(query).is_some_and(|callers| callers <= left) {
+        return None;
+    }
+    let left = left.max(LEAST).as_millis();
+    // kube puts one separator in front of the first pair.
+    let rest = query.strip_prefix('&').unwrap_or(query);
+    let separator = if rest.is_empty() { "" } else { "&" };
+    let path_and_query = format!("{}?timeout={left}ms{separator}{rest}", uri.path());
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path_and_query).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// The caller's own limit, as the server reads it: zero and less mean none. A text that the server refuses counts as
+/// zero time, so that the server's answer stays what it is.
+fn callers(query: &str) -> Option<Duration> {
+    let text = timeout_of(query).filter(|text| !text.is_empty())?;
+    let Ok(duration) = text.parse::<SignedDuration>() else {
+        return if text == "0" { None } else { Some(Duration::ZERO) };
+    };
+    duration.is_positive().then(|| duration.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounded(uri: &str, left: Duration) -> Option<String> {
+        within(&uri.parse().unwrap(), left).map(|uri| uri.to_string())
+    }
+
+    #[test]
+    fn write_gets_what_is_left() {
+        let left = Duration::from_micros(8_123_900);
+        let cases = [
+            ("/api/v1/nodes", "/api/v1/nodes?timeout=8123ms"),
+            ("/api/v1/nodes?", "/api/v1/nodes?timeout=8123ms"),
+            ("/api/v1/nodes?&fieldManager=x", "/api/v1/nodes?timeout=8123ms&fieldManager=x"),
+            ("https://host:1/api/v1/nodes?a=b&&c", "https://host:1/api/v1/nodes?timeout=8123ms&a=b&&c"),
+            ("/api/v1/nodes/a%2Fb?x=%20", "/api/v1/nodes/a%2Fb?timeout=8123ms&x=%20"),
+            // Longer, or none by the server's reading.
+            ("/n?timeout=9s", "/n?timeout=8123ms&timeout=9s"),
+            ("/n?timeout=1m30s", "/n?timeout=8123ms&timeout=1m30s"),
+            ("/n?timeout=0s", "/n?timeout=8123ms&timeout=0s"),
+            ("/n?timeout=0", "/n?timeout=8123ms&timeout=0"),
+            ("/n?timeout=-1s", "/n?timeout=8123ms&timeout=-1s"),
+            ("/n?timeout=", "/n?timeout=8123ms&timeout="),
+            ("/n?timeoutSeconds=1", "/n?timeout=8123ms&timeoutSeconds=1"),
+            ("/n?Timeout=1s", "/n?timeout=8123ms&Timeout=1s"),
+            // The server drops a pair with a broken escape or a semicolon.
+            ("/n?timeout=1s;&x=y", "/n?timeout=8123ms&timeout=1s;&x=y"),
+            ("/n?timeout=1s%2", "/n?timeout=8123ms&timeout=1s%2"),
+        ];
+        for (uri, expected) in cases {
+            assert_eq!(bounded(uri, left).as_deref(), Some(expected), "{uri}");
+        }
+    }
+
+    #[test]
+    fn shorter_limit_of_caller_stays() {
+        let queries = [
+            "timeout=8s",
+            "timeout=8.123s",
+            "timeout=7999ms",
+            "timeout=3us",
+            "x=y&timeout=1s",
+            "t%69meout=1s",
+            "timeout=%31s",
+            // The server answers 400.
+            "timeout=x",
+            "timeout=1",
+            "timeout=1+s",
+        ];
+        for query in queries {
+            assert_eq!(bounded(&format!("/n?{query}"), Duration::from_micros(8_123_900)), None, "{query}");
+        }
+        assert_eq!(bounded("/n?timeout=1s&timeout=9s", Duration::from_secs(2)), None, "the first counts");
+    }
+
+    #[test]
+    fn limit_is_never_zero() {
+        for left in [Duration::ZERO, Duration::from_nanos(1)] {
+            assert_eq!(bounded("/n", left).as_deref(), Some("/n?timeout=1ms"));
+        }
+    }
+
+    #[test]
+    fn uri_without_room_stays() {
+        let uri = format!("/n?x={}", "y".repeat(65_520));
+        assert_eq!(bounded(&uri, Duration::from_secs(1)), None);
+    }
+}
