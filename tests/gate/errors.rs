@@ -56,6 +56,16 @@ fn not_leader_error_names_request_and_holder() {
     assert!(error.source().is_none());
 }
 
+/// An election that is not driven has trouble from the start. A grantor without an election has none.
+#[test]
+fn unused_grantor_has_no_trouble() {
+    let (_grantor, leadership, _clock) = stage();
+    assert_eq!(leadership.trouble(), None);
+    let error = refusal(&leadership, "POST", PATH);
+    assert_eq!(not_leader(&error).trouble(), None);
+    assert!(error.to_string().contains("nothing was sent: write again once this process leads"), "{error}");
+}
+
 #[test]
 fn not_leader_error_describes_odd_requests() {
     let (_grantor, leadership, _clock) = stage();

@@ -128,5 +128,8 @@ async fn elections_of_one_pool_begin_one_by_one() {
     let running = driven.start();
     within(FIRST, "the candidate leads", running.candidate().elected()).await;
     until(SOON, "it is ready", || running.candidate().check_ready().is_ok()).await;
-    assert!(says_so(&forgotten.candidate()));
+    let other = forgotten.candidate();
+    assert!(says_so(&other));
+    let both = Health::new(running.candidate().clone(), Duration::ZERO).ready_if(move || other.check_ready());
+    assert_eq!(both.answer("/readyz").body(), format!("{SAID}\n"));
 }

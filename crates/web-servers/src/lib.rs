@@ -1,6 +1,8 @@
 //! Serves the probes of one election, `/livez`, `/readyz` and `/leader`, on three web servers. Each file is code to copy.
 //! The guide `docs/WEB_SERVERS.md` shows it.
 
+#![allow(clippy::must_use_candidate, reason = "code to copy into a program says less than a published crate")]
+
 pub mod actix;
 pub mod axum;
 pub mod health;
