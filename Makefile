@@ -1,5 +1,5 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
-# server.
+# server and of the alert rules.
 .PHONY: test assets check fmt clippy features docs package deny bench demo cluster chaos attack
 
 # Most tests wait for time to pass.
@@ -13,7 +13,7 @@ test:
 	cargo test --no-default-features --features test-util
 	$(LOOM) loom
 
-# Builds the real API server, and what talks with it, into a cache outside this clone.
+# Builds the real API server, what talks with it, and promtool, into a cache outside this clone.
 assets:
 	tests/apiserver/assets.sh true
 

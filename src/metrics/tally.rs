@@ -41,8 +41,10 @@ const VERBS: [Verb; 15] = [
     Verb::Unknown,
 ];
 
-/// The usual verbs of a controller. They start at zero, so that a rate has a first value.
-const USUAL: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
+/// The usual verbs of a controller. They start at zero, so that the first count is an increase. A `connect` lasts long, so
+/// a loss often cuts it off.
+const USUAL: [Verb; 6] =
+    [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection, Verb::Connect];
 
 /// Counts of writes that have not been passed to the recorder yet.
 #[derive(Debug)]

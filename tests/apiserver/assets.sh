@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# assets.sh COMMAND...: runs COMMAND with a real API server. Two environment variables name folders with programs:
-#   KUBEBUILDER_ASSETS    etcd, kube-apiserver and kubectl: the caller's own, or built here with Go
-#   LEADER_GATE_PROGRAMS  candidate, kubelet and oracle, our own Go programs
-# The script keeps its builds in a cache outside this clone. If it cannot build the programs, it runs COMMAND without the
-# variable and prints a warning. With CI=true it fails instead. A compile error always fails.
+# assets.sh COMMAND...: runs COMMAND with a real API server and promtool. Environment variables say where the programs are:
+#   KUBEBUILDER_ASSETS    the folder of etcd, kube-apiserver and kubectl: the caller's own, or built here with Go
+#   LEADER_GATE_PROGRAMS  the folder of candidate, kubelet and oracle, our own Go programs
+#   PROMTOOL              Prometheus' promtool: the caller's own, or built here with Go
+# The script keeps its builds in a cache outside this clone. If it cannot build some of them, it prints a warning and runs
+# COMMAND without their variable. With CI=true it fails instead. A compile error always fails.
 set -euo pipefail
 
 (($#)) || { echo "usage: $0 COMMAND..." >&2; exit 2; }
 run=("$@")
 module=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+promtool_module=$(cd "$module/../promtool" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kube-leader-gate
 go_needed=$(sed -n 's/^go //p' "$module/go.mod")
 kubernetes=$(sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\).*$|\1|p' "$module/go.mod")
 minor=${kubernetes#v1.}
 version=k8s.io/component-base/version
+prometheus=$(sed -n 's|^.*github.com/prometheus/prometheus \(v[0-9.]*\).*$|\1|p' "$promtool_module/go.mod")
 ldflags="-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=${minor%%.*}"
+promtool_flags=(-tags remove_all_sd -ldflags "-s -w") # no discovery of targets
 
 say() { echo "assets.sh: $*" >&2; }
 
@@ -23,51 +27,55 @@ fail() {
 	exit 1
 }
 
-# Runs COMMAND without the programs, and prints a warning that says which tests cannot run.
-run_without() { # WHAT WHY HOW
+# Prints a warning that says which tests cannot run.
+leave_out() { # WHAT WHY HOW
 	[[ ${CI:-} != true ]] || fail "$1: missing, but CI=true needs it: $2. $3."
 	say "==== SOME TESTS DO NOT RUN. Missing: $1. Reason: $2. $3. ===="
-	exec "${run[@]}"
 }
 
-go_here() { (cd "$module" && GOWORK=off exec go "$@"); }
+go_in() { (cd "$1" && GOWORK=off exec go "${@:2}"); } # MODULE ARGUMENTS
 
-build() { go_here build -mod=readonly -trimpath -buildvcs=false -ldflags "$ldflags" "$@"; }
+build() { go_in "$1" build -mod=readonly -trimpath -buildvcs=false "${@:2}"; } # MODULE ARGUMENTS
 
 build_server() { # FOLDER
 	say "building etcd, kube-apiserver and kubectl $kubernetes from source: this takes some minutes, but only once"
-	build -o "$1/etcd" go.etcd.io/etcd/server/v3
-	build -o "$1/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
+	build "$module" -ldflags "$ldflags" -o "$1/etcd" go.etcd.io/etcd/server/v3
+	build "$module" -ldflags "$ldflags" -o "$1/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
 }
 
 build_programs() { # FOLDER
 	say "building candidate, kubelet and oracle"
-	build -o "$1/" ./candidate ./kubelet ./oracle
+	build "$module" -ldflags "$ldflags" -o "$1/" ./candidate ./kubelet ./oracle
 }
 
-# Prints why the programs cannot be built, if so: Go is missing or too old, or the modules cannot be downloaded.
-obstacle() {
+build_promtool() { # FOLDER
+	say "building promtool of Prometheus $prometheus from source: this takes some minutes, but only once"
+	build "$promtool_module" "${promtool_flags[@]}" -o "$1/" github.com/prometheus/prometheus/cmd/promtool
+}
+
+# Prints why programs of MODULE cannot be built, if so: Go is missing or too old, or a module cannot be downloaded.
+obstacle() { # MODULE DOWNLOAD
 	local go output
 	if ! command -v go >/dev/null; then
 		echo "Go is not installed"
-	elif ! go=$(go_here env GOVERSION 2>&1); then
+	elif ! go=$(go_in "$1" env GOVERSION 2>&1); then
 		echo "cannot get Go $go_needed: ${go##*$'\n'}"
 	elif [[ $(printf '%s\n' "go$go_needed" "$go" | sort -V | head -n 1) != "go$go_needed" ]]; then
 		echo "$go is too old"
-	elif ! output=$(go_here list -mod=readonly -m 2>&1); then
-		fail "$module/go.mod is not valid: $output"
-	elif ! output=$(go_here mod download 2>&1); then
+	elif ! output=$(go_in "$1" list -mod=readonly -m 2>&1); then
+		fail "$1/go.mod is not valid: $output"
+	elif ! output=$(go_in "$@" 2>&1); then
 		[[ $output != *"checksum mismatch"* ]] || fail "a module does not match go.sum: $output"
 		echo "cannot download the Go modules: ${output##*$'\n'}"
 	fi
 }
 
-# Builds FOLDER with BUILD, completely or not at all, unless it exists. Several processes may try at once. If the build is
-# not possible, sets `why` to the reason.
-ensure() { # FOLDER BUILD
+# Builds FOLDER with BUILD, completely or not at all, unless it exists. Several processes may try at once. DOWNLOAD is the
+# command of Go that downloads what BUILD needs of MODULE. If the build is not possible, sets `why` to the reason.
+ensure() { # FOLDER BUILD MODULE DOWNLOAD...
 	why=
 	[[ ! -d $1 ]] || return 0
-	why=$(obstacle)
+	why=$(obstacle "${@:3}")
 	[[ -z $why ]] || return 0
 	mkdir -p "$cache"
 	(
@@ -83,34 +91,66 @@ ensure() { # FOLDER BUILD
 	) 9>"$cache/lock"
 }
 
-# The name in the cache for a build from FILES.
-key() { # FILES
-	{ uname -sm; echo "$ldflags"; cat "$module/go.mod" "$module/go.sum" "$@"; } | cksum | cut -d ' ' -f 1
+# The name in the cache for a build of MODULE with FLAGS from FILES.
+key() { # MODULE FLAGS FILES
+	{ uname -sm; echo "$2"; cat "$1/go.mod" "$1/go.sum" "${@:3}"; } | cksum | cut -d ' ' -f 1
+}
+
+install_go="Install Go $go_needed or newer and let it reach its module proxy"
+
+set_server() {
+	if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+		for name in etcd kube-apiserver kubectl; do
+			[[ -x $KUBEBUILDER_ASSETS/$name ]] ||
+				fail "KUBEBUILDER_ASSETS is set, but the program $KUBEBUILDER_ASSETS/$name is missing: put it there, or unset the variable so that this script builds all programs with Go"
+		done
+		KUBEBUILDER_ASSETS=$(cd "$KUBEBUILDER_ASSETS" && pwd)
+	else
+		KUBEBUILDER_ASSETS=$cache/kubernetes-$kubernetes-$(key "$module" "$ldflags")
+		ensure "$KUBEBUILDER_ASSETS" build_server "$module" mod download
+		if [[ -n $why ]]; then
+			unset KUBEBUILDER_ASSETS
+			leave_out "real API server" "$why" \
+				"$install_go, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl (setup-envtest fetches them)"
+			return
+		fi
+	fi
+	export KUBEBUILDER_ASSETS
+}
+
+set_programs() {
+	LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module" "$ldflags" "$module"/{candidate,kubelet,oracle}/*.go)
+	ensure "$LEADER_GATE_PROGRAMS" build_programs "$module" mod download
+	if [[ -n $why ]]; then
+		unset LEADER_GATE_PROGRAMS
+		leave_out "programs with client-go and Kubernetes' request parser" "$why" "$install_go"
+		return
+	fi
+	export LEADER_GATE_PROGRAMS
+}
+
+set_promtool() {
+	if [[ -n ${PROMTOOL:-} ]]; then
+		PROMTOOL=$(command -v "$PROMTOOL") ||
+			fail "PROMTOOL is set, but it is no program: set it to a promtool, or unset it so that this script builds one with Go"
+		PROMTOOL=$(realpath "$PROMTOOL")
+	else
+		local folder
+		folder=$cache/promtool-$prometheus-$(key "$promtool_module" "${promtool_flags[*]}")
+		# The discovery of targets needs the clients of twenty clouds, and the check of rules needs none. So this downloads
+		# what the build takes, and not all modules.
+		ensure "$folder" build_promtool "$promtool_module" list -mod=readonly -deps "${promtool_flags[@]}" tool
+		if [[ -n $why ]]; then
+			leave_out promtool "$why" "$install_go, or set PROMTOOL to a promtool"
+			return
+		fi
+		PROMTOOL=$folder/promtool
+	fi
+	export PROMTOOL
 }
 
 unset LEADER_GATE_PROGRAMS
-install_go="Install Go $go_needed or newer and let it reach its module proxy"
-if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
-	for name in etcd kube-apiserver kubectl; do
-		[[ -x $KUBEBUILDER_ASSETS/$name ]] ||
-			fail "KUBEBUILDER_ASSETS is set, but the program $KUBEBUILDER_ASSETS/$name is missing: put it there, or unset the variable so that this script builds all programs with Go"
-	done
-	KUBEBUILDER_ASSETS=$(cd "$KUBEBUILDER_ASSETS" && pwd)
-else
-	KUBEBUILDER_ASSETS=$cache/kubernetes-$kubernetes-$(key)
-	ensure "$KUBEBUILDER_ASSETS" build_server
-	if [[ -n $why ]]; then
-		unset KUBEBUILDER_ASSETS
-		run_without "real API server" "$why" \
-			"$install_go, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl (setup-envtest fetches them)"
-	fi
-fi
-export KUBEBUILDER_ASSETS
-LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module"/{candidate,kubelet,oracle}/*.go)
-ensure "$LEADER_GATE_PROGRAMS" build_programs
-if [[ -n $why ]]; then
-	unset LEADER_GATE_PROGRAMS
-	run_without "programs with client-go and Kubernetes' request parser" "$why" "$install_go"
-fi
-export LEADER_GATE_PROGRAMS
+set_server
+set_programs
+set_promtool
 exec "${run[@]}"

@@ -1,8 +1,9 @@
 //! What the crate promises, against a real kube-apiserver (see `tests/apiserver`), over real sockets and in real
 //! time. The same against the in-process API server, in paused time. And the examples as processes in front of the
-//! real one.
+//! real one. And the alert rules in Prometheus' own promtool.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
+mod alerts;
 mod candidate;
 mod conformance;
 mod credentials;
@@ -35,7 +36,7 @@ mod user;
 
 use std::{env, process::ExitCode};
 use test_support::{
-    apiserver::{self, is_there as server, programs_are_there as programs},
+    apiserver::{self, is_there as server, programs_are_there as programs, promtool_is_there as promtool},
     harness,
 };
 
@@ -87,7 +88,12 @@ fn main() -> ExitCode {
             real_time kubectl::kubectl_through_leader_reads_and_writes;
             real_time kubectl::kubectl_through_follower_reads_and_names_leader;
         }
+        needs [promtool] {
+            plain alerts::promtool_accepts_the_rules;
+            plain alerts::alerts_fire_in_their_scenarios_alone;
+        }
         needs [] {
+            plain alerts::every_alert_has_its_scenario;
             plain fixture::torn_audit_line_loses_no_other_line;
             real_time fixture::children_end_when_parent_process_is_killed;
             plain guides::deployment_termination_grace_covers_a_stop;

@@ -14,6 +14,7 @@ mod docs;
 mod election;
 mod events;
 mod flapping;
+mod fragment;
 mod health;
 mod http;
 mod late_news;

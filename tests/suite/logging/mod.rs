@@ -1,5 +1,6 @@
 //! `docs/LOGGING.md` matches the code: each message in it occurs as it says, and no other message does.
 
+mod filters;
 pub mod heard;
 mod repeats;
 mod scenes;

@@ -233,5 +233,6 @@ fn alert_rules_fit_default_timing() {
     let no_leader = rules.iter().find(|rule| rule["alert"] == "LeaderElectionNoLeader").expect("the alert");
     let wait = no_leader["for"].as_str().and_then(|wait| wait.strip_suffix('s')).expect("seconds");
     let wait = Duration::from_secs(wait.parse().unwrap());
-    assert!(wait > LeaseTiming::default().lease_duration(), "a crash is no alert by itself");
+    let (successor, scrape) = (LeaseTiming::default().polled_crash_failover(), Duration::from_secs(60));
+    assert!(wait > successor + scrape, "a crash is no alert by itself");
 }

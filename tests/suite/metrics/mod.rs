@@ -4,7 +4,9 @@
 mod allocations;
 mod calls;
 mod documents;
+mod formats;
 mod promql;
+mod recipes;
 mod scrape;
 mod state;
 mod writes;

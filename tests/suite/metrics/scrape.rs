@@ -37,6 +37,11 @@ impl Exporter {
         Self { handle: recorder.handle(), _here: metrics::set_default_local_recorder(recorder) }
     }
 
+    /// What a program renders.
+    pub fn handle(&self) -> &PrometheusHandle {
+        &self.handle
+    }
+
     pub fn scrape(&self) -> Scrape {
         Scrape::parse(&self.handle.render())
     }

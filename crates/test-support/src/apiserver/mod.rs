@@ -1,7 +1,7 @@
 //! A real kube-apiserver with its etcd on loopback ports, for tests.
 //!
 //! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` defines the users, and `audit` reads
-//! their requests. `tests/apiserver/assets.sh` builds the programs from the Go module there.
+//! their requests. `tests/apiserver/assets.sh` builds the programs, from the Go module there and from `tests/promtool`.
 
 mod assets;
 mod audit;
@@ -12,7 +12,7 @@ mod users;
 mod webhook;
 
 pub use self::{
-    assets::{Assets, assets, is_there, program, programs_are_there},
+    assets::{Assets, assets, is_there, program, programs_are_there, promtool, promtool_is_there},
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
     cluster::Cluster,
     guard::Guarded,
