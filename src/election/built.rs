@@ -47,7 +47,8 @@ const WAITING: usize = 1024;
 ///
 /// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle. Then call
 /// [`run`](Self::run) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the election
-/// begins, and after it has ended.
+/// begins, and after it has ended. Until it begins, [`Candidate::trouble`], [`Candidate::check_ready`] and rejected
+/// writes say so.
 #[derive(Debug)]
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election<L = KubeLock> {

@@ -4,7 +4,8 @@ use crate::{
     apiserver::{self, Cluster},
     support::until,
 };
-use kube_leader_gate::LeaseTiming;
+use kube_client::Config;
+use kube_leader_gate::{Election, LeaseTiming, health::Health};
 use serde_json::Value;
 use std::{
     fs,
@@ -106,6 +107,24 @@ pub fn deployment_termination_grace_covers_a_stop() {
     let pre_stop = seconds(&pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]);
     let needed = pre_stop + longest_stop();
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
+}
+
+/// The election answers each probe. One failed lease call, and the next one, are over before a replica counts as
+/// unready.
+pub async fn deployment_probes_fit_the_election() {
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let election = Election::builder("my-namespace", "my-controller").build(&config).unwrap();
+    let health = Health::new(election.candidate(), Duration::from_secs(20));
+    let pod = &object("ROLLOUT.md", "Deployment")["spec"]["template"]["spec"];
+    for (probe, status) in [("livenessProbe", 200), ("readinessProbe", 503)] {
+        let path = pod["containers"][0][probe]["httpGet"]["path"].as_str().expect("a path");
+        assert_eq!(health.answer(path).status(), status, "{probe} of an election that has not begun");
+    }
+    let probe = &pod["containers"][0]["readinessProbe"];
+    let failures = u32::try_from(probe["failureThreshold"].as_u64().expect("a count")).unwrap();
+    let patience = seconds(&probe["periodSeconds"]) * (failures - 1);
+    let timing = LeaseTiming::default();
+    assert!(patience > timing.call_timeout() * 2, "{patience:?}");
 }
 
 pub fn sidecar_termination_grace_covers_a_stop() {

@@ -97,6 +97,7 @@ fn main() -> ExitCode {
             plain fixture::torn_audit_line_loses_no_other_line;
             real_time fixture::children_end_when_parent_process_is_killed;
             plain guides::deployment_termination_grace_covers_a_stop;
+            real_time guides::deployment_probes_fit_the_election;
             plain guides::sidecar_termination_grace_covers_a_stop;
             plain guides::sidecar_manifest_is_consistent;
             plain mistakes::each_mistake_has_a_scene;
