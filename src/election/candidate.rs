@@ -173,8 +173,9 @@ impl Candidate {
     /// }
     /// # }
     /// ```
-    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
+    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Sync + Unpin + use<> {
         let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
-        stream::unfold(self.leadership.terms(), next).fuse().boxed()
+        // Not `boxed()`, which loses the `Sync` that kube-runtime before 4.2 asks for.
+        Box::pin(stream::unfold(self.leadership.terms(), next).fuse())
     }
 }

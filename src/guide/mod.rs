@@ -30,6 +30,7 @@ pages! {
     #[cfg(not(doctest))]
     web_servers: "WEB_SERVERS.md", "The probes with axum, actix-web, hyper and others.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
+    compatibility: "COMPATIBILITY.md", "Which versions of kube, Kubernetes and Rust fit, and an operator that stays on kube 3 or 4.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";
     #[cfg(any(not(doctest), feature = "metrics"))]

@@ -100,7 +100,7 @@ impl ErrLockKind {
     pub(crate) const fn advice(self) -> Option<&'static str> {
         match self {
             Self::NotFound => {
-                Some("create the lease's namespace; an API server older than 1.14 has no such leases")
+                Some("create the lease's namespace; an API server before Kubernetes 1.14 has no such leases")
             }
             Self::Unauthorized => Some("check this candidate's token or certificate"),
             Self::Forbidden => {
