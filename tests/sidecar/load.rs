@@ -19,7 +19,8 @@ const MIB: usize = 1 << 20;
 
 /// Resident memory, in bytes.
 fn memory(sidecar: &Sidecar) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", sidecar.process.pid().as_raw_nonzero())).unwrap();
+    let status =
+        fs::read_to_string(format!("/proc/{}/status", sidecar.process.pid().as_raw_nonzero())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the line is there");
     line.trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
 }

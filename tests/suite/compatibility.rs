@@ -53,8 +53,11 @@ fn guide_shows_the_tested_operator() {
     let guide = code(&read("docs/COMPATIBILITY.md"));
     let [client, operator] =
         ["client", "operator"].map(|file| code(&read(&format!("crates/operator-on-kube-4/src/{file}.rs"))));
-    let functions: Vec<_> =
-        [client.as_str(), &operator].iter().flat_map(|text| text.split("\n\n")).filter(|it| it.contains("fn ")).collect();
+    let functions: Vec<_> = [client.as_str(), &operator]
+        .iter()
+        .flat_map(|text| text.split("\n\n"))
+        .filter(|it| it.contains("fn "))
+        .collect();
     assert!(functions.len() >= 5, "{functions:#?}");
     for function in functions {
         assert!(guide.contains(function.trim()), "the guide does not have:\n{function}");

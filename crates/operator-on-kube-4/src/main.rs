@@ -21,6 +21,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         shutdown.cancel();
     };
-    election.run_until(told, work).await?;
+    election.run_until(told, work).await?.into_output();
     Ok(())
 }

@@ -64,7 +64,12 @@ async fn write(client: &Client, name: &str) -> Result<ConfigMap, Error> {
 }
 
 async fn read(client: &Client) -> usize {
-    Api::<ConfigMap>::default_namespaced(client.clone()).list(&ListParams::default()).await.unwrap().items.len()
+    Api::<ConfigMap>::default_namespaced(client.clone())
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .len()
 }
 
 /// Both replicas read. The follower's write is rejected as kube passes on an error of a layer, and the leader's lands.
