@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server.
-.PHONY: test assets check fmt clippy features docs package deny bench demo cluster chaos attack
+.PHONY: test assets check fmt clippy features minimal docs package deny bench demo cluster chaos attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 8
@@ -17,7 +17,7 @@ test:
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test features docs package deny
+check: fmt clippy test features minimal docs package deny
 
 fmt:
 	cargo fmt --all --check
@@ -30,11 +30,15 @@ clippy:
 features: target/tools/bin/cargo-hack
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --workspace --ignore-private --feature-powerset --optional-deps none
 
+# The lowest versions of the dependencies that Cargo.toml allows.
+minimal:
+	tests/minimal.sh
+
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
 
 package:
-	cargo package --workspace --exclude test-support --allow-dirty
+	cargo package --package kube-leader-gate --package fake-kube-apiserver --allow-dirty
 
 deny: target/tools/bin/cargo-deny
 	target/tools/bin/cargo-deny check bans licenses sources

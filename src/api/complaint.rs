@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn trouble_is_logged_once_per_change() {
         let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).finish();
+        let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let mut complaint = Complaint::new("lease calls fail");
             complaint.settle();

@@ -187,9 +187,10 @@ impl Candidate {
     /// }
     /// # }
     /// ```
-    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Unpin + use<> {
+    pub fn gains(&self) -> impl Stream<Item = ()> + Send + Sync + Unpin + use<> {
         let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
-        stream::unfold(self.leadership.terms(), next).fuse().boxed()
+        // Not `boxed()`, which loses the `Sync` that kube-runtime before 4.2 asks for.
+        Box::pin(stream::unfold(self.leadership.terms(), next).fuse())
     }
 
     /// Whether the election is healthy, for a liveness probe. It is if it has not ended, and if this process has

@@ -25,6 +25,7 @@ pages! {
     timing: "TIMING.md", "Which lease, renew and retry times to choose.";
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
+    compatibility: "COMPATIBILITY.md", "Which versions of kube, Kubernetes and Rust fit, and an operator that stays on kube 3 or 4.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";
     #[cfg(any(not(doctest), feature = "metrics"))]

@@ -99,7 +99,9 @@ impl ErrLockKind {
     /// What a user can do if lease calls keep failing with this kind.
     pub(crate) const fn advice(self) -> Option<&'static str> {
         match self {
-            Self::NotFound => Some("create the lease's namespace"),
+            Self::NotFound => {
+                Some("create the lease's namespace; an API server before Kubernetes 1.14 has no such leases")
+            }
             Self::Unauthorized => Some("check this candidate's token or certificate"),
             Self::Forbidden => {
                 Some("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")

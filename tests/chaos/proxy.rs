@@ -1,6 +1,7 @@
 //! A connection between one candidate and the API server that can be disturbed.
 
 use fastrand::Rng;
+use rustix::net::sockopt::set_socket_linger;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -92,7 +93,7 @@ async fn accept(listener: TcpListener, target: SocketAddr, modes: watch::Receive
 
 async fn connection(near: TcpStream, target: SocketAddr, number: u64, modes: watch::Receiver<Mode>) {
     // Only a reset drops it before its end.
-    let _ = near.set_zero_linger();
+    let _ = set_socket_linger(&near, Some(Duration::ZERO));
     tokio::select! {
         // First, so that no byte that must be lost is carried.
         biased;

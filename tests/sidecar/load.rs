@@ -19,13 +19,14 @@ const MIB: usize = 1 << 20;
 
 /// Resident memory, in bytes.
 fn memory(sidecar: &Sidecar) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", sidecar.process.pid())).unwrap();
+    let status =
+        fs::read_to_string(format!("/proc/{}/status", sidecar.process.pid().as_raw_nonzero())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the line is there");
     line.trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
 }
 
 fn descriptors(sidecar: &Sidecar) -> usize {
-    fs::read_dir(format!("/proc/{}/fd", sidecar.process.pid())).unwrap().count()
+    fs::read_dir(format!("/proc/{}/fd", sidecar.process.pid().as_raw_nonzero())).unwrap().count()
 }
 
 /// The sidecar has led in this term all the time, and has renewed as often as it should.

@@ -5,7 +5,8 @@ use crate::{
     process::Sidecar,
     upstream::{LEASE, Upstream},
 };
-use rustix::process::Signal;
+use rustix::{net::sockopt::set_socket_linger, process::Signal};
+use std::time::Duration;
 
 /// Opens a tunnel byte by byte, and reads a byte back.
 async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
@@ -32,7 +33,7 @@ async fn upgrade_through_leader_succeeds() {
         let seen = upstream.seen("/exec");
         assert_eq!(seen.headers()["sec-websocket-key"], "abc");
         assert_eq!(seen.headers()["authorization"], "Bearer a");
-        raw.0.set_zero_linger().unwrap();
+        set_socket_linger(&raw.0, Some(Duration::ZERO)).unwrap();
     }
 }
 

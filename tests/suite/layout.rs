@@ -12,7 +12,13 @@ type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 #[test]
 fn no_files_import_in_a_circle() {
-    for (package, at_least) in [(".", 100), ("crates/fake-kube-apiserver", 40), ("crates/test-support", 10)] {
+    let packages = [
+        (".", 100),
+        ("crates/fake-kube-apiserver", 40),
+        ("crates/operator-on-kube-4", 3),
+        ("crates/test-support", 10),
+    ];
+    for (package, at_least) in packages {
         let mut files = Files::new();
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(package).join("src"), &[], &mut files);
         assert!(files.len() > at_least, "{package}: only {} files", files.len());

@@ -8,6 +8,7 @@ mod ambiguity;
 mod attending;
 mod bad_input;
 mod bent;
+mod compatibility;
 mod connections;
 mod dead;
 mod docs;

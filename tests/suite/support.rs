@@ -63,7 +63,7 @@ pub async fn leading(server: &ApiServer, identity: &str) -> (Running, Client) {
 /// One write, as Pinniped's own test does it.
 pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
     let review = TokenReview {
-        spec: TokenReviewSpec { token: "unknown".into(), ..TokenReviewSpec::default() },
+        spec: TokenReviewSpec { token: Some("unknown".into()), ..TokenReviewSpec::default() },
         ..TokenReview::default()
     };
     Api::<TokenReview>::all(client.clone()).create(&PostParams::default(), &review).await.map(drop)

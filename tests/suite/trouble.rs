@@ -6,9 +6,11 @@ use crate::support::{
     write,
 };
 use futures_util::StreamExt;
-use kube_client::Client;
+use http::Request;
+use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     Candidate, Election,
+    lease::KubeLock,
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -19,6 +21,7 @@ use std::{
     },
     time::Duration,
 };
+use tower::ServiceExt;
 
 async fn rejection(client: &Client) -> String {
     let result = write(client).await;
@@ -53,6 +56,25 @@ async fn missing_permission_is_named_until_granted() {
     within(Duration::from_secs(3), "the candidate leads", running.candidate().elected()).await;
     assert_eq!(running.candidate().trouble(), None);
     write(&client).await.unwrap();
+}
+
+/// An API server before Kubernetes 1.14 has no `coordination.k8s.io/v1`. It answers as for any path that it does not
+/// serve, so the candidate finds no lease, and cannot create one.
+#[tokio::test(start_paused = true)]
+async fn server_without_leases_is_named() {
+    let server = ApiServer::new();
+    let unserved = |mut request: Request<Body>| {
+        *request.uri_mut() = request.uri().to_string().replace("/v1/", "/v0/").parse().unwrap();
+        request
+    };
+    let service = server.service().user("a").map_request(unserved);
+    let connect = move || Ok(Client::new(service.clone(), "default"));
+    let running = builder("a").build_with(|lease| KubeLock::over(lease, connect)).unwrap().start();
+    let trouble = in_trouble(running.candidate(), FIRST).await;
+    let said = "lease calls fail: create: not found: 404: 404 page not found\n; create the lease's namespace; an API \
+                server before Kubernetes 1.14 has no such leases";
+    assert_eq!(*trouble, *said);
+    assert!(server.write_log().is_empty());
 }
 
 /// Each kind of trouble is reported once, however often it occurs. Observers of leadership receive no change.

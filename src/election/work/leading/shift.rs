@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 /// Running work. As a future, it is ready once the work has ended for any reason and was dropped. Dropping it drops
@@ -16,8 +16,8 @@ pub(super) struct Shift<W> {
     /// On the heap, so that it can be dropped in place. None once it has ended.
     work: Option<Pin<Box<W>>>,
     begun: bool,
-    /// Cancels the clones of the token at every end.
-    token: DropGuard,
+    /// The work has clones of it. Each end cancels them.
+    token: CancellationToken,
     span: Span,
 }
 
@@ -26,11 +26,11 @@ impl<W: Future<Output = ()>> Shift<W> {
     pub(super) fn new(span: Span, work: impl FnOnce(CancellationToken) -> W) -> Self {
         let token = CancellationToken::new();
         let work = contain(&span, || Box::pin(work(token.clone())));
-        Self { work, begun: false, token: token.drop_guard(), span }
+        Self { work, begun: false, token, span }
     }
 
     pub(super) fn cancel(&self) {
-        self.token.token().cancel();
+        self.token.cancel();
     }
 
     pub(super) fn span(&self) -> &Span {
@@ -68,6 +68,7 @@ impl<W: Future<Output = ()>> Future for Shift<W> {
 impl<W> Drop for Shift<W> {
     fn drop(&mut self) {
         self.end();
+        self.token.cancel();
     }
 }
 

@@ -1,0 +1,65 @@
+//! `docs/COMPATIBILITY.md` says what the manifests say, and shows the operators that are tested.
+
+use std::{fs, path::Path};
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lowest version of a dependency that the manifest allows.
+fn bound<'a>(manifest: &'a str, dependency: &str) -> &'a str {
+    let line = manifest.lines().find_map(|line| line.strip_prefix(dependency)?.strip_prefix(" = "));
+    line.and_then(|line| line.split('"').nth(1)).unwrap_or_else(|| panic!("no {dependency}"))
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap()
+}
+
+#[test]
+fn guide_names_versions_of_the_manifests() {
+    let guide = read("docs/COMPATIBILITY.md");
+    let mut rows = Vec::new();
+    let own = read("Cargo.toml");
+    let (kube, k8s_openapi) = (major(bound(&own, "kube-client")), bound(&own, "k8s-openapi"));
+    rows.push(format!(
+        "| {}.{} | {kube}.x | {k8s_openapi} | {} or newer |",
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR"),
+        env!("CARGO_PKG_RUST_VERSION"),
+    ));
+    rows.push(format!("| {kube} | {k8s_openapi} | "));
+    rows.push(format!("| tokio | {} or newer |", bound(&own, "tokio")));
+    rows.push(format!("| http | {} or newer |", bound(&own, "http")));
+    for older in ["3", "4"] {
+        let manifest = read(&format!("crates/operator-on-kube-{older}/Cargo.toml"));
+        assert_eq!(major(bound(&manifest, "kube")), older);
+        rows.push(format!("| {older} | {} | ", bound(&manifest, "k8s-openapi")));
+    }
+    for row in rows {
+        assert!(guide.lines().any(|line| line.starts_with(&row)), "no row {row:?}");
+    }
+}
+
+/// The code without comments, as it may stand in the guide.
+fn code(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn guide_shows_the_tested_operator() {
+    let guide = code(&read("docs/COMPATIBILITY.md"));
+    let [client, operator] =
+        ["client", "operator"].map(|file| code(&read(&format!("crates/operator-on-kube-4/src/{file}.rs"))));
+    let functions: Vec<_> = [client.as_str(), &operator]
+        .iter()
+        .flat_map(|text| text.split("\n\n"))
+        .filter(|it| it.contains("fn "))
+        .collect();
+    assert!(functions.len() >= 5, "{functions:#?}");
+    for function in functions {
+        assert!(guide.contains(function.trim()), "the guide does not have:\n{function}");
+    }
+}
