@@ -34,7 +34,7 @@ docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
 
 package:
-	cargo package --workspace --exclude test-support --allow-dirty
+	cargo package --workspace --exclude test-support --exclude fencing-example --allow-dirty
 
 deny: target/tools/bin/cargo-deny
 	target/tools/bin/cargo-deny check bans licenses sources

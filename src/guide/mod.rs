@@ -25,6 +25,8 @@ pages! {
     timing: "TIMING.md", "Which lease, renew and retry times to choose.";
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
+    #[cfg(any(not(doctest), feature = "election"))]
+    fencing_tokens: "FENCING_TOKENS.md", "Writes to databases and cloud APIs: guard them, and let the store refuse a late one.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";
     #[cfg(any(not(doctest), feature = "metrics"))]

@@ -1,0 +1,53 @@
+//! Guards any other future as the gate guards a request.
+
+use super::{
+    attempt::{Attempt, Refused},
+    error::ErrNotLeader,
+    future::ResponseFuture,
+    settings::Settings,
+};
+use crate::leadership::{Admission, Leadership};
+use std::{error::Error, future::Future};
+
+impl Settings {
+    /// Admits a write that is no request.
+    pub(crate) fn admit_labelled(&self, label: &'static str) -> Result<Admission, ErrNotLeader> {
+        self.admit(&Attempt::Labelled(label)).ok_or_else(|| self.refuse(Refused::Labelled(label), false))
+    }
+
+    /// Admits a write that is no request, and then begins it.
+    pub(crate) fn guard<F>(
+        &self,
+        label: &'static str,
+        begin: impl FnOnce() -> F,
+    ) -> ResponseFuture<F, &'static str> {
+        match self.admit_labelled(label) {
+            Ok(admission) => ResponseFuture::admitted(begin(), admission, label, self.observer.clone()),
+            Err(error) => ResponseFuture::rejected(error),
+        }
+    }
+}
+
+impl Leadership {
+    /// Runs `future` only while this process leads, as [`Candidate::guard`](crate::Candidate::guard) does. It reports
+    /// to no observer.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use kube_leader_gate::{ErrNotLeader, leadership::Grantor};
+    ///
+    /// let grantor = Grantor::new(); // no term
+    /// let outcome = grantor.leadership().guard("charge the card", async { Ok::<_, std::io::Error>("charged") }).await;
+    /// let error = *outcome.unwrap_err().downcast::<ErrNotLeader>().unwrap();
+    /// assert_eq!(error.attempt().label(), Some("charge the card"));
+    /// # }
+    /// ```
+    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Settings::new(self.clone(), None).guard(label, || future)
+    }
+}
