@@ -186,7 +186,7 @@ impl Candidate {
     ///
     /// # Errors
     /// [`ErrNotLeader`] if this process does not lead.
-    pub fn admit(&self, label: &'static str) -> Result<Admission, ErrNotLeader> {
+    pub fn admit(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
         self.gate().admit_labelled(label)
     }
 

@@ -74,7 +74,7 @@ impl Refused {
     pub(super) fn attempt(&self, upgrade: bool) -> Attempt<'_> {
         match self {
             Self::Request { method, uri } => Attempt::Request(RequestInfo::from_parts(method, uri, upgrade)),
-            Self::Labelled(label) => Attempt::Labelled(*label),
+            Self::Labelled(label) => Attempt::Labelled(label),
         }
     }
 }

@@ -11,8 +11,9 @@ use std::{error::Error, future::Future};
 
 impl Settings {
     /// Admits a write that is no request.
-    pub(crate) fn admit_labelled(&self, label: &'static str) -> Result<Admission, ErrNotLeader> {
-        self.admit(&Attempt::Labelled(label)).ok_or_else(|| self.refuse(Refused::Labelled(label), false))
+    pub(crate) fn admit_labelled(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
+        let refuse = || self.refuse(Refused::Labelled(label), false);
+        self.admit(&Attempt::Labelled(label)).ok_or_else(|| Box::new(refuse()))
     }
 
     /// Admits a write that is no request, and then begins it.
@@ -21,9 +22,9 @@ impl Settings {
         label: &'static str,
         begin: impl FnOnce() -> F,
     ) -> ResponseFuture<F, &'static str> {
-        match self.admit_labelled(label) {
-            Ok(admission) => ResponseFuture::admitted(begin(), admission, label, self.observer.clone()),
-            Err(error) => ResponseFuture::rejected(error),
+        match self.admit(&Attempt::Labelled(label)) {
+            Some(admission) => ResponseFuture::admitted(begin(), admission, label, self.observer.clone()),
+            None => ResponseFuture::rejected(self.refuse(Refused::Labelled(label), false)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod election;
 mod events;
 mod fencing;
 mod flapping;
+mod guarding;
 mod health;
 mod http;
 mod late_news;

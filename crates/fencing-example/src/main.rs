@@ -4,6 +4,7 @@
 //! `store` is the part to copy: a statement that compares the fencing token. `replica` is one candidate, as a process of
 //! its own. `show` runs two of them and freezes one.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a program")]
+#![expect(clippy::doc_markdown, reason = "SQLite is a name, and the help shows these comments")]
 
 mod replica;
 mod show;

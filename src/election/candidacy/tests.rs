@@ -385,7 +385,9 @@ fn each_term_has_a_larger_fencing_token() {
     assert_eq!(candidacy.fencing_token(), Ok(8));
     candidacy.observe_absence(Some(&written(11, &claim)), at(1));
     let claim = candidacy.acquisition(at(2), "second".into());
-    candidacy.observe(written(12, &claim), at(2));
+    let mut anew = written(12, &claim).into_json();
+    anew["metadata"]["uid"] = "another".into();
+    candidacy.observe(LeaseRecord::from_json(anew).unwrap(), at(2));
     assert_eq!(candidacy.fencing_token(), Ok(12));
 }
 

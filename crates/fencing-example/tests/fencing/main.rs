@@ -1,5 +1,6 @@
 //! The frozen leader's late statement, with and without its token, in each database.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
+#![expect(clippy::doc_markdown, reason = "PostgreSQL is a name")]
 
 mod postgres;
 
