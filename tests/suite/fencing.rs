@@ -62,7 +62,7 @@ async fn follow(name: &'static str, candidate: Candidate, gains: mpsc::Unbounded
 }
 
 /// Plays one script. Returns each candidate's terms in the order in which they came.
-async fn play(seed: u64, seen: &mut BTreeSet<&'static str>) -> (ApiServer, Vec<Gain>) {
+async fn play(seed: u64, cases: &mut BTreeSet<&'static str>) -> (ApiServer, Vec<Gain>) {
     let mut rng = Rng::with_seed(seed);
     let (gains, mut gained) = mpsc::unbounded_channel();
     let mut crowd = Crowd {
@@ -131,19 +131,19 @@ async fn play(seed: u64, seen: &mut BTreeSet<&'static str>) -> (ApiServer, Vec<G
         }
     }
     let uids: BTreeSet<_> = terms.iter().map(|(_, term)| term.lease_uid()).collect();
-    seen.extend((uids.len() > 1).then_some("another lease"));
-    seen.extend(terms.windows(2).any(|pair| pair[0].0 == pair[1].0).then_some("the same candidate again"));
-    seen.extend(terms.windows(2).any(|pair| pair[0].0 != pair[1].0).then_some("another candidate"));
+    cases.extend((uids.len() > 1).then_some("another lease"));
+    cases.extend(terms.windows(2).any(|pair| pair[0].0 == pair[1].0).then_some("the same candidate again"));
+    cases.extend(terms.windows(2).any(|pair| pair[0].0 != pair[1].0).then_some("another candidate"));
     (crowd.server, terms)
 }
 
 #[test]
 fn fencing_tokens_grow_over_every_history() {
-    let (mut seen, mut count) = (BTreeSet::new(), 0);
+    let (mut cases, mut count) = (BTreeSet::new(), 0);
     for seed in 0..SEEDS {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().start_paused(true).build().expect("a runtime");
-        let (server, terms) = runtime.block_on(play(seed, &mut seen));
+        let (server, terms) = runtime.block_on(play(seed, &mut cases));
         // The server's own order of the terms: a late answer does not make a term a later one.
         let mut order = BTreeMap::new();
         for (place, lease) in server.write_log().into_iter().filter_map(|write| write.lease).enumerate() {
@@ -163,7 +163,7 @@ fn fencing_tokens_grow_over_every_history() {
         assert!(tokens.is_sorted_by(|one, next| one < next), "seed {seed}: {tokens:?} of {terms:?}");
     }
     assert!(count > 5 * usize::try_from(SEEDS).unwrap(), "only {count} terms");
-    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!(cases.len(), 3, "{cases:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,16 +39,16 @@ pub fn is_there() -> Result<(), String> {
 }
 
 /// The program, as a user that PostgreSQL accepts.
-fn program(name: &str, owned: &Path) -> Command {
+fn program(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(PROGRAMS.as_ref().expect("the need was checked").join(name));
-    let owner = fs::metadata(owned).expect("the folder").uid();
+    let owner = fs::metadata(folder).expect("the folder").uid();
     if owner == 0 {
-        std::os::unix::fs::chown(owned, Some(NOBODY), Some(NOBODY)).expect("root may do that");
+        std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY)).expect("root may do that");
     }
     if owner == 0 || owner == NOBODY {
         command.uid(NOBODY).gid(NOBODY);
     }
-    command.current_dir(owned);
+    command.current_dir(folder);
     command
 }
 
