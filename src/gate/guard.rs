@@ -1,16 +1,20 @@
 //! Guards any other future as the gate guards a request.
 
+#[cfg(feature = "election")]
+use super::error::ErrNotLeader;
 use super::{
     attempt::{Attempt, Refused},
-    error::ErrNotLeader,
     future::ResponseFuture,
     settings::Settings,
 };
-use crate::leadership::{Admission, Leadership};
+#[cfg(feature = "election")]
+use crate::leadership::Admission;
+use crate::leadership::Leadership;
 use std::{error::Error, future::Future};
 
 impl Settings {
     /// Admits a write that is no request.
+    #[cfg(feature = "election")]
     pub(crate) fn admit_labelled(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
         let refuse = || self.refuse(Refused::Labelled(label), false);
         self.admit(&Attempt::Labelled(label)).ok_or_else(|| Box::new(refuse()))

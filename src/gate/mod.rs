@@ -116,6 +116,7 @@ mod observer;
 mod service;
 mod settings;
 
+#[cfg(feature = "election")]
 pub(crate) use self::settings::Settings;
 pub use self::{
     attempt::Attempt,
