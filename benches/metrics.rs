@@ -14,10 +14,9 @@ use criterion::{BenchmarkId, Criterion};
 use http::{Request, Response};
 use kube_leader_gate::{
     Election, Identity, WriteGateLayer,
-    gate::WriteObserver,
+    gate::{Attempt, WriteObserver},
     leadership::{Grantor, Term},
     metrics::WRITES_TOTAL,
-    request::RequestInfo,
     testing::ApiServer,
 };
 use metrics::{Label, SharedString, counter};
@@ -70,7 +69,8 @@ impl Service<Request<()>> for Bare {
 }
 
 impl WriteObserver for Plain {
-    fn admitted(&self, request: &RequestInfo<'_>) {
+    fn admitted(&self, attempt: &Attempt<'_>) {
+        let request = attempt.request().expect("a request");
         let labels = vec![
             Label::new("name", self.name.clone()),
             Label::new("lease_namespace", self.namespace.clone()),

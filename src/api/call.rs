@@ -57,7 +57,7 @@ fn refusal(status: StatusCode, answer: &[u8]) -> CallError {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
     let message =
         parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
-            || String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned(),
+            || String::from_utf8_lossy(&answer[..answer.len().min(200)]).trim().to_owned(),
             |message| message.chars().take(500).collect(),
         );
     CallError::new(Failure::Status(status), format!("{}: {message}", status.as_u16()))

@@ -9,7 +9,7 @@ use super::{
     reads_only::ReadsOnly,
 };
 use crate::{
-    gate::WriteGateLayer,
+    gate::{ByLabel, WriteGateLayer},
     leadership::{Grantor, Leadership},
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
     policy::{ErrInvalidRule, Policy},
@@ -133,6 +133,21 @@ impl<L> Election<L> {
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
         let layer = WriteGateLayer::new(self.grantor.leadership()).with_policy(self.policy.clone());
+        match &self.profile.hooks.writes {
+            Some(observer) => layer.with_observer(observer.clone()),
+            None => layer,
+        }
+    }
+
+    /// The gate for a tower service that is not a Kubernetes client, for example one of a cloud API. `label` returns
+    /// the label of a write, and None for a request that passes on every replica: see
+    /// [`WriteGateLayer::by_label`].
+    #[must_use]
+    pub fn layer_by_label<R, F>(&self, label: F) -> WriteGateLayer<ByLabel<F>>
+    where
+        F: Fn(&R) -> Option<&'static str>,
+    {
+        let layer = WriteGateLayer::by_label(self.grantor.leadership(), label);
         match &self.profile.hooks.writes {
             Some(observer) => layer.with_observer(observer.clone()),
             None => layer,

@@ -6,11 +6,12 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
-    leadership::{Changes, Leadership, LeadershipState, Term, Terms},
+    gate::{ErrNotLeader, ResponseFuture, Settings},
+    leadership::{Admission, Changes, Leadership, LeadershipState, Term, Terms},
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 
 /// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
 ///
@@ -118,6 +119,65 @@ impl Candidate {
     #[must_use]
     pub fn writes_under_way(&self) -> usize {
         self.leadership.writes_under_way()
+    }
+
+    /// Runs `future` only while this process leads: the gate for a write that is no request to the Kubernetes API.
+    /// `label` names the write in errors, logs and metrics.
+    ///
+    /// 1. If this process does not lead at this call, `future` is dropped, and the outcome is
+    ///    [`ErrNotLeader`](crate::ErrNotLeader).
+    /// 2. Leadership is checked again before each poll of `future`. At the loss the caller is woken, `future` is
+    ///    dropped, and the outcome is [`ErrLeadershipLost`](crate::ErrLeadershipLost). The outcome of the write is then
+    ///    unknown ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+    /// 3. Until the returned future ends, the write is under way, and a stop waits for it. `Ok` of `future` is an
+    ///    answer. An `Err` is not: the write may have been sent before the error. The election then keeps the lease for
+    ///    a while ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is certain, for
+    ///    example because the database has refused the statement, let `future` return it inside `Ok`.
+    ///
+    /// It cannot call back what `future` has sent, and what it has spawned runs on. A store that compares the
+    /// [fencing token](Term::fencing_token) refuses what comes late. Take the token before this call:
+    ///
+    /// ```
+    /// use kube_leader_gate::Candidate;
+    /// use std::{error::Error, io};
+    ///
+    /// async fn debit(candidate: &Candidate) -> Result<(), Box<dyn Error + Send + Sync>> {
+    ///     let token = candidate.term().and_then(|term| term.fencing_token()).ok_or("no token")?;
+    ///     let refused = candidate.guard("debit the account", update(token)).await?;
+    ///     refused.map_err(Into::into)
+    /// }
+    ///
+    /// /// Fails if the database has not answered. The inner error is its answer.
+    /// async fn update(token: u64) -> Result<Result<(), String>, io::Error> {
+    ///     # let _ = token;
+    ///     Ok(Ok(()))
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// The returned future panics if it is polled after it has completed.
+    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.gate().guard(label, || future)
+    }
+
+    /// Admits one write that is no request to the Kubernetes API, if this process leads now. Use it if the write is
+    /// no future, and [`guard`](Self::guard) otherwise. `label` names the write in errors, logs and metrics.
+    ///
+    /// [`Admission`] says what to do with it: ask it before each step that could send something, record the answer,
+    /// and keep it until the write has ended.
+    ///
+    /// # Errors
+    /// [`ErrNotLeader`] if this process does not lead.
+    pub fn admit(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
+        self.gate().admit_labelled(label)
+    }
+
+    fn gate(&self) -> Settings {
+        Settings::new(self.leadership.clone(), self.profile.hooks.writes.clone())
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.

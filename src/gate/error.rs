@@ -1,11 +1,14 @@
 //! The errors of the gate.
 
-use super::find::find;
+use super::{
+    admitted::Admitted,
+    attempt::{Attempt, Refused},
+    find::find,
+};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
-    request::{RequestInfo, Verb},
+    request::Verb,
 };
-use http::{Method, Uri};
 use std::{error::Error, fmt, sync::Arc};
 
 /// The gate refused a write because this process does not lead. Nothing was sent.
@@ -17,23 +20,22 @@ use std::{error::Error, fmt, sync::Arc};
 /// walk.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
-    // The parts of the request, moved here. They are parsed only when a caller asks.
-    method: Method,
-    uri: Uri,
+    refused: Refused,
     upgrade: bool,
     holder: Option<Arc<str>>,
     trouble: Option<Arc<str>>,
     stage: Stage,
 }
 
-/// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the API server
-/// may have carried it out.
+/// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the server may have
+/// carried it out.
 ///
 /// Do not retry the write as it is: the next leader must first read the present state. Find this error as you find
 /// [`ErrNotLeader`].
 #[derive(Clone, Debug)]
 pub struct ErrLeadershipLost {
-    verb: Verb,
+    verb: Option<Verb>,
+    label: Option<&'static str>,
     loss: Loss,
 }
 
@@ -57,28 +59,15 @@ impl ErrNotLeader {
         find(error)
     }
 
-    pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
+    pub(super) fn new(refused: Refused, upgrade: bool, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, stage } = bystander;
-        Self { method, uri, upgrade, holder, trouble, stage }
+        Self { refused, upgrade, holder, trouble, stage }
     }
 
-    /// The verb of the refused request, as the API server's audit log names it (`connect` for exec and similar
-    /// requests).
+    /// What the gate refused.
     #[must_use]
-    pub fn verb(&self) -> Verb {
-        self.request().verb()
-    }
-
-    /// The resource of the refused request (`deployments.apps/scale`), or its path if it names no resource.
-    #[must_use]
-    pub fn resource(&self) -> String {
-        self.request().target().to_string()
-    }
-
-    /// What the refused request asked for.
-    #[must_use]
-    pub fn request(&self) -> RequestInfo<'_> {
-        RequestInfo::from_parts(&self.method, &self.uri, self.upgrade)
+    pub fn attempt(&self) -> Attempt<'_> {
+        self.refused.attempt(self.upgrade)
     }
 
     /// The last known holder of the lease when the gate refused the write.
@@ -96,14 +85,8 @@ impl ErrNotLeader {
 
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let request = self.request();
-        write!(f, "write attempt rejected as client is not leader: {} {}", request.verb(), request.target())?;
-        if let Some(name) = request.name() {
-            write!(f, " {name:?}")?;
-        }
-        if let Some(namespace) = request.namespace() {
-            write!(f, " in namespace {namespace:?}")?;
-        }
+        let attempt = self.attempt();
+        write!(f, "write attempt rejected as client is not leader: {attempt}")?;
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
@@ -112,11 +95,16 @@ impl fmt::Display for ErrNotLeader {
             write!(f, "; the election is in trouble: {trouble}")?;
         }
         f.write_str("; nothing was sent: ")?;
-        f.write_str(match self.stage {
-            Stage::NotBegun => NOT_BEGUN,
-            Stage::UnderWay => "write again once this process leads, or exempt the request in the policy",
-            Stage::Over => "the election of this process has stopped, and it will not lead again",
-        })
+        match self.stage {
+            Stage::NotBegun => f.write_str(NOT_BEGUN),
+            Stage::Over => {
+                f.write_str("the election of this process has stopped, and it will not lead again")
+            }
+            Stage::UnderWay if attempt.request().is_some() => {
+                f.write_str("write again once this process leads, or exempt the request in the policy")
+            }
+            Stage::UnderWay => f.write_str("write again once this process leads"),
+        }
     }
 }
 
@@ -131,14 +119,20 @@ impl ErrLeadershipLost {
         find(error)
     }
 
-    pub(super) const fn new(verb: Verb, loss: Loss) -> Self {
-        Self { verb, loss }
+    pub(super) fn new(admitted: impl Admitted, loss: Loss) -> Self {
+        Self { verb: admitted.verb(), label: admitted.label(), loss }
     }
 
-    /// The verb of the write that was cut off.
+    /// The verb of the request that was cut off. None for another write.
     #[must_use]
-    pub const fn verb(&self) -> Verb {
+    pub const fn verb(&self) -> Option<Verb> {
         self.verb
+    }
+
+    /// The label of the write that was cut off. None for a request to the Kubernetes API.
+    #[must_use]
+    pub const fn label(&self) -> Option<&'static str> {
+        self.label
     }
 
     /// What ended leadership.

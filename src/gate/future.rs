@@ -1,6 +1,7 @@
-//! The response future of the gate.
+//! The future of an admitted write: a response of the gate, or any other future under guard.
 
 use super::{
+    admitted::Admitted,
     error::{ErrLeadershipLost, ErrNotLeader},
     observer::WriteObserver,
 };
@@ -18,25 +19,27 @@ use tokio::sync::futures::OwnedNotified;
 const POLLED_AFTER: &str = "ResponseFuture polled after completion";
 
 pin_project! {
-    /// The future of [`WriteGate`](super::WriteGate).
+    /// The future of [`WriteGate`](super::WriteGate) and of [`Leadership::guard`](crate::Leadership::guard).
     ///
-    /// Dropping it drops the request, as with any other service. The outcome of a write is then unknown.
+    /// `W` is what it keeps of the write for its error: the [`Verb`] of a request, or the label of another write.
+    ///
+    /// Dropping it drops the write, as with any other service. The outcome of the write is then unknown.
     ///
     /// # Panics
     /// If it is polled after it has completed. For a read or an exempted request, the inner service's future decides
     /// whether it panics.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
-    pub struct ResponseFuture<F> {
+    pub struct ResponseFuture<F, W = Verb> {
         #[pin]
-        state: State<F>,
+        state: State<F, W>,
     }
 }
 
 pin_project! {
     #[derive(Debug)]
     #[project = StateProj]
-    enum State<F> {
+    enum State<F, W> {
         // A read, or a request that the policy exempts.
         Passed { #[pin] inner: F },
         // The fields drop in this order: the write still counts while `inner` drops.
@@ -46,7 +49,7 @@ pin_project! {
             #[pin]
             ended: OwnedNotified,
             admission: Admission,
-            verb: Verb,
+            write: W,
             observer: Option<Arc<dyn WriteObserver>>,
         },
         Rejected { error: Option<ErrNotLeader> },
@@ -54,7 +57,7 @@ pin_project! {
     }
 }
 
-impl<F> ResponseFuture<F> {
+impl<F, W> ResponseFuture<F, W> {
     pub(super) fn passed(inner: F) -> Self {
         Self { state: State::Passed { inner } }
     }
@@ -62,11 +65,11 @@ impl<F> ResponseFuture<F> {
     pub(super) fn admitted(
         inner: F,
         admission: Admission,
-        verb: Verb,
+        write: W,
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
         // If the term ended before this line, the first poll sees it. If it ends later, the write is woken.
-        Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, verb, observer } }
+        Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, write, observer } }
     }
 
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
@@ -74,8 +77,9 @@ impl<F> ResponseFuture<F> {
     }
 }
 
-impl<F, T, E> Future for ResponseFuture<F>
+impl<F, W, T, E> Future for ResponseFuture<F, W>
 where
+    W: Admitted,
     F: Future<Output = Result<T, E>>,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
@@ -85,11 +89,12 @@ where
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
             StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
-            StateProj::Admitted { mut inner, mut ended, admission, verb, observer } => loop {
+            StateProj::Admitted { mut inner, mut ended, admission, write, observer } => loop {
                 // Check before each poll, since each poll may send (rule S2).
                 if !admission.is_valid() {
-                    let error = ErrLeadershipLost::new(*verb, admission.loss());
-                    tracing::warn!(verb = %verb, loss = error.loss().as_str(), "{error}");
+                    let error = ErrLeadershipLost::new(*write, admission.loss());
+                    let verb = error.verb().map(Verb::as_str);
+                    tracing::warn!(verb, label = error.label(), loss = error.loss().as_str(), "{error}");
                     if let Some(observer) = observer {
                         observer.cut_off(&error);
                     }

@@ -61,16 +61,66 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # A service that is not Kubernetes
+//!
+//! [`WriteGateLayer::by_label`] makes a gate for any tower service. A function says which requests are writes.
+//!
+//! ```
+//! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
+//! use kube_leader_gate::leadership::{Grantor, Term};
+//! use std::{convert::Infallible, time::Duration};
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//!
+//! #[derive(Clone)]
+//! enum CloudCall {
+//!     Describe { instance: u32 },
+//!     Terminate { instance: u32 },
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let grantor = Grantor::new();
+//! let cloud = ServiceBuilder::new()
+//!     .layer(WriteGateLayer::by_label(grantor.leadership(), |call: &CloudCall| match call {
+//!         CloudCall::Describe { .. } => None,
+//!         CloudCall::Terminate { .. } => Some("terminate an instance"),
+//!     }))
+//!     .service(service_fn(|_: CloudCall| async { Ok::<_, Infallible>("done") }));
+//!
+//! assert!(cloud.clone().oneshot(CloudCall::Describe { instance: 7 }).await.is_ok());
+//! let terminate = CloudCall::Terminate { instance: 7 };
+//! let error = cloud.clone().oneshot(terminate.clone()).await.unwrap_err();
+//! let error = error.downcast::<ErrNotLeader>().unwrap();
+//! assert_eq!(error.attempt().label(), Some("terminate an instance"));
+//!
+//! let deadline = grantor.now().saturating_add(Duration::from_secs(107));
+//! let _grant = grantor.grant(Term::new("lease-uid", 1), deadline)?;
+//! assert!(cloud.oneshot(terminate).await.is_ok());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! For a write that is not a call of a service, [`Candidate::guard`](crate::Candidate::guard) does the same with any
+//! future.
 
+mod admitted;
+mod attempt;
+mod classifier;
 mod error;
 mod find;
 mod future;
+mod guard;
 mod layer;
 mod observer;
 mod service;
 mod settings;
 
+#[cfg(feature = "election")]
+pub(crate) use self::settings::Settings;
 pub use self::{
+    attempt::Attempt,
+    classifier::{ByLabel, Kubernetes},
     error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
     layer::WriteGateLayer,

@@ -1,6 +1,9 @@
 //! Observers of writes.
 
-use super::error::{ErrLeadershipLost, ErrNotLeader};
+use super::{
+    attempt::Attempt,
+    error::{ErrLeadershipLost, ErrNotLeader},
+};
 use crate::request::RequestInfo;
 use std::fmt;
 
@@ -13,8 +16,8 @@ pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
     /// The policy exempts this request: it passes on leaders and followers.
     fn exempted(&self, _request: &RequestInfo<'_>) {}
 
-    /// The gate admits this write, and calls the inner service next.
-    fn admitted(&self, _request: &RequestInfo<'_>) {}
+    /// The gate admits this write. It calls the inner service next.
+    fn admitted(&self, _attempt: &Attempt<'_>) {}
 
     /// The gate rejected a write. Nothing was sent.
     fn rejected(&self, _error: &ErrNotLeader) {}

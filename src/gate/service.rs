@@ -1,6 +1,12 @@
 //! The tower service.
 
-use super::{error::ErrNotLeader, future::ResponseFuture, observer::WriteObserver, settings::Settings};
+use super::{
+    attempt::{Attempt, Refused},
+    classifier::{ByLabel, Kubernetes},
+    future::ResponseFuture,
+    observer::WriteObserver,
+    settings::Settings,
+};
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
@@ -10,7 +16,8 @@ use std::{
 };
 use tower_service::Service;
 
-/// A service that lets writes pass only while this process leads. The [module](super) describes it.
+/// A service that lets writes pass only while this process leads. The [module](super) describes it. `C` says which of
+/// its requests are writes.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -23,9 +30,10 @@ use tower_service::Service;
 /// let gate = WriteGate::new(inner, grantor.leadership()).with_policy(Policy::strict().allow(Preset::Events));
 /// ```
 #[derive(Clone, Debug)]
-pub struct WriteGate<S> {
+pub struct WriteGate<S, C = Kubernetes> {
     inner: S,
     settings: Settings,
+    classifier: C,
 }
 
 impl<S> WriteGate<S> {
@@ -33,18 +41,32 @@ impl<S> WriteGate<S> {
     /// does. Only the leader can write through it.
     #[must_use]
     pub fn new(inner: S, leadership: Leadership) -> Self {
-        Self::with(inner, Settings::new(leadership))
-    }
-
-    pub(super) const fn with(inner: S, settings: Settings) -> Self {
-        Self { inner, settings }
+        Self::with(inner, Settings::new(leadership, None), Kubernetes::default())
     }
 
     /// Exempts the requests that `policy` permits. It replaces any earlier policy. An invalid rule permits nothing,
     /// and the gate logs it.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {
-        Self { settings: self.settings.with_policy(policy), ..self }
+        Self { classifier: Kubernetes::new(policy), ..self }
+    }
+}
+
+impl<S, F> WriteGate<S, ByLabel<F>> {
+    /// Puts a gate in front of a service of any request type, as
+    /// [`WriteGateLayer::by_label`](super::WriteGateLayer::by_label) does.
+    #[must_use]
+    pub fn by_label<R>(inner: S, leadership: Leadership, label: F) -> Self
+    where
+        F: Fn(&R) -> Option<&'static str>,
+    {
+        Self::with(inner, Settings::new(leadership, None), ByLabel { label })
+    }
+}
+
+impl<S, C> WriteGate<S, C> {
+    pub(super) const fn with(inner: S, settings: Settings, classifier: C) -> Self {
+        Self { inner, settings, classifier }
     }
 
     /// Reports the outcome of each write to `observer`. It replaces any earlier observer.
@@ -88,29 +110,45 @@ where
         if asked.is_read() {
             return ResponseFuture::passed(self.inner.call(request));
         }
-        let Settings { leadership, policy, observer } = &self.settings;
-        if policy.permits(&asked) {
-            if let Some(observer) = observer {
+        let settings = &self.settings;
+        if self.classifier.policy.permits(&asked) {
+            if let Some(observer) = &settings.observer {
                 observer.exempted(&asked);
             }
             return ResponseFuture::passed(self.inner.call(request));
         }
-        if let Some(admission) = leadership.admit() {
-            if let Some(observer) = observer {
-                observer.admitted(&asked);
-            }
+        if let Some(admission) = settings.admit(&Attempt::Request(asked)) {
             let verb = asked.verb();
             let inner = self.inner.call(request);
-            return ResponseFuture::admitted(inner, admission, verb, observer.clone());
+            return ResponseFuture::admitted(inner, admission, verb, settings.observer.clone());
         }
         // The next call uses what `poll_ready` has reserved of the inner service.
         let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
-        let error = ErrNotLeader::new(asked.method, asked.uri, upgrade, leadership.bystander());
-        tracing::debug!(verb = %error.verb(), resource = %error.resource(), holder = error.holder(), "{error}");
-        if let Some(observer) = observer {
-            observer.rejected(&error);
+        let refused = Refused::Request { method: asked.method, uri: asked.uri };
+        ResponseFuture::rejected(settings.refuse(refused, upgrade))
+    }
+}
+
+impl<S, R, F> Service<R> for WriteGate<S, ByLabel<F>>
+where
+    S: Service<R>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    F: Fn(&R) -> Option<&'static str>,
+{
+    type Response = S::Response;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = ResponseFuture<S::Future, &'static str>;
+
+    // As above.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        match (self.classifier.label)(&request) {
+            None => ResponseFuture::passed(self.inner.call(request)),
+            Some(label) => self.settings.guard(label, || self.inner.call(request)),
         }
-        ResponseFuture::rejected(error)
     }
 }

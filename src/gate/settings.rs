@@ -1,30 +1,54 @@
-//! The settings of a gate, shared by the layer and the service.
+//! What all gates of one layer share, and the decision that they make for a write.
 
-use super::observer::WriteObserver;
-use crate::{leadership::Leadership, policy::Policy};
+use super::{
+    attempt::{Attempt, Refused},
+    error::ErrNotLeader,
+    observer::WriteObserver,
+};
+use crate::{
+    leadership::{Admission, Leadership},
+    request::Verb,
+};
 use std::sync::Arc;
 
-/// The settings that all gates of one layer share. Clones are cheap.
+/// Admits writes and refuses them, and reports both. Clones are cheap.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) leadership: Leadership,
-    pub(super) policy: Arc<Policy>,
+pub(crate) struct Settings {
+    leadership: Leadership,
     pub(super) observer: Option<Arc<dyn WriteObserver>>,
 }
 
 impl Settings {
-    pub(super) fn new(leadership: Leadership) -> Self {
-        Self { leadership, policy: Arc::default(), observer: None }
-    }
-
-    pub(super) fn with_policy(self, policy: Policy) -> Self {
-        if let Err(invalid) = policy.validate() {
-            tracing::error!("{invalid}");
-        }
-        Self { policy: Arc::new(policy), ..self }
+    pub(crate) fn new(leadership: Leadership, observer: Option<Arc<dyn WriteObserver>>) -> Self {
+        Self { leadership, observer }
     }
 
     pub(super) fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { observer: Some(observer), ..self }
+    }
+
+    /// Admits a write if this process leads.
+    pub(super) fn admit(&self, attempt: &Attempt<'_>) -> Option<Admission> {
+        let admission = self.leadership.admit()?;
+        if let Some(observer) = &self.observer {
+            observer.admitted(attempt);
+        }
+        Some(admission)
+    }
+
+    /// Makes the error of a write that was not admitted. `upgrade`: it is a request that asks for an upgrade.
+    pub(super) fn refuse(&self, refused: Refused, upgrade: bool) -> ErrNotLeader {
+        let error = ErrNotLeader::new(refused, upgrade, self.leadership.bystander());
+        tracing::debug!(
+            verb = error.attempt().verb().map(Verb::as_str),
+            resource = error.attempt().request().map(|request| tracing::field::display(request.target())),
+            label = error.attempt().label(),
+            holder = error.holder(),
+            "{error}"
+        );
+        if let Some(observer) = &self.observer {
+            observer.rejected(&error);
+        }
+        error
     }
 }

@@ -31,6 +31,8 @@ pages! {
     web_servers: "WEB_SERVERS.md", "The probes with axum, actix-web, hyper and others.";
     stacking: "STACKING.md", "Where the gate stands among timeouts, retries, limits and traces.";
     compatibility: "COMPATIBILITY.md", "Which versions of kube, Kubernetes and Rust fit, and an operator that stays on kube 3 or 4.";
+    #[cfg(any(not(doctest), feature = "election"))]
+    fencing_tokens: "FENCING_TOKENS.md", "Writes to databases and cloud APIs: guard them, and let the store refuse a late one.";
     troubleshooting: "TROUBLESHOOTING.md", "From a line of the log or an error to its cause.";
     logging: "LOGGING.md", "Every log message, with its level and its fields.";
     #[cfg(any(not(doctest), feature = "metrics"))]

@@ -97,7 +97,7 @@ impl Grantor {
         let number = number.ok_or(ErrTooLate(()))?;
         // The writes of the earlier grant end with it.
         self.inner.ended.notify_waiters();
-        tracing::info!(%term, "leadership gained");
+        tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
         Ok(Grant::new(self.inner.clone(), term, number))
     }
 

@@ -2,11 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-/// One unbroken time of holding a lease. The uid of the lease and its count of transitions name it.
+/// One unbroken time of holding a lease. The uid of the lease and its count of transitions name it. Terms with
+/// different fencing tokens are different.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     lease_uid: Arc<str>,
     transitions: u64,
+    fencing_token: Option<u64>,
 }
 
 /// Why leadership ended.
@@ -51,7 +53,27 @@ impl Term {
     /// The term in which the lease object `lease_uid` has had `transitions` changes of its holder.
     #[must_use]
     pub fn new(lease_uid: impl Into<Arc<str>>, transitions: u64) -> Self {
-        Self { lease_uid: lease_uid.into(), transitions }
+        Self { lease_uid: lease_uid.into(), transitions, fencing_token: None }
+    }
+
+    /// The same term with a fencing token: see [`fencing_token`](Self::fencing_token) for what it must be.
+    #[must_use]
+    pub fn with_fencing_token(self, token: u64) -> Self {
+        Self { fencing_token: Some(token), ..self }
+    }
+
+    /// A number that is larger than the token of every earlier term of the same lease, of this candidate and of every
+    /// other, also if the lease was deleted and created again in between. It does not change within the term.
+    ///
+    /// Send it along with each write to a store outside Kubernetes that can compare: the store keeps the largest token
+    /// that it has seen, and refuses a smaller one. [The guide](crate::guide::fencing_tokens) says how.
+    ///
+    /// The election takes the `resourceVersion` of a write by which this candidate held the lease. None if that is no
+    /// number that fits, or if it has gone back: this candidate has seen a larger version of the lease before. A
+    /// [`Grantor`](super::Grantor) passes on what [`with_fencing_token`](Self::with_fencing_token) was given.
+    #[must_use]
+    pub const fn fencing_token(&self) -> Option<u64> {
+        self.fencing_token
     }
 
     /// The uid of the lease object. If a lease is deleted and created again, its uid is new.

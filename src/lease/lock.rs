@@ -14,6 +14,9 @@ use std::future::Future;
 /// [`ElectionBuilder::build_with`](crate::election::ElectionBuilder::build_with).
 /// [`testing::lock_conformance`](crate::testing::lock_conformance) (feature `test-util`) checks an implementation.
 ///
+/// - A resource version that is a whole number is larger than every earlier one of this lease, over a deletion too. It
+///   becomes the [fencing token](crate::leadership::Term::fencing_token) of a term. If yours are not like that, make them
+///   text that is no number.
 /// - If a call takes longer than the call timeout, the election drops its future. Such a call may still be carried
 ///   out later.
 /// - The election refuses an answer about another lease, and an update that returns the old resource version or an

@@ -7,7 +7,7 @@ use super::{
     names::{WRITES_CUT_OFF_TOTAL, WRITES_TOTAL},
 };
 use crate::{
-    gate::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
+    gate::{Attempt, ErrLeadershipLost, ErrNotLeader, WriteObserver},
     request::{RequestInfo, Verb},
 };
 use metrics::{Label, SharedString};
@@ -118,10 +118,13 @@ impl Tally {
         self.cut_off.take(|verb, count| cut_off(labels, verb).increment(count));
     }
 
-    fn count(&self, decision: Decision, request: &RequestInfo<'_>) {
-        let (verb, entry) = match request.on_resource() {
-            Some(on_resource) => (on_resource.verb, self.entry(on_resource.target())),
-            None => (request.verb(), &self.none),
+    fn count(&self, decision: Decision, attempt: &Attempt<'_>) {
+        let (verb, entry) = match attempt {
+            Attempt::Labelled(label) => (Verb::Unknown, self.entry(("", label, ""))),
+            Attempt::Request(request) => match request.on_resource() {
+                Some(on_resource) => (on_resource.verb, self.entry(on_resource.target())),
+                None => (request.verb(), &self.none),
+            },
         };
         entry.counts(decision).add(verb);
     }
@@ -147,19 +150,19 @@ fn cut_off(labels: &Labels, verb: Verb) -> metrics::Counter {
 
 impl WriteObserver for Tally {
     fn exempted(&self, request: &RequestInfo<'_>) {
-        self.count(Decision::Exempted, request);
+        self.count(Decision::Exempted, &Attempt::Request(*request));
     }
 
-    fn admitted(&self, request: &RequestInfo<'_>) {
-        self.count(Decision::Admitted, request);
+    fn admitted(&self, attempt: &Attempt<'_>) {
+        self.count(Decision::Admitted, attempt);
     }
 
     fn rejected(&self, error: &ErrNotLeader) {
-        self.count(Decision::Rejected, &error.request());
+        self.count(Decision::Rejected, &error.attempt());
     }
 
     fn cut_off(&self, error: &ErrLeadershipLost) {
-        self.cut_off.add(error.verb());
+        self.cut_off.add(error.verb().unwrap_or(Verb::Unknown));
     }
 }
 

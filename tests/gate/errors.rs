@@ -43,10 +43,11 @@ fn not_leader_error_names_request_and_holder() {
     let error =
         refusal(&leadership, "PATCH", "/apis/apps/v1/namespaces/shop/deployments/web/scale?force=true");
     let refused = not_leader(&error);
-    assert_eq!(refused.verb(), Verb::Patch);
-    assert_eq!(refused.resource(), "deployments.apps/scale");
+    let request = refused.attempt().request().expect("a request");
+    assert_eq!(request.verb(), Verb::Patch);
+    assert_eq!(request.target().to_string(), "deployments.apps/scale");
     assert_eq!(refused.holder(), Some("operator-0"));
-    assert_eq!(refused.request().namespace().as_deref(), Some("shop"));
+    assert_eq!(request.namespace().as_deref(), Some("shop"));
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
@@ -79,7 +80,8 @@ fn not_leader_error_describes_odd_requests() {
     ] {
         let error = refusal(&leadership, method, path);
         let refused = not_leader(&error);
-        assert_eq!((refused.verb(), &*refused.resource()), (verb, resource), "{method} {path}");
+        let request = refused.attempt().request().expect("a request");
+        assert_eq!((request.verb(), &*request.target().to_string()), (verb, resource), "{method} {path}");
         assert_eq!(refused.holder(), None);
         let begins = format!("write attempt rejected as client is not leader: {verb} {resource}");
         assert!(error.to_string().starts_with(&begins), "{error}");
@@ -95,14 +97,14 @@ fn not_leader_error_keeps_verb_of_upgrade() {
     let uri = "/apis/example.com/v1/things/x";
     let request = Request::get(uri).header("connection", "Upgrade").body(()).unwrap();
     let error = assert_ready_err!(task::spawn(service.call(request)).poll());
-    assert_eq!(not_leader(&error).verb(), Verb::Connect);
+    assert_eq!(not_leader(&error).attempt().verb(), Some(Verb::Connect));
     assert!(error.to_string().contains("not leader: connect things.example.com"), "{error}");
 }
 
 #[test]
 fn leadership_lost_error_says_outcome_is_unknown() {
     let lost = lost();
-    assert_eq!((lost.verb(), lost.loss()), (Verb::Create, Loss::Taken));
+    assert_eq!((lost.verb(), lost.label(), lost.loss()), (Some(Verb::Create), None, Loss::Taken));
     assert_eq!(
         lost.to_string(),
         "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: the \

@@ -9,6 +9,7 @@ mod clock;
 mod closing;
 mod deadline;
 mod errors;
+mod guarded;
 mod layers;
 mod limits;
 mod model;

@@ -4,10 +4,10 @@ use crate::support::{PATH, Probe, lead, stage};
 use http::Request;
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader, Policy, WriteGate, WriteGateLayer,
-    gate::WriteObserver,
+    gate::{Attempt, WriteObserver},
     leadership::{Grantor, Loss},
     policy::Preset,
-    request::RequestInfo,
+    request::{RequestInfo, Verb},
 };
 use std::sync::{Arc, Mutex};
 use tokio_test::{assert_pending, assert_ready_err, task};
@@ -17,8 +17,8 @@ use tower::{Layer, Service};
 struct Notes(Mutex<Vec<String>>);
 
 impl Notes {
-    fn note(&self, fate: &str, request: &RequestInfo<'_>) {
-        self.0.lock().unwrap().push(format!("{fate} {} {}", request.verb(), request.target()));
+    fn note(&self, fate: &str, attempt: &Attempt<'_>) {
+        self.0.lock().unwrap().push(format!("{fate} {attempt}"));
     }
 
     fn take(&self) -> Vec<String> {
@@ -28,19 +28,20 @@ impl Notes {
 
 impl WriteObserver for Notes {
     fn exempted(&self, request: &RequestInfo<'_>) {
-        self.note("exempted", request);
+        self.note("exempted", &Attempt::Request(*request));
     }
 
-    fn admitted(&self, request: &RequestInfo<'_>) {
-        self.note("admitted", request);
+    fn admitted(&self, attempt: &Attempt<'_>) {
+        self.note("admitted", attempt);
     }
 
     fn rejected(&self, error: &ErrNotLeader) {
-        self.note("rejected", &error.request());
+        self.note("rejected", &error.attempt());
     }
 
     fn cut_off(&self, error: &ErrLeadershipLost) {
-        self.0.lock().unwrap().push(format!("cut off {} {}", error.verb(), error.loss().as_str()));
+        let what = error.verb().map_or_else(|| error.label().unwrap(), Verb::as_str);
+        self.0.lock().unwrap().push(format!("cut off {what} {}", error.loss().as_str()));
     }
 }
 
@@ -73,12 +74,19 @@ fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &
     assert_ready_err!(task::spawn(service.call(request("DELETE", PATH))).poll());
     assert_eq!(
         notes.take(),
-        ["exempted create events.events.k8s.io", "rejected deletecollection configmaps"]
+        [
+            "exempted create events.events.k8s.io in namespace \"a\"",
+            "rejected deletecollection configmaps in namespace \"default\""
+        ]
     );
 
     let _grant = lead(grantor);
     let mut writing = task::spawn(service.call(request("POST", PATH)));
-    assert_eq!(notes.take(), ["admitted create configmaps"], "before the first poll");
+    assert_eq!(
+        notes.take(),
+        [r#"admitted create configmaps in namespace "default""#],
+        "before the first poll"
+    );
     assert_pending!(writing.poll());
     assert_eq!(notes.take(), [""; 0]);
     grantor.revoke(Loss::Taken);
@@ -89,5 +97,26 @@ fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &
     let _grant = lead(grantor);
     drop(service.clone().call(request("PATCH", PATH)));
     grantor.revoke(Loss::Expired);
-    assert_eq!(notes.take(), ["admitted patch configmaps"]);
+    assert_eq!(notes.take(), [r#"admitted patch configmaps in namespace "default""#]);
+}
+
+/// The second gate of the same program, over a service that is no Kubernetes client.
+#[test]
+fn observer_learns_outcome_of_labelled_writes() {
+    let (grantor, leadership, _clock) = stage();
+    let notes = Arc::new(Notes::default());
+    let label = |call: &&str| (*call != "look").then_some("charge the card");
+    let mut service = WriteGateLayer::by_label(leadership, label)
+        .with_observer(notes.clone())
+        .layer(tower::service_fn(|_: &str| std::future::pending::<Result<(), std::io::Error>>()));
+    assert_pending!(task::spawn(service.call("look")).poll());
+    assert_ready_err!(task::spawn(service.call("charge")).poll());
+    assert_eq!(notes.take(), ["rejected charge the card"]);
+
+    let _grant = lead(&grantor);
+    let mut charging = task::spawn(service.call("charge"));
+    assert_pending!(charging.poll());
+    grantor.revoke(Loss::Taken);
+    assert_ready_err!(charging.poll());
+    assert_eq!(notes.take(), ["admitted charge the card", "cut off charge the card taken"]);
 }

@@ -33,6 +33,8 @@ pub enum Bend {
     Outlives,
     /// Watches stay open and send no event. They are counted.
     Mute(Arc<AtomicU32>),
+    /// Resource versions are no numbers.
+    Spells,
 }
 
 pub struct Bent {
@@ -66,6 +68,11 @@ impl Bent {
         claim
     }
 
+    /// The lease as it reaches the election.
+    fn shown(&self, record: LeaseRecord) -> LeaseRecord {
+        if matches!(self.bend, Bend::Spells) { spelled(record) } else { record }
+    }
+
     async fn sent(
         &self,
         call: impl Future<Output = Result<LeaseRecord, ErrLock>> + Send + 'static,
@@ -81,14 +88,14 @@ impl Lock for Bent {
     type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-        self.inner.get().await
+        Ok(self.inner.get().await?.map(|record| self.shown(record)))
     }
 
     async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
         let (inner, claim) = (self.inner.clone(), self.stored(claim));
         let created = self.sent(async move { inner.create(&claim).await }).await;
         let denied = ErrLock::new(ErrLockKind::Refused, "500: an internal error");
-        if matches!(self.bend, Bend::Denies) { Err(denied) } else { created }
+        if matches!(self.bend, Bend::Denies) { Err(denied) } else { Ok(self.shown(created?)) }
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
@@ -98,8 +105,9 @@ impl Lock for Bent {
         if matches!(self.bend, Bend::OwnNameOnly(own) if claim.holder != own) {
             return Err(ErrLock::new(ErrLockKind::Forbidden, "403: not in another's name"));
         }
-        let (inner, seen, claim) = (self.inner.clone(), seen.clone(), self.stored(claim));
-        self.sent(async move { inner.update(&seen, &claim).await }).await
+        let seen = respelled(seen.clone(), |version| version.trim_start_matches("version ").to_owned());
+        let (inner, claim) = (self.inner.clone(), self.stored(claim));
+        Ok(self.shown(self.sent(async move { inner.update(&seen, &claim).await }).await?))
     }
 
     async fn watch(&self) -> Result<Self::Events, ErrLock> {
@@ -108,7 +116,27 @@ impl Lock for Bent {
                 watches.fetch_add(1, Ordering::SeqCst);
                 Ok(stream::pending().boxed())
             }
+            Bend::Spells => Ok(self.inner.watch().await?.map(|event| Ok(shown(event?))).boxed()),
             _ => self.inner.watch().await,
         }
+    }
+}
+
+fn respelled(record: LeaseRecord, spell: impl Fn(&str) -> String) -> LeaseRecord {
+    let version = spell(record.resource_version());
+    let mut object = record.into_json();
+    object["metadata"]["resourceVersion"] = version.into();
+    LeaseRecord::from_json(object).expect("it has a uid and a version")
+}
+
+fn spelled(record: LeaseRecord) -> LeaseRecord {
+    respelled(record, |version| format!("version {version}"))
+}
+
+fn shown(event: LeaseEvent) -> LeaseEvent {
+    match event {
+        LeaseEvent::Seen(record) => LeaseEvent::Seen(spelled(record)),
+        LeaseEvent::Deleted(record) => LeaseEvent::Deleted(spelled(record)),
+        other => panic!("{other:?}"),
     }
 }

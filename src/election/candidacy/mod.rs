@@ -27,3 +27,5 @@ mod rivals_tests;
 mod rivals_world;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod token_tests;

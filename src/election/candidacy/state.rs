@@ -23,6 +23,8 @@ pub(in crate::election) struct Candidacy {
     pub(in crate::election) own: OwnTerm,
     /// Until this moment, a write of an earlier process with this identity may take effect.
     pub(super) inherited_until: Moment,
+    /// The largest version of the lease that was seen, of any object.
+    pub(super) newest: u64,
     /// When the last claim or renewal was sent that the lease is known to have held, answered or not.
     pub(super) renewed: Moment,
 }
@@ -67,6 +69,7 @@ impl Candidacy {
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
             inherited_until: Moment::from_nanos(0),
+            newest: 0,
             renewed: Moment::from_nanos(0),
         }
     }
@@ -76,6 +79,7 @@ impl Candidacy {
     /// Takes in news from the watch, or from the answer to a write, that arrived at `at`. If the news is older than
     /// what is known, it only tells about this candidate's own past.
     pub(in crate::election) fn observe(&mut self, news: LeaseRecord, at: Moment) {
+        self.saw(&news);
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
         }
@@ -91,6 +95,9 @@ impl Candidacy {
     /// Takes in that there is no lease (any more). `last` is its last version, if known. Ignored if `last` is older
     /// than what is known.
     pub(in crate::election) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
+        if let Some(last) = last {
+            self.saw(last);
+        }
         if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
             return;
         }
@@ -123,6 +130,7 @@ impl Candidacy {
     }
 
     fn accept(&mut self, news: LeaseRecord, at: Moment) {
+        self.saw(&news);
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
@@ -164,6 +172,10 @@ impl Candidacy {
         }
     }
 
+    fn saw(&mut self, record: &LeaseRecord) {
+        self.newest = self.newest.max(record.version().unwrap_or(0));
+    }
+
     /// Takes in that the lease held a claim or a renewal that was sent at `sent`.
     pub(in crate::election) fn stood(&mut self, sent: Moment) {
         self.renewed = self.renewed.max(sent);
@@ -193,6 +205,25 @@ impl Candidacy {
     /// The version of the lease, as last seen.
     pub(in crate::election) fn version(&self) -> Option<&str> {
         self.record().map(LeaseRecord::resource_version)
+    }
+
+    /// The fencing token of a term that begins now, or why there is none.
+    ///
+    /// It is the version of the lease, which holds this candidate's last claim. Each term has its own claim, which was
+    /// swapped over the one before it. So this version is larger than each version that held an earlier term's claim,
+    /// and smaller than each version that will hold a later one's.
+    pub(in crate::election) fn fencing_token(&self) -> Result<u64, &'static str> {
+        // Kubernetes writes a version without sign and leading zero. Another spelling is no promise that it can compare.
+        let plain = |record: &LeaseRecord| {
+            record.version().filter(|version| record.resource_version() == version.to_string())
+        };
+        let version = self.record().and_then(plain);
+        let version = version.ok_or("the resource version of the lease is no number that can be compared")?;
+        // For example, a backup of etcd was restored.
+        if version < self.newest {
+            return Err("a larger resource version of the lease was seen before");
+        }
+        Ok(version)
     }
 
     /// Records that the outcome of the last claim is known: the API server refused it or carried it out.

@@ -99,9 +99,14 @@ impl<L: Lock> Elector<L> {
             }
         } else if !waits && self.contends() {
             // An error means that the answer came after the deadline, or that this election stops or stands down.
-            self.grant = self.grantor.grant(term.clone(), deadline).ok();
+            let token = self.candidacy.fencing_token();
+            let granted = token.map_or(term.clone(), |token| term.clone().with_fencing_token(token));
+            self.grant = self.grantor.grant(granted, deadline).ok();
             if self.grant.is_some() {
                 self.candidacy.opened(term);
+                if let Err(reason) = token {
+                    tracing::info!("this term has no fencing token: {reason}");
+                }
             }
         }
         self.profile.pulse.beat(sent);

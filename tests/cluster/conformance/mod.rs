@@ -6,6 +6,7 @@
 
 mod acquiring;
 mod crashes;
+mod fencing;
 mod fields;
 mod following;
 mod foreign;
@@ -71,6 +72,8 @@ scenarios! {
             disconnected_leader_is_replaced_and_then_follows
             silent_connection_closes_the_gate
             s9_renewal_after_timeout_uses_fresh_connection;
+        fencing:
+            fencing_tokens_grow_in_every_history;
         fields:
             s12_foreign_fields_survive_every_update
             s6_wall_clock_times_are_ignored

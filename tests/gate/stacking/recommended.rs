@@ -9,7 +9,11 @@ use kube_client::{
     api::PostParams,
     client::{ClientBuilder, retry::RetryPolicy},
 };
-use kube_leader_gate::{Election, election::LeaseEnd, testing::Fault};
+use kube_leader_gate::{
+    Election,
+    election::{LeaseEnd, ReadsOnly},
+    testing::Fault,
+};
 use std::time::Duration;
 use tower::{buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer, timeout::TimeoutLayer};
 use tower_http::trace::TraceLayer;
@@ -32,7 +36,7 @@ fn retrying(election: &Election, mut config: Config) -> Result<Client, Box<dyn s
     let thrice = RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 3, true)?;
     Ok(ClientBuilder::try_from((config, election.connections()))?
         .with_layer(&BufferLayer::new(64))
-        .with_layer(&RetryLayer::new(thrice))
+        .with_layer(&RetryLayer::new(ReadsOnly::new(thrice))) // without `ReadsOnly`, writes too
         .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // all attempts together
         .with_layer(&election.layer())
         .build())
@@ -90,13 +94,16 @@ async fn unavailable_server_gets_one_attempt_without_delaying_stop() {
 }
 
 #[tokio::test]
-async fn own_retry_makes_four_attempts() {
+async fn own_retry_repeats_reads_thrice_and_writes_never() {
     let scene = Scene::leading(|election, config| retrying(election, config).unwrap()).await;
+    assert_eq!(scene.write("x").await, Outcome::Done);
     let unavailable = || Fault::status(503).resource("configmaps");
     let fault = scene.server.inject(unavailable().times(2));
-    assert_eq!(scene.write("x").await, Outcome::Done);
+    scene.maps.get("x").await.expect("the third attempt is answered");
     drop(fault);
     let fault = scene.server.inject(unavailable());
-    assert_eq!(scene.write("y").await, Outcome::Status(503));
+    scene.maps.get("x").await.expect_err("four attempts");
     assert_eq!(fault.hits(), 4);
+    assert_eq!(scene.write("y").await, Outcome::Status(503));
+    assert_eq!(fault.hits(), 5);
 }

@@ -45,6 +45,7 @@ pub fn play_all() {
     play(true, preemption());
     play(true, priorities_that_disagree());
     play(true, a_pool_without_its_watch());
+    play(true, versions_without_numbers());
     play(false, connections());
 }
 
@@ -254,6 +255,10 @@ async fn a_pool_without_its_watch() {
 }
 
 /// Over a socket, since only such a client has connections.
+async fn versions_without_numbers() {
+    leads(&bent(&ApiServer::new(), "a", Bend::Spells).start()).await;
+}
+
 async fn connections() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();

@@ -65,8 +65,15 @@ async fn every_gate_of_an_election_counts() {
     let wrapped = election.wrap(Client::new(server.service(), "default"));
     let direct = election.layer();
     let other = election.layer().with_policy(Policy::strict().allow(Preset::Events));
+    let labelled = election.layer_by_label(|(): &()| Some("charge the card"));
     let a = election.start();
     assert!(is_not_leader(&write(&wrapped).await));
+    let card =
+        ServiceBuilder::new().layer(labelled).service(service_fn(|()| async { Ok::<_, Infallible>(()) }));
+    card.oneshot(()).await.unwrap_err();
+    let charge = || async { Ok::<_, Infallible>(()) };
+    a.candidate().guard("charge the card", charge()).await.unwrap_err();
+    a.candidate().admit("charge the card").unwrap_err();
     for layer in [direct, other] {
         let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
         let service = ServiceBuilder::new().layer(layer).service(service);
@@ -76,7 +83,9 @@ async fn every_gate_of_an_election_counts() {
     }
     a.stop().await;
     let counted = |decision| exporter.value(WRITES_TOTAL, &[("decision", decision)]);
-    assert_eq!((counted("rejected"), counted("exempted")), (2.0, 1.0), "the stop carries over what is left");
+    assert_eq!((counted("rejected"), counted("exempted")), (5.0, 1.0), "the stop carries over what is left");
+    let labelled = [("decision", "rejected"), ("verb", "unknown"), ("resource", "charge the card")];
+    assert_eq!(exporter.value(WRITES_TOTAL, &labelled), 3.0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,258 @@
+//! A guarded future and a gate over a service that is no Kubernetes client: both behave as the gate does.
+
+use crate::support::{ALMOST, Probe, TERM, assert_lost, assert_not_leader, lead, lead_in, stage};
+use kube_leader_gate::{
+    ErrLeadershipLost, ErrNotLeader, Leadership, WriteGate, WriteGateLayer,
+    gate::{ByLabel, ResponseFuture},
+    leadership::{Grantor, Loss},
+    testing::TokioClock,
+};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::{Ready, pending, ready},
+    io,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::time::{Instant, timeout};
+use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
+use tower::{Layer, Service, ServiceExt, layer::layer_fn};
+
+const LABEL: &str = "charge the card";
+
+/// A guarded future that counts its polls.
+fn probed(
+    leadership: &Leadership,
+    probe: &Probe,
+) -> ResponseFuture<<Probe as Service<()>>::Future, &'static str> {
+    leadership.guard(LABEL, Service::<()>::call(&mut probe.clone(), ()))
+}
+
+#[test]
+fn s1_followers_guarded_future_is_never_polled() {
+    let (grantor, leadership, _clock) = stage();
+    grantor.note_holder(Some("operator-0"));
+    let probe = Probe::default();
+    let error = assert_ready_err!(task::spawn(probed(&leadership, &probe)).poll());
+    let refused = error.downcast_ref::<ErrNotLeader>().expect("refused");
+    assert_eq!((refused.attempt().label(), refused.attempt().verb()), (Some(LABEL), None));
+    assert_eq!(
+        error.to_string(),
+        "write attempt rejected as client is not leader: charge the card; the last known holder of the lease is \
+         \"operator-0\"; nothing was sent: write again once this process leads"
+    );
+    assert_eq!((probe.polls(), probe.drops()), (0, 1), "its future is dropped unpolled");
+    assert_eq!(leadership.unanswered(), None, "nothing was sent");
+}
+
+#[test]
+fn s2_loss_wakes_and_drops_guarded_future() {
+    let (grantor, leadership, _clock) = stage();
+    let _grant = lead(&grantor);
+    let probe = Probe::default();
+    let mut writing = task::spawn(probed(&leadership, &probe));
+    assert_pending!(writing.poll());
+    grantor.revoke(Loss::Taken);
+    assert!(writing.is_woken());
+    let error = assert_ready_err!(writing.poll());
+    assert_lost(&error, Loss::Taken);
+    let lost = error.downcast_ref::<ErrLeadershipLost>().expect("lost");
+    assert_eq!((lost.label(), lost.verb()), (Some(LABEL), None));
+    assert_eq!(probe.polls(), 1, "not polled after the loss");
+    assert_eq!(leadership.writes_under_way(), 0);
+}
+
+#[test]
+fn s2_guarded_future_is_not_polled_past_deadline() {
+    let (grantor, leadership, clock) = stage();
+    let _grant = lead(&grantor);
+    let probe = Probe::default();
+    let mut writing = task::spawn(probed(&leadership, &probe));
+    clock.advance(ALMOST);
+    assert_pending!(writing.poll());
+    clock.advance(TERM);
+    assert_lost(&assert_ready_err!(writing.poll()), Loss::Expired);
+    assert_eq!(probe.polls(), 1);
+}
+
+#[test]
+fn s2_guarded_future_of_earlier_term_is_cut_off() {
+    let (grantor, leadership, _clock) = stage();
+    let _first = lead_in(&grantor, 1);
+    let probe = Probe::default();
+    let mut writing = task::spawn(probed(&leadership, &probe));
+    let _second = lead_in(&grantor, 2);
+    assert_lost(&assert_ready_err!(writing.poll()), Loss::Expired);
+    assert_eq!(probe.polls(), 0);
+}
+
+/// Rule S4: only `Ok` is an answer.
+#[test]
+fn s4_guarded_write_without_ok_holds_the_lease() {
+    type End = fn(&Leadership);
+    let ends: [(&str, End, bool); 4] = [
+        (
+            "ok",
+            |it| assert_ready_ok!(task::spawn(it.guard(LABEL, ready(Ok::<_, io::Error>(())))).poll()),
+            true,
+        ),
+        (
+            "a certain error inside ok",
+            |it| {
+                let answer = ready(Ok::<_, io::Error>(Err::<(), _>("constraint violated")));
+                assert_eq!(
+                    assert_ready_ok!(task::spawn(it.guard(LABEL, answer)).poll()),
+                    Err("constraint violated")
+                );
+            },
+            true,
+        ),
+        (
+            "error",
+            |it| {
+                let failed = ready(Err::<(), _>(io::Error::other("no answer")));
+                assert_ready_err!(task::spawn(it.guard(LABEL, failed)).poll());
+            },
+            false,
+        ),
+        ("dropped", |it| drop(it.guard(LABEL, pending::<Result<(), io::Error>>())), false),
+    ];
+    for (how, end, answered) in ends {
+        let (grantor, leadership, _clock) = stage();
+        let _grant = lead(&grantor);
+        end(&leadership);
+        assert_eq!(leadership.unanswered().is_none(), answered, "{how}");
+        assert_eq!(leadership.writes_under_way(), 0, "{how}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_drain_waits_for_guarded_write() {
+    let clock = TokioClock::new();
+    let grantor = Grantor::with_clock(Arc::new(clock));
+    let leadership = grantor.leadership();
+    let _grant = lead(&grantor);
+    let second = Duration::from_secs(1);
+    let writing = leadership.guard(LABEL, async move {
+        tokio::time::sleep(second).await;
+        Ok::<_, Infallible>(())
+    });
+    let writing = tokio::spawn(writing);
+    grantor.close();
+    assert!(leadership.admit().is_none());
+    let begun = Instant::now();
+    leadership.drain(10 * second).await.expect("it ends in time");
+    assert_eq!(begun.elapsed(), second);
+    writing.await.unwrap().expect("answered");
+    assert_eq!(leadership.unanswered(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_deadline_wakes_hanging_guarded_write() {
+    let grantor = Grantor::with_clock(Arc::new(TokioClock::new()));
+    let _watching = tokio::spawn(grantor.watch_deadline());
+    let _grant = lead(&grantor);
+    let begun = grantor.now();
+    let hanging = grantor.leadership().guard(LABEL, pending::<Result<(), io::Error>>());
+    let error = timeout(2 * TERM, hanging).await.expect("woken").unwrap_err();
+    assert_lost(&error, Loss::Expired);
+    let took = grantor.now().saturating_since(begun);
+    assert!(took >= ALMOST && took < TERM + Duration::from_millis(5), "{took:?}");
+}
+
+/// A call of a cloud API.
+#[derive(Clone, Debug, PartialEq)]
+enum CloudCall {
+    Describe,
+    Terminate,
+}
+
+type Cloud = WriteGate<Probe, ByLabel<fn(&CloudCall) -> Option<&'static str>>>;
+
+fn cloud(leadership: &Leadership, probe: &Probe) -> Cloud {
+    let label: fn(&CloudCall) -> Option<&'static str> = |call| match call {
+        CloudCall::Describe => None,
+        CloudCall::Terminate => Some("terminate an instance"),
+    };
+    WriteGateLayer::by_label(leadership.clone(), label).layer(probe.clone())
+}
+
+#[test]
+fn labelled_gate_judges_any_request_type() {
+    let (grantor, leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = cloud(&leadership, &probe);
+    assert_pending!(task::spawn(service.call(CloudCall::Describe)).poll());
+    assert_eq!(probe.calls(), 1);
+    assert_not_leader(&assert_ready_err!(task::spawn(service.call(CloudCall::Terminate)).poll()));
+    assert_eq!(probe.calls(), 1, "the service has not seen it");
+
+    let _grant = lead(&grantor);
+    let mut writing = task::spawn(service.call(CloudCall::Terminate));
+    assert_pending!(writing.poll());
+    assert_eq!((probe.calls(), leadership.writes_under_way()), (2, 1));
+    grantor.revoke(Loss::Deleted);
+    assert_lost(&assert_ready_err!(writing.poll()), Loss::Deleted);
+    // A read outlives the term.
+    probe.answer();
+    assert_ready_ok!(task::spawn(service.call(CloudCall::Describe)).poll());
+}
+
+#[tokio::test]
+async fn s15_labelled_gate_rejects_in_call() {
+    let (_grantor, leadership, _clock) = stage();
+    let probe = Probe::default();
+    let mut service = cloud(&leadership, &probe);
+    service.ready().await.expect("a follower is ready");
+    assert_not_leader(&service.call(CloudCall::Terminate).await.unwrap_err());
+    assert_eq!(probe.readies(), 1);
+}
+
+/// A closure that borrows nothing needs no annotation but the type of the request.
+#[tokio::test]
+async fn gates_of_both_kinds_need_no_type_annotations() {
+    let (grantor, leadership, _clock) = stage();
+    let _grant = lead(&grantor);
+    let answer = |_: String| ready(Ok::<_, Infallible>("done"));
+    let layer =
+        WriteGateLayer::by_label(leadership.clone(), |call: &String| (call != "look").then_some("act"));
+    assert_eq!(layer.layer(tower::service_fn(answer)).oneshot("act".into()).await.unwrap(), "done");
+    let gate = WriteGate::by_label(tower::service_fn(answer), leadership.clone(), |_: &String| Some("act"));
+    assert_eq!(gate.oneshot("act".into()).await.unwrap(), "done");
+
+    let kubernetes = WriteGateLayer::new(leadership.clone());
+    let answer = |_: http::Request<()>| ready(Ok::<_, Infallible>(http::Response::new(())));
+    let mut service = kubernetes.layer(tower::service_fn(answer));
+    service.ready().await.unwrap();
+    let named = layer_fn(|inner| WriteGate::new(inner, leadership.clone()));
+    assert!(
+        named.layer(service).oneshot(http::Request::post("/api/v1/pods").body(()).unwrap()).await.is_ok()
+    );
+}
+
+/// A response future has the size that it had when it knew only requests to Kubernetes.
+#[test]
+fn response_future_of_request_keeps_its_size() {
+    const ADMITTED_BESIDES_INNER: usize = 112;
+    type Inner = Ready<[u64; 16]>;
+    assert!(size_of::<ErrNotLeader>() <= 152, "{}", size_of::<ErrNotLeader>());
+    let besides = size_of::<ResponseFuture<Inner>>() - size_of::<Inner>();
+    assert!(besides <= ADMITTED_BESIDES_INNER, "{besides}");
+}
+
+/// What is under guard may be neither `Send` nor `Debug`.
+#[test]
+fn guard_asks_nothing_more_of_its_future() {
+    struct Plain;
+    impl fmt::Display for Plain {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("plain")
+        }
+    }
+    let (grantor, leadership, _clock) = stage();
+    let _grant = lead(&grantor);
+    let local = std::rc::Rc::new(Plain);
+    let writing = leadership.guard(LABEL, async move { Ok::<_, String>(local.to_string()) });
+    assert_eq!(assert_ready_ok!(task::spawn(writing).poll()), "plain");
+}

@@ -1,0 +1,118 @@
+//! Writes that are no requests to the Kubernetes API, under the guard of an election.
+
+use crate::support::{FIRST, SKEW, SOON, build, builder, candidate, leading, pass, steal, until, within};
+use kube_leader_gate::{
+    ErrLeadershipLost, ErrNotLeader,
+    election::{LeaseEnd, Running},
+    leadership::Loss,
+    testing::{ApiServer, Fault},
+};
+use std::{convert::Infallible, future::pending, io, time::Duration};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LABEL: &str = "charge the card";
+
+type Outcome<T> = JoinHandle<Result<T, Box<dyn std::error::Error + Send + Sync>>>;
+
+/// A guarded write that takes two seconds, in a task of its own.
+fn begin(a: &Running) -> Outcome<&'static str> {
+    let answer = async {
+        sleep(2 * SECOND).await;
+        Ok::<_, Infallible>("charged")
+    };
+    tokio::spawn(a.candidate().guard(LABEL, answer))
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_stop_waits_for_guarded_write() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let writing = begin(&a);
+    let begun = Instant::now();
+    assert_eq!(a.stop().await, LeaseEnd::Released);
+    assert_eq!(writing.await.unwrap().unwrap(), "charged");
+    let took = begun.elapsed();
+    assert!(took >= 2 * SECOND && took < 2 * SECOND + SOON, "{took:?}");
+}
+
+/// An error is no answer: the card may have been charged.
+#[tokio::test(start_paused = true)]
+async fn s4_failed_guarded_write_holds_the_lease() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let failed = async { Err::<(), _>(io::Error::other("the connection broke")) };
+    a.candidate().guard(LABEL, failed).await.unwrap_err();
+    let begun = Instant::now();
+    assert_eq!(a.stop().await, LeaseEnd::Released);
+    assert!(begun.elapsed() >= SKEW, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_theft_cuts_off_guarded_write() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let writing = tokio::spawn(a.candidate().guard(LABEL, pending::<Result<(), Infallible>>()));
+    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
+    steal(&server);
+    let error = within(SOON, "it is cut off", writing).await.unwrap().unwrap_err();
+    let lost = ErrLeadershipLost::find(&*error).expect("cut off");
+    assert_eq!((lost.loss(), lost.label()), (Loss::Taken, Some(LABEL)));
+    let error = a.candidate().guard(LABEL, pending::<Result<(), Infallible>>()).await.unwrap_err();
+    assert_eq!(ErrNotLeader::find(&*error).expect("refused").holder(), Some("outsider"));
+}
+
+/// The admission of a write that is no future.
+#[tokio::test(start_paused = true)]
+async fn s1_admission_ends_at_deadline_without_renewal() {
+    let server = ApiServer::new();
+    let follower = candidate(&server, "b").candidate();
+    let refused = follower.admit(LABEL).unwrap_err();
+    assert_eq!(refused.attempt().label(), Some(LABEL));
+    let (a, _) = leading(&server, "a").await;
+    let mut admission = a.candidate().admit(LABEL).expect("it leads");
+    assert!(admission.is_valid());
+    let _outage = server.inject(Fault::hang_before().resource("leases"));
+    pass(11 * SECOND).await;
+    assert!(!admission.is_valid());
+    assert_eq!(admission.loss(), Loss::Expired);
+    admission.answered();
+    assert_eq!(a.candidate().writes_under_way(), 1);
+    drop(admission);
+    assert_eq!(a.candidate().writes_under_way(), 0);
+}
+
+#[derive(Clone, Copy)]
+enum CloudCall {
+    Describe,
+    Terminate,
+}
+
+#[tokio::test(start_paused = true)]
+async fn layer_of_election_gates_any_service() {
+    let server = ApiServer::new();
+    let election = build(&server, "a", builder("a")).unwrap();
+    let cloud = ServiceBuilder::new()
+        .layer(election.layer_by_label(|call: &CloudCall| match call {
+            CloudCall::Describe => None,
+            CloudCall::Terminate => Some("terminate an instance"),
+        }))
+        .service(service_fn(|_: CloudCall| async {
+            sleep(SECOND).await;
+            Ok::<_, Infallible>(())
+        }));
+    cloud.clone().oneshot(CloudCall::Describe).await.expect("a read passes before the election begins");
+    let error = cloud.clone().oneshot(CloudCall::Terminate).await.unwrap_err();
+    assert!(ErrNotLeader::find(&*error).is_some());
+    let a = election.start();
+    within(FIRST, "it leads", a.candidate().elected()).await;
+    cloud.clone().oneshot(CloudCall::Terminate).await.expect("the leader writes");
+    let cut_off = tokio::spawn(cloud.oneshot(CloudCall::Terminate));
+    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    steal(&server);
+    assert!(ErrLeadershipLost::find(&*cut_off.await.unwrap().unwrap_err()).is_some());
+}
