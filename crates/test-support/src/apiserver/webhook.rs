@@ -1,6 +1,6 @@
 //! An admission webhook that takes its time, over HTTPS on loopback.
 
-use super::Cluster;
+use super::cluster::Cluster;
 use http::{Request, Response, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full};
 use hyper::{
