@@ -75,10 +75,11 @@ pub async fn checklist_asks_for_what_the_role_grants() {
     };
     assert_eq!(answers(), ["no"; 4]);
     let rollout = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ROLLOUT.md");
-    let role = manifests(&rollout).into_iter().find(|it| it.contains("name: my-controller-election"));
-    let role = role.expect("a Role").replace("my-namespace", &namespace);
+    let mut granting = manifests(&rollout);
+    granting.retain(|it| it.contains("name: my-controller-election"));
+    assert_eq!(granting.len(), 2, "the Role and its binding");
     let file = cluster.folder().join("role.yaml");
-    fs::write(&file, role).expect("a folder");
+    fs::write(&file, granting.join("\n---\n").replace("my-namespace", &namespace)).expect("a folder");
     let created = cluster.kubectl("admin").arg("create").arg("-f").arg(file).output().expect("kubectl runs");
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     until("the Role is in force", async || answers() == ["yes"; 4]).await;
