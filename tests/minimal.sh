@@ -3,7 +3,8 @@
 # sources in target/minimal, so it does not touch Cargo.lock.
 #
 # 1. `published`: both published packages, as a user gets them. It has no dev-dependencies, which may need newer versions.
-# 2. `tested`: the same with all their targets, and the tests of the gate and of the election. Where the tests need a newer version, all packages take that one.
+# 2. `tested`: the same with all their targets, and the tests of the gate and of the election. Where the tests need a
+#    newer version, all packages take that one.
 #
 # If cargo cannot choose the versions (no network, or an old cargo), the script prints a warning and checks nothing. With
 # CI=true it fails instead. A bound that is too low always fails.
