@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal docs package deny bench demo cluster chaos attack
+.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 8
@@ -17,7 +17,7 @@ test:
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test features minimal docs package deny
+check: fmt clippy test features minimal-build docs package deny
 
 fmt:
 	cargo fmt --all --check
@@ -33,6 +33,9 @@ features: target/tools/bin/cargo-hack
 # The lowest versions of the dependencies that Cargo.toml allows.
 minimal:
 	tests/minimal.sh
+
+minimal-build:
+	tests/minimal.sh build
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
