@@ -82,7 +82,8 @@ impl Candidate {
         self.leadership.holder()
     }
 
-    /// Why the election makes no progress, in words for a person: lease calls fail, or the lease makes no sense. It
+    /// Why the election makes no progress, in words for a person: lease calls fail, the fence lets no write pass, or the
+    /// lease makes no sense. It
     /// also says what to do. None if all is well. The log says the same.
     ///
     /// If the API server refuses a watch, this is not trouble: the election polls the lease then.

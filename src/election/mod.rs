@@ -28,6 +28,8 @@ mod work;
 
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
+#[cfg(feature = "fence")]
+pub(crate) use self::hooks::{Fenced, NOT_YET, Obstacle, Opening};
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},

@@ -8,7 +8,10 @@ use crate::{
 use http::{Method, Uri};
 use std::{error::Error, fmt, sync::Arc};
 
-/// The gate refused a write because this process does not lead. Nothing was sent.
+/// A write was refused because this process does not lead. Nothing was changed.
+///
+/// The gate refuses before it sends anything. A [fence](crate::guide::fencing) refuses in the API server; then
+/// [`refusal`](Self::refusal) has the API server's message.
 ///
 /// Do not retry the write at once. Wait for leadership first, or leave the work to the leader.
 ///
@@ -24,6 +27,7 @@ pub struct ErrNotLeader {
     holder: Option<Arc<str>>,
     trouble: Option<Arc<str>>,
     over: bool,
+    refusal: Option<Arc<str>>,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the API server
@@ -59,7 +63,13 @@ impl ErrNotLeader {
 
     pub(super) fn new(method: Method, uri: Uri, upgrade: bool, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, over } = bystander;
-        Self { method, uri, upgrade, holder, trouble, over }
+        Self { method, uri, upgrade, holder, trouble, over, refusal: None }
+    }
+
+    /// The API server's fence refused a write that the gate had admitted.
+    #[cfg(feature = "election")]
+    pub(crate) const fn by_the_fence(method: Method, uri: Uri, upgrade: bool, message: Arc<str>) -> Self {
+        Self { method, uri, upgrade, holder: None, trouble: None, over: false, refusal: Some(message) }
     }
 
     /// The verb of the refused request, as the API server's audit log names it (`connect` for exec and similar
@@ -81,7 +91,7 @@ impl ErrNotLeader {
         RequestInfo::from_parts(&self.method, &self.uri, self.upgrade)
     }
 
-    /// The last known holder of the lease when the gate refused the write.
+    /// The last known holder of the lease when the gate refused the write. None if the API server refused it.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
@@ -91,6 +101,12 @@ impl ErrNotLeader {
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
+    }
+
+    /// The API server's message, if its [fence](crate::guide::fencing) refused the write. None if the gate did.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 }
 
@@ -103,6 +119,12 @@ impl fmt::Display for ErrNotLeader {
         }
         if let Some(namespace) = request.namespace() {
             write!(f, " in namespace {namespace:?}")?;
+        }
+        if let Some(refusal) = &self.refusal {
+            return write!(
+                f,
+                "; the API server refused it, and nothing was changed: {refusal}; write again once this process leads"
+            );
         }
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,

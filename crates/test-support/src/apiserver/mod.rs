@@ -13,7 +13,7 @@ mod users;
 pub use self::{
     assets::{Assets, assets, is_there, program, programs_are_there},
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
-    cluster::Cluster,
+    cluster::{Cluster, Sibling},
     guard::Guarded,
 };
 
