@@ -50,10 +50,9 @@ pub(crate) struct Obstacle {
     /// The word for it in log fields.
     pub(crate) kind: &'static str,
     pub(crate) message: String,
+    /// Whether this is usual for some milliseconds after a gain, until the API server has heard of the term.
+    pub(crate) passes: bool,
 }
-
-/// The API server has not heard of the term. This is usual for some milliseconds after a gain.
-pub(crate) const NOT_YET: &str = "not yet";
 
 /// Receives what an elector does. The elector calls it in its own task, so it must not block.
 pub(crate) trait LeaseHook: fmt::Debug + Send + Sync {

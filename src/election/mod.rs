@@ -29,7 +29,7 @@ mod work;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 #[cfg(feature = "fence")]
-pub(crate) use self::hooks::{Fenced, NOT_YET, Obstacle, Opening};
+pub(crate) use self::hooks::{Fenced, Obstacle, Opening};
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},

@@ -112,7 +112,8 @@ impl Fence {
         }
     }
 
-    /// The binding of the policy to the Lease. If there is no Lease, it refuses every judged write.
+    /// The binding of the policy to the Lease. If there is no Lease, the fence refuses nothing: no candidate leads then,
+    /// and Kubernetes offers only one other choice, which refuses every write in the cluster, of any user.
     #[must_use]
     #[allow(clippy::useless_conversion, reason = "in some versions of Kubernetes these fields are optional")]
     pub fn binding(&self) -> ValidatingAdmissionPolicyBinding {
@@ -122,7 +123,7 @@ impl Fence {
                 param_ref: Some(ParamRef {
                     name: Some(self.lease.name().to_owned()),
                     namespace: Some(self.lease.namespace().to_owned()),
-                    parameter_not_found_action: Some("Deny".to_owned()),
+                    parameter_not_found_action: Some("Allow".to_owned()),
                     ..ParamRef::default()
                 }),
                 policy_name: self.name.clone().into(),

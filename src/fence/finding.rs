@@ -24,7 +24,7 @@ const MEANINGS: &[(Kind, &str, &str)] = &[
     (Kind::Policy, "spec", "the fence has more in it than this crate wrote"),
     (Kind::Policy, "metadata", "the label and the annotation say what the fence is for"),
     (Kind::Binding, "spec.policyName", "the binding puts another policy in force"),
-    (Kind::Binding, "spec.paramRef.parameterNotFoundAction", "if the Lease is deleted, every write passes"),
+    (Kind::Binding, "spec.paramRef.parameterNotFoundAction", "if the Lease is deleted, the API server refuses every write in the cluster, of any user, unless this says Allow"),
     (Kind::Binding, "spec.paramRef", "the fence follows another Lease"),
     (Kind::Binding, "spec.validationActions", "the API server does not refuse the writes of followers"),
     (Kind::Binding, "spec.matchResources", "the fence judges some requests only"),

@@ -165,7 +165,7 @@ impl Fence {
             Err(Error::Api(status)) if status.code == 404 => Ok(Some(Finding::new(
                 format!("Lease \"{}\"", self.lease),
                 "is missing",
-                "the API server refuses every write of the replicas until a candidate creates it",
+                "the API server refuses no write until a candidate creates it",
             ))),
             Err(Error::Api(status)) if status.code == 403 => Err(ErrFence::Forbidden {
                 verb: "get",

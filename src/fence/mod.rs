@@ -16,6 +16,8 @@
 //!
 //! # What it does not judge
 //! - Reads, and requests of other users.
+//! - Anything while there is no Lease. No candidate leads then. As soon as a candidate creates the Lease, the fence judges
+//!   again.
 //! - Access reviews and token reviews: the API server shows them to no policy.
 //! - Requests for an aggregated API, unless its own server has admission policies too.
 //! - It does not tell `update` from `patch`, nor `delete` from `deletecollection`. If the election's policy permits one of

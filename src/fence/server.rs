@@ -97,8 +97,8 @@ pub(super) async fn apply(
     let mut applied = send(client, Method::PATCH, &path, Some(&wanted))
         .await
         .map_err(|error| failed("patch", kind, error))?;
-    if kind == Kind::Policy && applied["spec"]["matchConditions"] != wanted["spec"]["matchConditions"] {
-        // Server-side apply keeps list entries of other managers. Here each one would exempt more.
+    if applied["spec"] != wanted["spec"] {
+        // Server-side apply keeps fields and list entries of other managers. A match condition would exempt more.
         applied["spec"] = wanted["spec"].take();
         let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}", kind.path());
         applied = send(client, Method::PUT, &path, Some(&applied))

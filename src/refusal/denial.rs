@@ -6,9 +6,6 @@ use std::sync::Arc;
 /// How the fence's own message begins. The gate's error begins so too.
 pub(crate) const MARKER: &str = "write attempt rejected as client is not leader";
 
-/// What the API server says if the policy's Lease is missing.
-pub(crate) const NO_LEASE: &str = "failed to configure binding: no params found";
-
 /// Recognises the refusals of one policy, whose binding has the same name.
 #[derive(Clone, Debug)]
 pub(crate) struct Denial(Arc<str>);
@@ -30,7 +27,7 @@ impl Denial {
         let status = serde_json::from_slice::<Value>(answer).ok()?;
         let message = status.get("message")?.as_str()?;
         let reason = self.reason(message)?;
-        (reason.starts_with(MARKER) || reason.starts_with(NO_LEASE)).then(|| message.into())
+        reason.starts_with(MARKER).then(|| message.into())
     }
 }
 
@@ -52,10 +49,10 @@ mod tests {
             )
         };
         assert!(found(&format!("{}{MARKER}: no candidate holds it", by("a.b"))));
-        assert!(found(&format!("{}{NO_LEASE} for policy binding", by("a.b"))));
         for other in [
             format!("{}{MARKER}", by("a.c")),
             format!("{}expression 'x' resulted in error", by("a.b")),
+            format!("{}failed to configure binding: no params found", by("a.b")),
             format!("configmaps \"a\" is forbidden: {MARKER}"),
             "User \"u\" cannot update".to_owned(),
         ] {

@@ -19,5 +19,5 @@ mod future;
 mod layer;
 mod service;
 
-pub(crate) use self::denial::{Denial, MARKER, NO_LEASE};
+pub(crate) use self::denial::{Denial, MARKER};
 pub use self::{body::ResponseBody, future::ResponseFuture, layer::RefusalLayer, service::Refusal};

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             real_time differential::in_process_server_answers_like_real_server;
             real_time differential::both_servers_report_expired_version_alike;
             real_time fence::judging::only_the_pod_that_holds_the_lease_may_write;
-            real_time fence::judging::a_deleted_lease_refuses_every_replica;
+            real_time fence::judging::a_missing_lease_stops_no_client_and_a_new_one_does;
             real_time fence::judging::a_lease_without_a_holder_refuses_every_replica;
             real_time fence::judging::users_hold_by_their_names;
             real_time fence::judging::the_policy_is_exempt_and_its_names_are_data;

@@ -13,6 +13,7 @@ mod dead;
 mod docs;
 mod election;
 mod events;
+mod fenced;
 mod flapping;
 mod health;
 mod http;

@@ -3,7 +3,7 @@
 use super::Elector;
 use crate::{
     api::backoff,
-    election::hooks::{NOT_YET, Obstacle, Opening},
+    election::hooks::{Obstacle, Opening},
     leadership::Term,
     lease::{LeaseRecord, LeaseTiming, Lock},
 };
@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// The pause after the first refusal. It doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
-/// From this refusal on, it is trouble that the API server has not heard of the term: after about a second.
+/// From this refusal on, it is trouble if the API server has not heard of the term: after about half a second.
 const PATIENCE: u32 = 8;
 
 /// The question for one term. Dropping it ends its task.
@@ -35,7 +35,8 @@ impl Asking {
             for refused in 0.. {
                 let patience = timing.call_timeout();
                 let answer = timeout(patience, opening.ask(&asked)).await.unwrap_or_else(|_| {
-                    Err(Obstacle { kind: "timeout", message: format!("no answer within {patience:?}") })
+                    let message = format!("no answer within {patience:?}");
+                    Err(Obstacle { kind: "timeout", message, passes: false })
                 });
                 let agreed = answer.is_ok();
                 if tell.send(answer).await.is_err() || agreed {
@@ -79,13 +80,13 @@ impl<L: Lock> Elector<L> {
                 self.asking = None;
                 self.shut.settle();
             }
-            Err(Obstacle { kind, message }) => {
+            Err(Obstacle { kind, message, passes }) => {
                 let refused = self.asking.as_mut().map_or(0, |asking| {
                     asking.refused += 1;
                     asking.refused
                 });
-                if kind == NOT_YET && refused < PATIENCE {
-                    tracing::debug!(refused, "the API server has not heard of this term yet: {message}");
+                if passes && refused < PATIENCE {
+                    tracing::debug!(error = kind, "the API server has not heard of this term yet: {message}");
                 } else {
                     self.shut.raise(kind, &message);
                 }

@@ -145,9 +145,8 @@ pub async fn send(client: &Client, method: Method, path: &str, body: Option<&Val
 pub fn refusal(answer: &Result<Value, Error>) -> Option<&str> {
     match answer {
         Err(Error::Api(status)) if status.code == 403 => {
-            let marked = status.message.contains("denied request: write attempt rejected as client is not leader")
-                || status.message.contains("denied request: failed to configure binding: no params found");
-            marked.then_some(&status.message)
+            let marker = "denied request: write attempt rejected as client is not leader";
+            status.message.contains(marker).then_some(&status.message)
         }
         _ => None,
     }

@@ -34,8 +34,8 @@ pub async fn only_the_pod_that_holds_the_lease_may_write() {
     }
 }
 
-/// The candidates can create it again.
-pub async fn a_deleted_lease_refuses_every_replica() {
+/// No candidate leads then. With `Deny`, Kubernetes would refuse every write in the cluster, of any user.
+pub async fn a_missing_lease_stops_no_client_and_a_new_one_does() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     ground.fenced(&fence).await;
@@ -43,11 +43,14 @@ pub async fn a_deleted_lease_refuses_every_replica() {
     ground.hold("pod-a").await;
     until("the holder may write", async || ground.touch(&a).await.is_ok()).await;
     ground.delete_lease().await;
-    until("the former holder is refused", async || refused(&ground.touch(&a).await)).await;
-    let lease = json!({ "metadata": { "name": "operator" }, "spec": { "holderIdentity": "pod-a" } });
+    let b = ground.pod("pod-b").await;
+    until("any replica may write", async || ground.touch(&b).await.is_ok()).await;
+    ground.touch(&ground.admin).await.expect("other clients may write");
+    let lease = json!({ "metadata": { "name": "operator" }, "spec": { "holderIdentity": "pod-b" } });
     let leases = ground.lease_path().replace("/operator", "");
-    send(&a, Method::POST, &leases, Some(&lease)).await.expect("a lease is exempt");
-    until("the new holder may write", async || ground.touch(&a).await.is_ok()).await;
+    send(&b, Method::POST, &leases, Some(&lease)).await.expect("a lease is exempt");
+    until("the former holder is refused", async || refused(&ground.touch(&a).await)).await;
+    ground.touch(&b).await.expect("the new holder may write");
 }
 
 /// Free, or written by a program that leaves fields out.
@@ -79,7 +82,7 @@ pub async fn users_hold_by_their_names() {
     let group = Writers::group("restricted").and_then(|it| it.prefix("restricted-")).expect("a group");
     for user in users {
         let subject = json!({ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" });
-        let role = json!({ "kind": "ClusterRole", "name": "edit", "apiGroup": "rbac.authorization.k8s.io" });
+        let role = json!({ "kind": "ClusterRole", "name": "cluster-admin", "apiGroup": "rbac.authorization.k8s.io" });
         let binding = json!({ "metadata": { "name": user }, "subjects": [subject], "roleRef": role });
         let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings", ground.namespace);
         send(&ground.admin, Method::POST, &path, Some(&binding)).await.expect("bound");

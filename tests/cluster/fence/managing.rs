@@ -42,7 +42,7 @@ pub async fn apply_is_idempotent_and_check_finds_nothing() {
     let fence = ground.fence(&Policy::strict());
     let missing = fence.check(&ground.admin).await.expect("checked");
     assert_eq!(missing.len(), 3, "policy, binding, lease: {missing:?}");
-    assert!(missing[2].to_string().contains("refuses every write of the replicas until a candidate creates it"));
+    assert!(missing[2].to_string().contains("refuses no write until a candidate creates it"));
     ground.hold("no-pod").await;
     assert_eq!(fence.apply(&ground.admin).await.expect("applied"), Applied::Created);
     assert_eq!(fence.apply(&ground.admin).await.expect("applied"), Applied::Unchanged);
@@ -92,7 +92,7 @@ pub async fn check_names_each_change_and_apply_undoes_it() {
         (
             BINDINGS,
             json!({ "spec": { "policyName": fence.name(), "paramRef": {
-                "name": "other", "namespace": ground.namespace, "parameterNotFoundAction": "Deny" } } }),
+                "name": "other", "namespace": ground.namespace, "parameterNotFoundAction": "Allow" } } }),
             "the fence follows another Lease",
         ),
     ] {

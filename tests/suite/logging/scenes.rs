@@ -3,6 +3,7 @@
 use super::heard::Heard;
 use crate::{
     bent::{Bend, bent},
+    fenced::wall::{Mood, Wall},
     support::{
         LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, steal, until, within, write,
     },
@@ -45,6 +46,7 @@ pub fn play_all() {
     play(true, preemption());
     play(true, priorities_that_disagree());
     play(true, a_pool_without_its_watch());
+    play(true, fence());
     play(false, connections());
 }
 
@@ -251,6 +253,21 @@ async fn a_pool_without_its_watch() {
     let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap().share_watches();
     leads(&builder("a").build_in(&pool).unwrap().start()).await;
     pass(SOON).await;
+}
+
+async fn fence() {
+    let wall = Wall::new(Mood::LagsFor(2));
+    let (election, client) = wall.candidate("a");
+    let a = election.start();
+    leads(&a).await;
+    wall.refuse_next();
+    write(&client).await.unwrap_err();
+    a.stop().await;
+    let wall = Wall::new(Mood::Forbidden);
+    let a = wall.candidate("a").0.start();
+    pass(MINUTE).await;
+    wall.turn(Mood::Follows);
+    leads(&a).await;
 }
 
 /// Over a socket, since only such a client has connections.
