@@ -1,6 +1,6 @@
 //! The response future: it reads the answer of a refused write.
 
-use super::{body::ResponseBody, service::Asked};
+use super::{body::ResponseBody, settings::Asked};
 use crate::gate::ErrNotLeader;
 use bytes::Bytes;
 use http::{Response, StatusCode, response};

@@ -1,6 +1,6 @@
 //! The tower layer.
 
-use super::{denial::Denial, service::Refusal};
+use super::{denial::Denial, service::Refusal, settings::Settings};
 use crate::gate::WriteObserver;
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -9,12 +9,6 @@ use tower_layer::Layer;
 #[derive(Clone, Debug)]
 pub struct RefusalLayer {
     settings: Option<Settings>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) denial: Denial,
-    pub(super) observer: Option<Arc<dyn WriteObserver>>,
 }
 
 impl RefusalLayer {

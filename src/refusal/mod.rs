@@ -18,6 +18,7 @@ mod denial;
 mod future;
 mod layer;
 mod service;
+mod settings;
 
 pub(crate) use self::denial::{Denial, MARKER};
 pub use self::{body::ResponseBody, future::ResponseFuture, layer::RefusalLayer, service::Refusal};

