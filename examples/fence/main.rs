@@ -9,7 +9,7 @@ use crate::args::{Args, Task};
 use clap::Parser;
 use kube_leader_gate::{
     fence::{Applied, Asker, Fence},
-    kube_client::{Client, Config},
+    kube_client::{Client, Config, config::AuthInfo},
 };
 use std::{error::Error, process::ExitCode};
 
@@ -70,7 +70,7 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Refuses a token by which the fence cannot tell which replica asks.
 async fn identify(fence: &Fence, mut config: Config, token: String) -> Result<(), Failure> {
-    config.auth_info = Default::default();
+    config.auth_info = AuthInfo::default();
     config.auth_info.token = Some(token.into());
     match fence.identify(&Client::try_from(config)?).await? {
         Asker::Replica(identity) => {

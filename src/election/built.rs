@@ -109,7 +109,11 @@ impl<L> Election<L> {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections()))?;
-        Ok(builder.with_layer(&option_layer(reads_again)).with_layer(&self.layer()).with_layer(&self.refusals()).build())
+        Ok(builder
+            .with_layer(&option_layer(reads_again))
+            .with_layer(&self.layer())
+            .with_layer(&self.refusals())
+            .build())
     }
 
     /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.

@@ -33,9 +33,7 @@ pub(crate) struct Fenced {
 
 /// Makes a fence once the rest of the settings is known.
 pub(crate) type MakeFence = Box<
-    dyn FnOnce(&LeaseName, &Identity, &Policy) -> Result<Fenced, Box<dyn Error + Send + Sync>>
-        + Send
-        + Sync,
+    dyn FnOnce(&LeaseName, &Identity, &Policy) -> Result<Fenced, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
 /// Asks the API server whether the gate may open. The elector asks again after a pause until it may.

@@ -26,10 +26,10 @@ mod running;
 mod wall_clock;
 mod work;
 
-#[cfg(feature = "metrics")]
-pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 #[cfg(feature = "fence")]
 pub(crate) use self::hooks::{Fenced, Obstacle, Opening};
+#[cfg(feature = "metrics")]
+pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},

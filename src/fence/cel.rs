@@ -30,13 +30,11 @@ pub(super) fn text(text: &str) -> String {
 
 /// Whether `value` is one of these texts.
 pub(super) fn one_of(value: &str, texts: &[impl AsRef<str>]) -> String {
-    match texts {
-        [only] => format!("{value} == {}", text(only.as_ref())),
-        _ => {
-            let texts: Vec<_> = texts.iter().map(|it| text(it.as_ref())).collect();
-            format!("{value} in [{}]", texts.join(", "))
-        }
+    if let [only] = texts {
+        return format!("{value} == {}", text(only.as_ref()));
     }
+    let texts: Vec<_> = texts.iter().map(|it| text(it.as_ref())).collect();
+    format!("{value} in [{}]", texts.join(", "))
 }
 
 /// Whether the request is about one of these subresources.

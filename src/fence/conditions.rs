@@ -112,27 +112,20 @@ fn of_rule(rule: &Rule) -> String {
 
 /// Whether the request does one of these.
 ///
-/// Admission does not tell `update` from `patch`, nor `delete` from `deletecollection`. Both `update` and `patch` may
-/// create an object that they name, `creates`, and admission then sees a creation.
-fn operations(verbs: &[Verb], creates: bool) -> String {
+/// Admission does not tell `update` from `patch`, nor `delete` from `deletecollection`. On an object itself (`whole`), both
+/// `update` and `patch` may create what they name, and admission then sees a creation like any other.
+fn operations(verbs: &[Verb], whole: bool) -> String {
     let has = |any: &[Verb]| verbs.iter().any(|verb| any.contains(verb));
     let updates = has(&[Verb::Update, Verb::Patch]);
-    let mut operations = Vec::new();
-    for (operation, does) in [
-        ("CREATE", has(&[Verb::Create])),
+    let operations = [
+        ("CREATE", has(&[Verb::Create]) || updates && whole),
         ("UPDATE", updates),
         ("DELETE", has(&[Verb::Delete, Verb::DeleteCollection])),
         ("CONNECT", has(&[Verb::Connect])),
-    ] {
-        if does {
-            operations.push(operation);
-        }
-    }
-    let plain = cel::one_of("request.operation", &operations);
-    if updates && creates && !has(&[Verb::Create]) {
-        return format!("({plain} || request.operation == 'CREATE' && has(request.name) && request.name != '')");
-    }
-    plain
+    ];
+    let operations: Vec<_> = operations.into_iter().filter(|(_, does)| *does).collect();
+    let names: Vec<_> = operations.iter().map(|(name, _)| name).collect();
+    cel::one_of("request.operation", &names)
 }
 
 fn any(alternatives: &[String]) -> String {

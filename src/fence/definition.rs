@@ -9,8 +9,8 @@ use crate::{lease::LeaseName, policy::Policy, refusal::MARKER};
 use k8s_openapi::{
     api::admissionregistration::v1::{
         MatchCondition, MatchResources, NamedRuleWithOperations, ParamKind, ParamRef,
-        ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-        ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, Validation, Variable,
+        ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
+        ValidatingAdmissionPolicySpec, Validation, Variable,
     },
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
 };
@@ -104,7 +104,7 @@ impl Fence {
                     api_version: Some(format!("{}/v1", conditions::COORDINATION)),
                     kind: Some("Lease".to_owned()),
                 }),
-                validations: Some(self.validations()),
+                validations: Some(Self::validations()),
                 variables: Some(self.variables()),
                 ..ValidatingAdmissionPolicySpec::default()
             }),
@@ -164,7 +164,10 @@ impl Fence {
         let nameless = if self.writers.are_pods() { "a token that names no pod" } else { "a nameless user" };
         vec![
             variable("holder", of_spec("holderIdentity", "''")),
-            variable("term", format!("params.metadata.uid + '/' + string({})", of_spec("leaseTransitions", "0"))),
+            variable(
+                "term",
+                format!("params.metadata.uid + '/' + string({})", of_spec("leaseTransitions", "0")),
+            ),
             variable("asker", self.writers.asker()),
             variable(
                 "holds",
@@ -180,7 +183,7 @@ impl Fence {
         ]
     }
 
-    fn validations(&self) -> Vec<Validation> {
+    fn validations() -> Vec<Validation> {
         let validation = |expression: String, message: String| Validation {
             expression,
             message: Some(MARKER.to_owned()),

@@ -62,7 +62,11 @@ pub enum ErrFence {
     },
 }
 
-pub(super) fn refuse<T>(what: &'static str, given: &str, allowed: &'static str) -> Result<T, ErrInvalidFence> {
+pub(super) fn refuse<T>(
+    what: &'static str,
+    given: &str,
+    allowed: &'static str,
+) -> Result<T, ErrInvalidFence> {
     Err(ErrInvalidFence { what, given: given.to_owned(), allowed })
 }
 

@@ -14,17 +14,29 @@ pub struct Finding {
 
 /// What a difference in a field means. The first line that fits counts.
 const MEANINGS: &[(Kind, &str, &str)] = &[
-    (Kind::Policy, "spec.failurePolicy", "a write that the API server cannot judge passes unless it says Fail"),
+    (
+        Kind::Policy,
+        "spec.failurePolicy",
+        "a write that the API server cannot judge passes unless it says Fail",
+    ),
     (Kind::Policy, "spec.paramKind", "the fence does not follow a Lease"),
     (Kind::Policy, "spec.matchConstraints", "the API server shows the fence other requests"),
     (Kind::Policy, "spec.matchConditions[is-from-a-replica]", "the fence judges other clients"),
-    (Kind::Policy, "spec.matchConditions", "followers may send something else than the election's policy says"),
+    (
+        Kind::Policy,
+        "spec.matchConditions",
+        "followers may send something else than the election's policy says",
+    ),
     (Kind::Policy, "spec.validations", "the fence judges by another rule"),
     (Kind::Policy, "spec.variables", "the fence judges by another rule"),
     (Kind::Policy, "spec", "the fence has more in it than this crate wrote"),
     (Kind::Policy, "metadata", "the label and the annotation say what the fence is for"),
     (Kind::Binding, "spec.policyName", "the binding puts another policy in force"),
-    (Kind::Binding, "spec.paramRef.parameterNotFoundAction", "if the Lease is deleted, the API server refuses every write in the cluster, of any user, unless this says Allow"),
+    (
+        Kind::Binding,
+        "spec.paramRef.parameterNotFoundAction",
+        "if the Lease is deleted, the API server refuses every write in the cluster, of any user, unless this says Allow",
+    ),
     (Kind::Binding, "spec.paramRef", "the fence follows another Lease"),
     (Kind::Binding, "spec.validationActions", "the API server does not refuse the writes of followers"),
     (Kind::Binding, "spec.matchResources", "the fence judges some requests only"),
@@ -61,7 +73,13 @@ impl Finding {
         for part in ["labels", "annotations"] {
             // Other labels and annotations are not the fence's.
             for (key, value) in wanted["metadata"][part].as_object().into_iter().flatten() {
-                compare(kind, &format!("metadata.{part}[{key}]"), value, &found["metadata"][part][key], &mut findings);
+                compare(
+                    kind,
+                    &format!("metadata.{part}[{key}]"),
+                    value,
+                    &found["metadata"][part][key],
+                    &mut findings,
+                );
             }
         }
         compare(kind, "spec", &wanted["spec"], &found["spec"], &mut findings);
@@ -128,7 +146,8 @@ mod tests {
     #[test]
     fn each_difference_is_named_with_its_meaning() {
         let condition = |name: &str, is: &str| json!({ "name": name, "expression": is });
-        let wanted = json!({ "failurePolicy": "Fail", "matchConditions": [condition("a", "x"), condition("b", "y")] });
+        let wanted =
+            json!({ "failurePolicy": "Fail", "matchConditions": [condition("a", "x"), condition("b", "y")] });
         assert!(findings(&wanted, &wanted).is_empty());
         let found = json!({ "failurePolicy": "Ignore", "matchConditions": [condition("b", "z"), condition("c", "x")],
                             "news": 1 });

@@ -41,9 +41,10 @@ impl Fence {
     pub async fn check(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
         let Found { policy, binding } = self.find(client).await?;
         let mut findings = Vec::new();
-        for (kind, found, wanted) in
-            [(Kind::Policy, &policy, self.wanted(Kind::Policy)), (Kind::Binding, &binding, self.wanted(Kind::Binding))]
-        {
+        for (kind, found, wanted) in [
+            (Kind::Policy, &policy, self.wanted(Kind::Policy)),
+            (Kind::Binding, &binding, self.wanted(Kind::Binding)),
+        ] {
             match found {
                 Some(found) => findings.extend(Finding::between(kind, &wanted, found)),
                 None => findings.push(Finding::new(
@@ -53,7 +54,8 @@ impl Fence {
                 )),
             }
         }
-        let warnings = policy.iter().flat_map(|it| it["status"]["typeChecking"]["expressionWarnings"].as_array());
+        let warnings =
+            policy.iter().filter_map(|it| it["status"]["typeChecking"]["expressionWarnings"].as_array());
         for warning in warnings.flatten() {
             findings.push(Finding::new(
                 format!("{} {}", Kind::Policy.as_str(), warning["fieldRef"].as_str().unwrap_or_default()),
@@ -119,7 +121,8 @@ impl Fence {
         if let Some(policy) = &policy {
             let deleted = server::delete(client, Kind::Policy, policy).await;
             deleted.map_err(|error| ErrFence::HalfDone {
-                stands: "the binding is gone and the policy still stands: the fence refuses nothing".to_owned(),
+                stands: "the binding is gone and the policy still stands: the fence refuses nothing"
+                    .to_owned(),
                 source: Box::new(error),
             })?;
         }

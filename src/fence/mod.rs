@@ -21,7 +21,7 @@
 //! - Access reviews and token reviews: the API server shows them to no policy.
 //! - Requests for an aggregated API, unless its own server has admission policies too.
 //! - It does not tell `update` from `patch`, nor `delete` from `deletecollection`. If the election's policy permits one of
-//!   the two, the fence lets both pass. The gate still tells them apart.
+//!   the two, the fence lets both pass. If it permits `update` or `patch` of objects, their creation passes too. The gate still tells them apart.
 
 mod asker;
 mod builder;

@@ -69,10 +69,9 @@ impl Probe {
         match self.denial.reason(&status.message) {
             Some(reason) => match reason.strip_prefix(PASSES) {
                 Some(passes) if passes == term.to_string() => Ok(()),
-                Some(_) => for_now("not yet", message),
                 None if !reason.starts_with(MARKER) => obstacle("refused", message),
                 None if reason.ends_with("no pod") => obstacle("no pod in the token", message),
-                None => for_now("not yet", message),
+                Some(_) | None => for_now("not yet", message),
             },
             None if status.code == 403 => {
                 let message = format!(

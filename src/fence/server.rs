@@ -71,9 +71,8 @@ pub(super) async fn get(client: &Client, kind: Kind, name: &str) -> Result<Optio
 /// All policies that this crate has made.
 pub(super) async fn own_policies(client: &Client) -> Result<Vec<Value>, ErrFence> {
     let path = format!("{}?labelSelector={}%3D{}", Kind::Policy.path(), MANAGED_BY.0, MANAGED_BY.1);
-    let mut list = send(client, Method::GET, &path, None)
-        .await
-        .map_err(|error| failed("list", Kind::Policy, error))?;
+    let mut list =
+        send(client, Method::GET, &path, None).await.map_err(|error| failed("list", Kind::Policy, error))?;
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 

@@ -146,10 +146,7 @@ impl Writers {
             Who::ServiceAccount(user) => cel::one_of("request.userInfo.username", &[user]),
             Who::Users(names) => cel::one_of("request.userInfo.username", names),
             Who::Group(group) => {
-                format!(
-                    "has(request.userInfo.groups) && {} in request.userInfo.groups",
-                    cel::text(group)
-                )
+                format!("has(request.userInfo.groups) && {} in request.userInfo.groups", cel::text(group))
             }
         }
     }

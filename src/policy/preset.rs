@@ -153,13 +153,7 @@ impl Preset {
                 }
             }
             Self::DryRun => {
-                const {
-                    &[Grant {
-                        subresources: &["", "status", "scale"],
-                        dry_run: true,
-                        ..Grant::of(MUTATIONS)
-                    }]
-                }
+                const { &[Grant { subresources: &["", "status", "scale"], dry_run: true, ..Grant::of(MUTATIONS) }] }
             }
             Self::Exec => {
                 const {

@@ -12,9 +12,7 @@ pub(crate) struct Denial(Arc<str>);
 
 impl Denial {
     pub(crate) fn by(policy: &str) -> Self {
-        Self(
-            format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: ").into(),
-        )
+        Self(format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: ").into())
     }
 
     /// The policy's own words in the message of a Status.

@@ -78,7 +78,9 @@ where
                 match ErrNotLeader::find(&error) {
                     None => return Err(error),
                     // The API server may have heard late that this process leads. Then no other replica would do it.
-                    Some(refused) if refused.refusal().is_some() => return Ok(Action::requeue(HEARD_BY_THEN)),
+                    Some(refused) if refused.refusal().is_some() => {
+                        return Ok(Action::requeue(HEARD_BY_THEN));
+                    }
                     Some(_) => {}
                 }
             }

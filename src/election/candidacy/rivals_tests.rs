@@ -143,7 +143,8 @@ fn hold(rivals: &mut [Rival], now: Moment) -> Result<(), TestCaseError> {
 
 fn play(steps: &[Step], deletes: bool) -> Result<usize, TestCaseError> {
     let mut server = Server { version: 10, ..Server::default() };
-    let mut rivals = [Rival::new("a", None), Rival::new("b", Some("low")).asking(), Rival::new("c", Some("high"))];
+    let mut rivals =
+        [Rival::new("a", None), Rival::new("b", Some("low")).asking(), Rival::new("c", Some("high"))];
     let (mut now, mut opened, mut last) = (at(0), 0, None);
     for step_ in steps {
         step(&mut server, &mut rivals, &mut now, *step_, deletes);

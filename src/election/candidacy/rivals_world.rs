@@ -68,10 +68,8 @@ pub(super) struct Call {
 pub(super) struct Rival {
     pub(super) name: String,
     pub(super) priority: Option<&'static str>,
-    /// Whether something must agree before its gate opens.
-    pub(super) asks: bool,
-    /// Whether it has agreed in this term.
-    pub(super) agreed: bool,
+    /// Whether that has agreed in this term which must agree before its gate opens, if anything must.
+    pub(super) agreed: Option<bool>,
     pub(super) candidacy: Candidacy,
     pub(super) task: Task,
     pub(super) suspended: bool,
@@ -100,8 +98,7 @@ impl Rival {
         Self {
             name: name.to_owned(),
             priority,
-            asks: false,
-            agreed: false,
+            agreed: None,
             candidacy: candidacy(name, priority),
             task: Task::Contend,
             suspended: false,
@@ -116,7 +113,7 @@ impl Rival {
     }
 
     pub(super) fn asking(mut self) -> Self {
-        self.asks = true;
+        self.agreed = Some(false);
         self.candidacy = self.candidacy.asks_before_opening();
         self
     }
@@ -124,7 +121,7 @@ impl Rival {
     pub(super) fn agree(&mut self) {
         if self.candidacy.awaits_opening() {
             self.candidacy.opening.agree();
-            self.agreed = true;
+            self.agreed = Some(true);
         }
     }
 
@@ -280,7 +277,7 @@ impl Rival {
                 let takes = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt);
                 if call.what == LeaseCall::Acquire && self.task == Task::Contend && takes {
                     let claim = self.candidacy.acquisition(now, now.as_nanos().to_string());
-                    self.agreed = false;
+                    self.agreed = self.agreed.map(|_| false);
                     let seen = self.candidacy.record().cloned();
                     self.candidacy.contact.begin(now);
                     let what = LeaseCall::Acquire;
@@ -319,7 +316,7 @@ impl Rival {
                 self.deadline = self.deadline.max(Some(deadline));
             }
         } else if !waits && self.task == Task::Contend && !self.suspended && now < deadline {
-            assert!(!self.asks || self.agreed, "opened without an agreement");
+            assert_ne!(self.agreed, Some(false), "opened without an agreement");
             self.deadline = Some(deadline);
             self.closing = false;
             let term = self.candidacy.record().unwrap().term();
@@ -335,6 +332,6 @@ impl Rival {
         }
         let lands_until = self.lands_until;
         let fresh = Self::new(&self.name, self.priority);
-        *self = Self { lands_until, ..if self.asks { fresh.asking() } else { fresh } };
+        *self = Self { lands_until, ..if self.agreed.is_some() { fresh.asking() } else { fresh } };
     }
 }

@@ -32,8 +32,12 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Renew => self.renew().await,
             LeaseCall::Acknowledge => self.acknowledge().await,
             LeaseCall::Release => {
-                if self.contends() && self.candidacy.decide(self.leadership.now(), false) == Decision::GiveBack {
-                    tracing::warn!("the gate may not open; the lease is left to another candidate for a while");
+                if self.contends()
+                    && self.candidacy.decide(self.leadership.now(), false) == Decision::GiveBack
+                {
+                    tracing::warn!(
+                        "the gate may not open; the lease is left to another candidate for a while"
+                    );
                 }
                 let claim = self.candidacy.release(self.leadership.now(), wall_clock::now());
                 if self.write(call, claim).await {

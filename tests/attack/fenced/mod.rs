@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use test_support::harness::say;
 
 /// How many rows the fence refuses at least.
-const AT_LEAST: usize = 300;
+const AT_LEAST: usize = 150;
 
 /// Each exemption that there is, and rules that share a verb in admission.
 fn policies() -> [(&'static str, Policy); 2] {
@@ -66,7 +66,6 @@ pub async fn gate_and_fence_agree_on_each_row_of_the_tables() {
             let passes = info.is_read() || policy.permits(&info);
             let gate = if passes { "passes" } else { "rejected" };
             *tally.entry((gate, seen)).or_default() += 1;
-            if std::env::var_os("DBG").is_some() && seen == Seen::Passed { eprintln!("PASS {name} {}", row.line); }
             let verdicts = match (passes, seen) {
                 (true, Seen::Refused) => Verdicts::OnlyTheFenceRefuses,
                 (false, Seen::Passed) => Verdicts::OnlyTheGateRefuses,

@@ -23,7 +23,9 @@ pub const REASONS: &[Reason] = &[
     Reason {
         why: "leases are exempt: candidates write them before they lead",
         verdicts: Verdicts::OnlyTheGateRefuses,
-        about: |it| it.group() == "coordination.k8s.io" && ["leases", "leasecandidates"].contains(&it.resource()),
+        about: |it| {
+            it.group() == "coordination.k8s.io" && ["leases", "leasecandidates"].contains(&it.resource())
+        },
     },
     Reason {
         why: "the API server shows reviews to no policy; they change nothing",
@@ -43,18 +45,15 @@ pub const REASONS: &[Reason] = &[
         why: "admission does not see the method of a connection, so it refuses reads through a proxy too",
         verdicts: Verdicts::OnlyTheFenceRefuses,
         about: |it| {
-            it.subresource() == "proxy" && [Method::GET, Method::HEAD].contains(it.method()) && !it.is_upgrade()
+            it.subresource() == "proxy"
+                && [Method::GET, Method::HEAD].contains(it.method())
+                && !it.is_upgrade()
         },
     },
     Reason {
         why: "the gate exempts no odd spelling and no legacy prefix; the API server knows what the request means",
         verdicts: Verdicts::OnlyTheGateRefuses,
         about: |it| !it.is_parsed() || it.path().contains("/watch/"),
-    },
-    Reason {
-        why: "the gate trusts dryRun in an ordinary query only; the API server knows whether it is a dry run",
-        verdicts: Verdicts::OnlyTheGateRefuses,
-        about: |it| it.query().is_some_and(|query| query.contains("dryRun")),
     },
     Reason {
         why: "admission does not tell update from patch, and either may create an object that it names",
@@ -65,11 +64,6 @@ pub const REASONS: &[Reason] = &[
                 && ["configmaps", "secrets"].contains(&it.resource())
                 && [Verb::Create, Verb::Update, Verb::Patch].contains(&it.verb())
         },
-    },
-    Reason {
-        why: "admission does not tell delete from deletecollection",
-        verdicts: Verdicts::OnlyTheGateRefuses,
-        about: |it| it.group().is_empty() && it.resource() == "pods" && it.verb() == Verb::DeleteCollection,
     },
 ];
 

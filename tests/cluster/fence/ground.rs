@@ -31,8 +31,7 @@ impl Ground {
     }
 
     async fn on(cluster: &'static Cluster) -> Self {
-        let ground =
-            Self { cluster, namespace: cluster.namespace().await, admin: cluster.client("admin") };
+        let ground = Self { cluster, namespace: cluster.namespace().await, admin: cluster.client("admin") };
         let account = json!({ "metadata": { "name": ACCOUNT } });
         ground.post("serviceaccounts", &account).await;
         let binding = json!({
@@ -130,7 +129,9 @@ impl Ground {
 
     pub async fn post(&self, rest: &str, body: &Value) -> Value {
         let path = self.path(rest);
-        send(&self.admin, Method::POST, &path, Some(body)).await.unwrap_or_else(|error| panic!("{path}: {error}"))
+        send(&self.admin, Method::POST, &path, Some(body))
+            .await
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 }
 

@@ -106,7 +106,11 @@ pub async fn the_policy_is_exempt_and_its_names_are_data() {
         .allow(Preset::Events)
         .allow(Preset::TokenRequests)
         .allow(Rule::new("", "configmaps").verbs([Verb::Patch]).namespace(&ground.namespace).name("own"))
-        .allow(Rule::new("rbac.authorization.k8s.io", "clusterroles").name("' || true || '").verbs([Verb::Patch]));
+        .allow(
+            Rule::new("rbac.authorization.k8s.io", "clusterroles")
+                .name("' || true || '")
+                .verbs([Verb::Patch]),
+        );
     ground.fenced(&ground.fence(&policy)).await;
     let a = ground.pod("pod-a").await;
     let map = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
@@ -124,4 +128,27 @@ pub async fn the_policy_is_exempt_and_its_names_are_data() {
                        "metadata": { "name": "x" }, "rules": [] });
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     assert!(refused(&send(&a, Method::POST, roles, Some(&role)).await));
+}
+
+/// Admission sees fewer verbs than the gate.
+pub async fn verdicts_are_coarser_as_documented() {
+    let ground = Ground::new().await;
+    let policy = Policy::strict()
+        .allow(Rule::new("", "pods").verbs([Verb::Delete]))
+        .allow(Rule::new("", "secrets").verbs([Verb::Update]));
+    ground.fenced(&ground.fence(&policy)).await;
+    let a = ground.pod("pod-a").await;
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0 });
+    let deleted = send(&a, Method::DELETE, &ground.path("pods?labelSelector=nothing"), Some(&options)).await;
+    assert_eq!(deleted.expect("an empty collection has no object to judge")["items"], json!([]));
+    let deleted = send(&a, Method::DELETE, &ground.path("pods"), Some(&options)).await.expect("a deletion");
+    assert!(!deleted["items"].as_array().expect("pods").is_empty());
+    let a = ground.pod("pod-b").await;
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "x" } });
+    for path in ["secrets/x?fieldManager=a", "secrets/x?fieldManager=b&force=true"] {
+        send(&a, Method::PATCH, &ground.path(path), Some(&secret)).await.expect("a patch is an update");
+    }
+    let nameless = json!({ "metadata": { "generateName": "x-" } });
+    send(&a, Method::POST, &ground.path("secrets"), Some(&nameless)).await.expect("as a patch may create it");
+    assert!(refused(&send(&a, Method::DELETE, &ground.path("secrets/x"), None).await));
 }

@@ -49,7 +49,10 @@ pub async fn apply_is_idempotent_and_check_finds_nothing() {
     assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
     let other = ground.fence(&Policy::strict().allow(Preset::Events));
     let differs = texts(&other.check(&ground.admin).await.expect("checked"));
-    assert!(differs.len() == 1 && differs[0].contains("matchConditions[is-not-of-events] is missing"), "{differs:?}");
+    assert!(
+        differs.len() == 1 && differs[0].contains("matchConditions[is-not-of-events] is missing"),
+        "{differs:?}"
+    );
     assert_eq!(other.apply(&ground.admin).await.expect("applied"), Applied::Changed);
     assert_eq!(texts(&other.check(&ground.admin).await.expect("checked")), [""; 0]);
     assert!(fence.remove(&ground.admin).await.expect("removed"));
@@ -61,7 +64,8 @@ pub async fn apply_is_idempotent_and_check_finds_nothing() {
 pub async fn kubectl_applies_the_printed_manifest() {
     let ground = Ground::new().await;
     ground.hold("no-pod").await;
-    let fence = ground.fence(&Preset::ALL.iter().fold(Policy::strict(), |policy, preset| policy.allow(*preset)));
+    let fence =
+        ground.fence(&Preset::ALL.iter().fold(Policy::strict(), |policy, preset| policy.allow(*preset)));
     let mut kubectl = ground.cluster.kubectl("admin");
     let mut kubectl = kubectl.args(["apply", "-f", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     kubectl.stdin.take().unwrap().write_all(fence.to_yaml().as_bytes()).unwrap();
@@ -77,7 +81,11 @@ pub async fn check_names_each_change_and_apply_undoes_it() {
     fence.apply(&ground.admin).await.expect("applied");
     let hole = json!({ "name": "hole", "expression": "false" });
     for (collection, fields, means) in [
-        (POLICIES, json!({ "spec": { "failurePolicy": "Ignore" } }), "a write that the API server cannot judge passes"),
+        (
+            POLICIES,
+            json!({ "spec": { "failurePolicy": "Ignore" } }),
+            "a write that the API server cannot judge passes",
+        ),
         (POLICIES, json!({ "spec": { "matchConditions": [hole] } }), "followers may send something else"),
         (
             POLICIES,
@@ -148,7 +156,9 @@ async fn user(ground: &Ground, user: &str, rules: Value) -> Client {
     let subject = json!({ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" });
     let role = json!({ "kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io" });
     let binding = json!({ "metadata": { "name": name }, "subjects": [subject], "roleRef": role });
-    send(&ground.admin, Method::POST, &format!("{rbac}/clusterrolebindings"), Some(&binding)).await.expect("bound");
+    send(&ground.admin, Method::POST, &format!("{rbac}/clusterrolebindings"), Some(&binding))
+        .await
+        .expect("bound");
     ground.cluster.client(user)
 }
 
@@ -164,8 +174,11 @@ pub async fn a_failed_binding_leaves_no_policy() {
     let ground = Ground::new().await;
     ground.hold("no-pod").await;
     let fence = ground.fence(&Policy::strict());
-    let rules = json!([rule(&BOTH[..1], &["get", "create", "patch", "delete"]), rule(&BOTH[1..], &["get"]),
-                       rule(&["leases"], &["get"])]);
+    let rules = json!([
+        rule(&BOTH[..1], &["get", "create", "patch", "delete"]),
+        rule(&BOTH[1..], &["get"]),
+        rule(&["leases"], &["get"])
+    ]);
     let client = user(&ground, "restricted-10", rules).await;
     until("the role is in force", async || {
         !matches!(fence.apply(&client).await, Err(ErrFence::Forbidden { verb: "get" | "delete", .. }))
@@ -186,7 +199,8 @@ pub async fn missing_permission_to_read_is_named() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     let error = fence.check(&ground.cluster.client("restricted-11")).await.unwrap_err();
-    let says = "RBAC does not allow it; grant get on validatingadmissionpolicies.admissionregistration.k8s.io: ";
+    let says =
+        "RBAC does not allow it; grant get on validatingadmissionpolicies.admissionregistration.k8s.io: ";
     assert!(error.to_string().starts_with(says), "{error}");
 }
 
@@ -201,8 +215,14 @@ pub async fn documented_role_of_the_administrator_suffices() {
     let fence = ground.fence(&Policy::strict());
     until("the role is in force", async || fence.remove(&client).await.is_ok()).await;
     assert_eq!(fence.apply(&client).await.expect("applied"), Applied::Created);
-    patch(&ground, POLICIES, &fence, "another", json!({ "spec": { "matchConditions": [
-        { "name": "hole", "expression": "false" }] } }))
+    patch(
+        &ground,
+        POLICIES,
+        &fence,
+        "another",
+        json!({ "spec": { "matchConditions": [
+        { "name": "hole", "expression": "false" }] } }),
+    )
     .await;
     assert_eq!(fence.apply(&client).await.expect("applied"), Applied::Changed);
     assert_eq!(texts(&fence.check(&client).await.expect("checked")), [""; 0]);
@@ -233,6 +253,9 @@ pub async fn a_token_without_a_pod_is_refused_beforehand() {
     let podless = Client::try_from(ground.podless_config().await).expect("a client");
     let error = fence.apply(&podless).await.unwrap_err();
     assert!(matches!(error, ErrFence::NoPodInToken { .. }), "{error}");
-    assert!(error.to_string().contains("names no pod, so the fence would refuse all of its writes"), "{error}");
+    assert!(
+        error.to_string().contains("names no pod, so the fence would refuse all of its writes"),
+        "{error}"
+    );
     assert!(get(&ground, POLICIES, fence.name()).await.is_none());
 }

@@ -1,7 +1,10 @@
 //! Elections that rely on a fence.
 
 use super::ground::{ACCOUNT, Ground, LEASE, send};
-use crate::{candidate::timing, support::{PATIENCE, until, within}};
+use crate::{
+    candidate::timing,
+    support::{PATIENCE, until, within},
+};
 use http::Method;
 use kube_client::{Client, Config};
 use kube_leader_gate::{
@@ -20,18 +23,18 @@ struct Replica {
 
 impl Replica {
     async fn start(ground: &Ground, pod: &str) -> Self {
-        Self::with(ground, pod, ground.config(pod).await)
+        Self::with(ground, pod, &ground.config(pod).await)
     }
 
-    fn with(ground: &Ground, pod: &str, config: Config) -> Self {
+    fn with(ground: &Ground, pod: &str, config: &Config) -> Self {
         let writers = Writers::service_account(&ground.namespace, ACCOUNT).expect("writers");
         let election = Election::builder(&ground.namespace, LEASE)
             .identity(Identity::new(pod).expect("an identity"))
             .timing(timing())
             .fence(writers, Client::try_from(config.clone()).expect("a client"))
-            .build(&config)
+            .build(config)
             .expect("an election");
-        let client = election.client(&config).expect("a client");
+        let client = election.client(config).expect("a client");
         Self { running: election.start(), client }
     }
 
@@ -115,7 +118,7 @@ pub async fn s7_theft_deletion_and_stop_are_seen_while_the_gate_is_shut() {
 pub async fn a_candidate_that_may_not_write_leaves_the_lease_to_others() {
     let ground = Ground::new().await;
     ground.fence(&Policy::strict()).apply(&ground.admin).await.expect("applied");
-    let a = Replica::with(&ground, "pod-a", ground.podless_config().await);
+    let a = Replica::with(&ground, "pod-a", &ground.podless_config().await);
     let trouble = a.trouble().await;
     assert!(trouble.contains("a token that names no pod"), "{trouble}");
     until("it holds the lease", async || a.candidate().holder().as_deref() == Some("pod-a")).await;

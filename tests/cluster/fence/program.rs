@@ -6,7 +6,8 @@ use test_support::example;
 
 /// The exit code, the output and the errors.
 fn run(ground: &Ground, user: &str, task: &str, more: &[&str]) -> (Option<i32>, String, String) {
-    let (lease, account) = (format!("{}/{LEASE}", ground.namespace), format!("{}/{ACCOUNT}", ground.namespace));
+    let (lease, account) =
+        (format!("{}/{LEASE}", ground.namespace), format!("{}/{ACCOUNT}", ground.namespace));
     let output = Command::new(example::build("fence"))
         .args([task, "--lease", &lease, "--service-account", &account])
         .args(more)
@@ -26,13 +27,19 @@ pub async fn it_applies_checks_and_removes() {
     let (code, missing, _) = run(&ground, "admin", "check", &[]);
     assert!(code == Some(1) && missing.contains("is missing: the API server refuses no write"), "{missing}");
     for done in ["created", "unchanged"] {
-        assert_eq!(run(&ground, "admin", "apply", &[]), (Some(0), format!("{name}: {done}\n"), String::new()));
+        assert_eq!(
+            run(&ground, "admin", "apply", &[]),
+            (Some(0), format!("{name}: {done}\n"), String::new())
+        );
     }
     assert_eq!(run(&ground, "admin", "check", &[]).1, format!("{name}: stands\n"));
     let (code, differs, _) = run(&ground, "admin", "check", &["--allow", "events"]);
     assert!(code == Some(1) && differs.contains("matchConditions[is-not-of-events] is missing"), "{differs}");
     for done in ["removed", "was not there"] {
-        assert_eq!(run(&ground, "admin", "remove", &[]), (Some(0), format!("{name}: {done}\n"), String::new()));
+        assert_eq!(
+            run(&ground, "admin", "remove", &[]),
+            (Some(0), format!("{name}: {done}\n"), String::new())
+        );
     }
     let (code, _, error) = run(&ground, "restricted-14", "check", &[]);
     assert!(code == Some(1) && error.starts_with("error: RBAC does not allow it; grant get on"), "{error}");

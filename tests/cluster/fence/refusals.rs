@@ -15,7 +15,11 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
     assert_eq!((refused.verb().as_str(), refused.resource()), ("create", "configmaps".to_owned()));
     let message = refused.refusal().expect("the API server's message");
     assert!(message.contains(&format!("ValidatingAdmissionPolicy '{}'", fence.name())), "{message}");
-    assert!(refused.to_string().starts_with("write attempt rejected as client is not leader: create configmaps in"));
+    assert!(
+        refused
+            .to_string()
+            .starts_with("write attempt rejected as client is not leader: create configmaps in")
+    );
 
     // Another 403, whole.
     let restricted = recognising(ground.cluster.config("restricted-13"), &fence);

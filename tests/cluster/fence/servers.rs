@@ -14,8 +14,8 @@ const CHANGES: usize = 30;
 /// The middle, the 99th percentile and the largest of these.
 fn figures(times: &mut [Duration]) -> String {
     times.sort();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    format!("median {:?}, p99 {:?}, max {:?}", at(0.5), at(0.99), at(1.0))
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+    format!("median {:?}, p99 {:?}, max {:?}", at(50), at(99), at(100))
 }
 
 fn through(ground: &Ground, server: Option<&Config>, pod: &Config) -> Client {
@@ -59,7 +59,8 @@ pub async fn both_api_servers_follow_the_lease() {
                 tokio::join!(admits, refuses)
             }
         };
-        let both = tokio::time::timeout(crate::support::PATIENCE, async { tokio::join!(follow(0), follow(1)) });
+        let both =
+            tokio::time::timeout(crate::support::PATIENCE, async { tokio::join!(follow(0), follow(1)) });
         let (one, two) = both.await.expect("both servers follow");
         for (server, (admits, refuses)) in [one, two].into_iter().enumerate() {
             admitted[server].push(admits);
@@ -67,7 +68,9 @@ pub async fn both_api_servers_follow_the_lease() {
         }
     }
     for server in 0..2 {
-        say(format_args!("server {server}, {CHANGES} changes of the holder, from the answer to the change on:"));
+        say(format_args!(
+            "server {server}, {CHANGES} changes of the holder, from the answer to the change on:"
+        ));
         say(format_args!("  the former holder is refused: {}", figures(&mut shut[server])));
         say(format_args!("  the new holder is admitted:   {}", figures(&mut admitted[server])));
     }

@@ -41,8 +41,10 @@ async fn a_fenced_write_is_reported_and_counted() {
     assert!(text.contains("; the API server refused it, and nothing was changed: things"), "{text}");
     assert!(a.candidate().can_write(), "the gate has not heard");
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(WRITES_FENCED_TOTAL, &[("verb", "create")]), 1.0);
-    assert_eq!(exporter.value(WRITES_TOTAL, &[("decision", "admitted")]), 2.0);
+    let scrape = exporter.scrape();
+    let counted = |name, labels| format!("{}", scrape.value(name, labels));
+    assert_eq!(counted(WRITES_FENCED_TOTAL, &[("verb", "create")]), "1");
+    assert_eq!(counted(WRITES_TOTAL, &[("decision", "admitted")]), "2");
 }
 
 /// After the refusal, the stop takes as long as after an answered write.
@@ -64,10 +66,9 @@ async fn a_gated_reconciler_comes_back_after_a_refusal() {
     let (election, client) = wall.candidate("a");
     let a = election.start();
     within(FIRST, "it leads", a.candidate().elected()).await;
-    let mut reconcile =
-        gated(|_: Arc<()>, client: Arc<kube_client::Client>| async move {
-            write(&client).await.map(|()| Action::await_change())
-        });
+    let mut reconcile = gated(|_: Arc<()>, client: Arc<kube_client::Client>| async move {
+        write(&client).await.map(|()| Action::await_change())
+    });
     let client = Arc::new(client);
     wall.refuse_next();
     let action = reconcile(Arc::new(()), client.clone()).await.unwrap();
@@ -82,7 +83,11 @@ fn answer(code: StatusCode, frames: Vec<io::Result<Frame<Bytes>>>) -> Answer {
     Response::builder().status(code).body(StreamBody::new(stream::iter(frames))).unwrap()
 }
 
-async fn through(layer: &RefusalLayer, request: Request<()>, answer: Answer) -> Response<impl http_body::Body<Data = Bytes, Error = io::Error>> {
+async fn through(
+    layer: &RefusalLayer,
+    request: Request<()>,
+    answer: Answer,
+) -> Response<impl http_body::Body<Data = Bytes, Error = io::Error>> {
     let mut answer = Some(answer);
     let service = service_fn(move |_: Request<()>| {
         let answer = answer.take().expect("one request");

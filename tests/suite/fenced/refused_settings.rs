@@ -31,7 +31,10 @@ fn writers_that_cannot_be_told_apart_are_refused() {
     refused(Writers::group("system:authenticated"), "a group of the replicas alone");
     refused(Writers::users(["x:a", "b"]).unwrap().prefix("x:"), "the beginning of each user's name");
     refused(Writers::users(["x:"]).unwrap().prefix("x:"), "with the identity after it");
-    refused(Writers::service_account("a", "b").unwrap().prefix("x:"), "the identity of a pod is the pod's name");
+    refused(
+        Writers::service_account("a", "b").unwrap().prefix("x:"),
+        "the identity of a pod is the pod's name",
+    );
 }
 
 #[test]
@@ -40,9 +43,11 @@ fn policies_that_cel_cannot_express_are_refused() {
     let closure = Policy::strict().allow_if(|_| true);
     refused(Fence::new(&lease(), &writers, &closure), "the API server cannot run a closure of this process");
     let rules = |count: usize| {
-        (0..count).fold(Policy::strict(), |policy, it| policy.allow(Rule::new("", "pods").name(format!("p{it}")).verbs([
-            kube_leader_gate::request::Verb::Patch,
-        ])))
+        (0..count).fold(Policy::strict(), |policy, it| {
+            policy.allow(
+                Rule::new("", "pods").name(format!("p{it}")).verbs([kube_leader_gate::request::Verb::Patch]),
+            )
+        })
     };
     refused(Fence::new(&lease(), &writers, &rules(63)), "number of exemptions is \"63\", allowed: 62");
     assert!(Fence::new(&lease(), &writers, &rules(62)).is_ok());
@@ -64,7 +69,11 @@ async fn an_identity_that_no_token_can_say_is_refused() {
     let pods = || Writers::service_account("default", "operator").unwrap();
     let users = || Writers::users(["x:a"]).unwrap().prefix("x:").unwrap();
     for (identity, writers, says) in [
-        ("host_0123", pods(), "the name of the pod, since the fence compares the holder with the pod in the token"),
+        (
+            "host_0123",
+            pods(),
+            "the name of the pod, since the fence compares the holder with the pod in the token",
+        ),
         ("x:a", users(), "the name of one of the fence's users, without the prefix"),
     ] {
         let error = build(identity, writers).unwrap_err().to_string();

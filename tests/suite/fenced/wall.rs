@@ -3,16 +3,9 @@
 use crate::support::{LEASE, builder};
 use futures_util::future::{BoxFuture, pending};
 use http::{Method, Request, Response};
-use kube_client::{
-    Client,
-    client::Body,
-};
+use kube_client::{Client, client::Body};
 use kube_leader_gate::{
-    Election,
-    election::ElectionBuilder,
-    fence::Writers,
-    lease::KubeLock,
-    testing::ApiServer,
+    Election, election::ElectionBuilder, fence::Writers, lease::KubeLock, testing::ApiServer,
 };
 use serde_json::{Value, json};
 use std::{
@@ -54,7 +47,12 @@ pub struct Wall {
 
 impl Wall {
     pub fn new(mood: Mood) -> Self {
-        Self { server: ApiServer::new(), mood: Arc::new(Mutex::new(mood)), probes: Arc::default(), refuses: Arc::default() }
+        Self {
+            server: ApiServer::new(),
+            mood: Arc::new(Mutex::new(mood)),
+            probes: Arc::default(),
+            refuses: Arc::default(),
+        }
     }
 
     pub fn turn(&self, mood: Mood) {
