@@ -39,6 +39,7 @@ impl Fence {
     /// # Errors
     /// [`ErrFence`] says why the comparison was not possible.
     pub async fn check(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
+        self.check_client(client).await?;
         let Found { policy, binding } = self.find(client).await?;
         let mut findings = Vec::new();
         for (kind, found, wanted) in [
@@ -83,6 +84,7 @@ impl Fence {
     ///
     /// Not cancel-safe: if the future is dropped, the policy may stand without the binding.
     pub async fn apply(&self, client: &Client) -> Result<Applied, ErrFence> {
+        self.check_client(client).await?;
         let found = self.find(client).await?;
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
         let policy =
@@ -114,6 +116,7 @@ impl Fence {
     ///
     /// Not cancel-safe: if the future is dropped, the policy may stand without the binding, and is not in force.
     pub async fn remove(&self, client: &Client) -> Result<bool, ErrFence> {
+        server::check_version(client).await?;
         let Found { policy, binding } = self.find(client).await?;
         if let Some(binding) = &binding {
             server::delete(client, Kind::Binding, binding).await?;
@@ -129,10 +132,13 @@ impl Fence {
         Ok(policy.is_some() || binding.is_some())
     }
 
-    /// Checks everything that can be checked before a change.
-    async fn find(&self, client: &Client) -> Result<Found, ErrFence> {
+    /// Refuses an API server that is too old, and a token that the fence could not judge.
+    async fn check_client(&self, client: &Client) -> Result<(), ErrFence> {
         server::check_version(client).await?;
-        self.identify(client).await?;
+        self.identify(client).await.map(drop)
+    }
+
+    async fn find(&self, client: &Client) -> Result<Found, ErrFence> {
         Ok(Found {
             policy: server::get(client, Kind::Policy, self.name()).await?,
             binding: server::get(client, Kind::Binding, self.name()).await?,

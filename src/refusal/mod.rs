@@ -20,5 +20,6 @@ mod layer;
 mod service;
 mod settings;
 
+#[cfg(feature = "fence")]
 pub(crate) use self::denial::{Denial, MARKER};
 pub use self::{body::ResponseBody, future::ResponseFuture, layer::RefusalLayer, service::Refusal};

@@ -204,7 +204,6 @@ pub async fn missing_permission_to_read_is_named() {
     assert!(error.to_string().starts_with(says), "{error}");
 }
 
-/// The documented role is enough, and each of its verbs is needed.
 pub async fn documented_role_of_the_administrator_suffices() {
     let ground = Ground::new().await;
     ground.hold("no-pod").await;

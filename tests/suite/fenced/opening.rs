@@ -49,6 +49,7 @@ async fn each_obstacle_is_named_and_nothing_opens() {
         (Mood::Forbidden, "the fence was not asked; grant create on leases"),
         (Mood::Broken, "resulted in error: no such key"),
         (Mood::LagsFor(u32::MAX), "\"former\" holds the lease"),
+        (Mood::KnowsAnEarlierTerm, "pass in term earlier/0"),
         (Mood::Silent, "no answer within 1.625s"),
     ] {
         let wall = Wall::new(mood);

@@ -24,6 +24,8 @@ pub enum Mood {
     Follows,
     /// It has not heard of the last so many changes of the holder.
     LagsFor(u32),
+    /// It knows an earlier term of the same holder.
+    KnowsAnEarlierTerm,
     /// There is none.
     Absent,
     /// RBAC refuses the probe.
@@ -118,6 +120,7 @@ impl Wall {
         Some(match mood {
             Mood::Silent => return None,
             Mood::Absent => status(201, "created"),
+            Mood::KnowsAnEarlierTerm => denial("the fence lets the holder pass in term earlier/0"),
             Mood::Forbidden => status(403, "User \"a\" cannot create resource \"leases\""),
             Mood::Broken => denial("expression 'variables.holds' resulted in error: no such key"),
             Mood::LagsFor(left) if left > 0 => {
