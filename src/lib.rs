@@ -36,6 +36,8 @@
 //! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Candidate`] handle |
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
+//! | [`fence`] | `fence` | the API server itself refuses the writes of each replica that does not lead |
+//! | [`refusal`] | `election` (default) | makes the gate's error of what a fence refuses |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`server_time`] | `election` (default) | the layer that limits how long the API server works on a write |
 //! | [`events`] | `election` | Kubernetes Events about gains and losses |
@@ -70,7 +72,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // If a feature is off, its module has no page, so links to it are broken.
 #![cfg_attr(
-    not(all(feature = "metrics", feature = "runtime", feature = "test-util")),
+    not(all(feature = "fence", feature = "metrics", feature = "runtime", feature = "test-util")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 
@@ -80,6 +82,8 @@ mod api;
 pub mod election;
 #[cfg(feature = "election")]
 pub mod events;
+#[cfg(feature = "fence")]
+pub mod fence;
 pub mod gate;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]
 pub mod guide;
@@ -91,6 +95,8 @@ pub mod lease;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod policy;
+#[cfg(feature = "election")]
+pub mod refusal;
 pub mod request;
 #[cfg(feature = "runtime")]
 pub mod runtime;

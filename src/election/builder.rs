@@ -4,7 +4,7 @@ use super::{
     attendants::Attendants,
     built::{Election, ErrBuild},
     candidate::{Candidate, Profile},
-    hooks::Hooks,
+    hooks::{Hooks, MakeFence},
     preemption::Priority,
     pulse::{Alive, Pulse},
 };
@@ -14,7 +14,7 @@ use crate::{
     policy::Policy,
 };
 use kube_client::Config;
-use std::{error::Error, future::Future, sync::Arc, time::Duration};
+use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
@@ -24,12 +24,12 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Collects the settings of an election; see [`Election::builder`].
-#[derive(Debug)]
 #[must_use = "it is no election before it is built"]
 pub struct ElectionBuilder {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) hooks: Hooks,
+    pub(crate) fence: Option<MakeFence>,
     identity: Option<Identity>,
     timing: LeaseTiming,
     priority: Option<Priority>,
@@ -50,6 +50,7 @@ impl Election {
             namespace: namespace.into(),
             name: name.into(),
             hooks: Hooks::default(),
+            fence: None,
             identity: None,
             timing: LeaseTiming::default(),
             priority: None,
@@ -203,13 +204,21 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
+        let mut hooks = self.hooks;
+        if let Some(make) = self.fence {
+            let mut fenced = make(&lease, &identity, &self.policy).map_err(ErrBuild::Fence)?;
+            if let Some(observer) = &hooks.writes {
+                fenced.refusals = fenced.refusals.with_observer(observer.clone());
+            }
+            hooks.fenced = Some(fenced);
+        }
         let grantor = Grantor::of_election(self.clock);
         let pulse = Arc::new(Pulse::new(grantor.now()));
         Ok(Election {
             alive: Alive(pulse.clone()),
             lock: lock(lease.clone())?,
             grantor,
-            profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks: self.hooks }),
+            profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks }),
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             attendants: self.attendants,
@@ -217,5 +226,18 @@ impl ElectionBuilder {
             policy: self.policy,
             server_time: self.server_time,
         })
+    }
+}
+
+impl fmt::Debug for ElectionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionBuilder")
+            .field("namespace", &self.namespace)
+            .field("name", &self.name)
+            .field("identity", &self.identity)
+            .field("timing", &self.timing)
+            .field("policy", &self.policy)
+            .field("fence", &self.fence.is_some())
+            .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     leadership::{Grantor, Leadership},
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
     policy::{ErrInvalidRule, Policy},
+    refusal::RefusalLayer,
     server_time::ServerTimeLayer,
 };
 use kube_client::{
@@ -76,6 +77,9 @@ pub enum ErrBuild {
     Policy(ErrInvalidRule),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
+    /// There can be no fence with these settings. This is an
+    /// [`ErrInvalidFence`](crate::fence::ErrInvalidFence).
+    Fence(Box<dyn Error + Send + Sync>),
     /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock. This is the lock's own error.
     Lock(Box<dyn Error + Send + Sync>),
 }
@@ -95,7 +99,7 @@ impl<L> Election<L> {
     /// [bounded server time](crate::server_time).
     ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
-    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
+    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).with_layer(&election.refusals()).build()`.
     ///
     /// # Errors
     /// The error of kube's [`ClientBuilder`]: no TLS is built in, a certificate cannot be read, or a credential plugin fails.
@@ -113,7 +117,7 @@ impl<L> Election<L> {
         let builder = ClientBuilder::try_from((kube, self.connections()))?;
         let bounded = self.server_time.then(|| ServerTimeLayer::new(self.leadership()));
         let sends = builder.with_layer(&option_layer(bounded)).with_layer(&option_layer(reads_again));
-        Ok(sends.with_layer(&self.layer()).build())
+        Ok(sends.with_layer(&self.layer()).with_layer(&self.refusals()).build())
     }
 
     /// The leadership that the gate reads, for layers of your own.
@@ -154,6 +158,15 @@ impl<L> Election<L> {
         }
     }
 
+    /// Makes [`ErrNotLeader`](crate::ErrNotLeader) of what the election's fence refuses: a layer for your own stack. Put
+    /// it outside of the gate. Without a fence it changes nothing. [`client`](Self::client) and [`wrap`](Self::wrap)
+    /// have it already.
+    #[must_use]
+    pub fn refusals(&self) -> RefusalLayer {
+        let fenced = self.profile.hooks.fenced.as_ref();
+        fenced.map_or_else(RefusalLayer::none, |fenced| fenced.refusals.clone())
+    }
+
     /// Puts the gate in front of an existing client. If that client retries requests, for example, this happens
     /// behind the gate. The client keeps its own connections. After a freeze they may still send what they were
     /// given, unlike the connections of [`client`](Self::client).
@@ -165,7 +178,8 @@ impl<L> Election<L> {
         let namespace = client.default_namespace().to_owned();
         let valid_until = *client.valid_until();
         let service = WrappedClient(client);
-        Client::new(self.layer().layer(service), namespace).with_valid_until(valid_until)
+        let service = self.refusals().layer(self.layer().layer(service));
+        Client::new(service, namespace).with_valid_until(valid_until)
     }
 
     /// The handle to ask who leads. It may outlive the election.
@@ -186,6 +200,7 @@ impl fmt::Display for ErrBuild {
             Self::Client(error) => {
                 write!(f, "cannot make a client for the election from the configuration: {error}")
             }
+            Self::Fence(error) => error.fmt(f),
             Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }
     }
@@ -195,7 +210,7 @@ impl Error for ErrBuild {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Client(error) => Some(error),
-            Self::Lock(error) => Some(&**error),
+            Self::Lock(error) | Self::Fence(error) => Some(&**error),
             Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
         }
     }

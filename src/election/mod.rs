@@ -27,6 +27,8 @@ mod running;
 mod wall_clock;
 mod work;
 
+#[cfg(feature = "fence")]
+pub(crate) use self::hooks::{Fenced, Obstacle, Opening};
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{

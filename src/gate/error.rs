@@ -9,9 +9,13 @@ use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
     request::Verb,
 };
+use http::{Method, Uri};
 use std::{error::Error, fmt, sync::Arc};
 
-/// The gate refused a write because this process does not lead. Nothing was sent.
+/// A write was refused because this process does not lead. Nothing was changed.
+///
+/// The gate refuses before it sends anything. A [fence](crate::guide::fencing) refuses in the API server; then
+/// [`refusal`](Self::refusal) has the API server's message.
 ///
 /// Do not retry the write at once. Wait for leadership first, or leave the work to the leader.
 ///
@@ -25,6 +29,7 @@ pub struct ErrNotLeader {
     holder: Option<Arc<str>>,
     trouble: Option<Arc<str>>,
     stage: Stage,
+    refusal: Option<Arc<str>>,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the server may have
@@ -61,7 +66,14 @@ impl ErrNotLeader {
 
     pub(super) fn new(refused: Refused, upgrade: bool, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, stage } = bystander;
-        Self { refused, upgrade, holder, trouble, stage }
+        Self { refused, upgrade, holder, trouble, stage, refusal: None }
+    }
+
+    /// The API server's fence refused a write that the gate had admitted.
+    #[cfg(feature = "election")]
+    pub(crate) const fn by_the_fence(method: Method, uri: Uri, upgrade: bool, message: Arc<str>) -> Self {
+        let refused = Refused::Request { method, uri };
+        Self { refused, upgrade, holder: None, trouble: None, stage: Stage::UnderWay, refusal: Some(message) }
     }
 
     /// What the gate refused.
@@ -70,7 +82,7 @@ impl ErrNotLeader {
         self.refused.attempt(self.upgrade)
     }
 
-    /// The last known holder of the lease when the gate refused the write.
+    /// The last known holder of the lease when the gate refused the write. None if the API server refused it.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
@@ -81,12 +93,24 @@ impl ErrNotLeader {
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
+
+    /// The API server's message, if its [fence](crate::guide::fencing) refused the write. None if the gate did.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
 }
 
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
         write!(f, "write attempt rejected as client is not leader: {attempt}")?;
+        if let Some(refusal) = &self.refusal {
+            return write!(
+                f,
+                "; the API server refused it, and nothing was changed: {refusal}; write again once this process leads"
+            );
+        }
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,

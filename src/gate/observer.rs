@@ -24,4 +24,7 @@ pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
 
     /// The gate cut off a write that it had admitted. Its outcome is unknown.
     fn cut_off(&self, _error: &ErrLeadershipLost) {}
+
+    /// The API server's fence refused a write that the gate had admitted. Nothing was changed.
+    fn fenced(&self, _error: &ErrNotLeader) {}
 }

@@ -36,6 +36,9 @@ pub const WRITES_TOTAL: &str = "leader_gate_writes_total";
 /// Admitted writes that were cut off. Their outcome is unknown (label `verb`).
 pub const WRITES_CUT_OFF_TOTAL: &str = "leader_gate_writes_cut_off_total";
 
+/// Admitted writes that the API server's fence refused. Nothing was changed (label `verb`).
+pub const WRITES_FENCED_TOTAL: &str = "leader_gate_writes_fenced_total";
+
 /// Admitted writes that have not finished.
 pub const WRITES_UNDER_WAY: &str = "leader_gate_writes_under_way";
 
@@ -89,6 +92,11 @@ pub fn describe() {
         WRITES_CUT_OFF_TOTAL,
         Unit::Count,
         "Admitted writes that were cut off. Their outcome is unknown."
+    );
+    describe_counter!(
+        WRITES_FENCED_TOTAL,
+        Unit::Count,
+        "Admitted writes that the API server's fence refused. Nothing was changed."
     );
     describe_gauge!(WRITES_UNDER_WAY, Unit::Count, "Admitted writes that have not finished.");
 }

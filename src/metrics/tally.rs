@@ -4,7 +4,7 @@
 
 use super::{
     labels::Labels,
-    names::{WRITES_CUT_OFF_TOTAL, WRITES_TOTAL},
+    names::{WRITES_CUT_OFF_TOTAL, WRITES_FENCED_TOTAL, WRITES_TOTAL},
 };
 use crate::{
     gate::{Attempt, ErrLeadershipLost, ErrNotLeader, WriteObserver},
@@ -56,6 +56,7 @@ pub(super) struct Tally {
     /// Requests that address no resource or an unknown one.
     none: Entry,
     cut_off: Counts,
+    fenced: Counts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,13 +91,15 @@ impl Tally {
             other: Entry::new("", "other", ""),
             none: Entry::new("", "none", ""),
             cut_off: Counts::default(),
+            fenced: Counts::default(),
         }
     }
 
     /// Starts all metrics at zero.
     pub(super) fn begin(labels: &Labels) {
         for verb in USUAL {
-            cut_off(labels, verb).increment(0);
+            by_verb(labels, WRITES_CUT_OFF_TOTAL, verb).increment(0);
+            by_verb(labels, WRITES_FENCED_TOTAL, verb).increment(0);
         }
     }
 
@@ -115,7 +118,9 @@ impl Tally {
                 });
             }
         }
-        self.cut_off.take(|verb, count| cut_off(labels, verb).increment(count));
+        for (name, counts) in [(WRITES_CUT_OFF_TOTAL, &self.cut_off), (WRITES_FENCED_TOTAL, &self.fenced)] {
+            counts.take(|verb, count| by_verb(labels, name, verb).increment(count));
+        }
     }
 
     fn count(&self, decision: Decision, attempt: &Attempt<'_>) {
@@ -144,8 +149,8 @@ impl Tally {
     }
 }
 
-fn cut_off(labels: &Labels, verb: Verb) -> metrics::Counter {
-    labels.counter(WRITES_CUT_OFF_TOTAL, [Label::from_static_parts("verb", verb.as_str())])
+fn by_verb(labels: &Labels, name: &'static str, verb: Verb) -> metrics::Counter {
+    labels.counter(name, [Label::from_static_parts("verb", verb.as_str())])
 }
 
 impl WriteObserver for Tally {
@@ -163,6 +168,10 @@ impl WriteObserver for Tally {
 
     fn cut_off(&self, error: &ErrLeadershipLost) {
         self.cut_off.add(error.verb().unwrap_or(Verb::Unknown));
+    }
+
+    fn fenced(&self, error: &ErrNotLeader) {
+        self.fenced.add(error.attempt().verb().unwrap_or(Verb::Unknown));
     }
 }
 

@@ -91,6 +91,17 @@ impl Policy {
         })
     }
 
+    /// What the policy permits, one exemption after the other, for a translation. An invalid rule permits nothing.
+    #[cfg(feature = "fence")]
+    pub(crate) fn permitted(&self) -> impl Iterator<Item = Permitted<'_>> {
+        self.exemptions.iter().filter_map(|exemption| match &exemption.0 {
+            Kind::Rule(rule) => Some(Permitted::Rule(rule)),
+            Kind::Preset(preset) => Some(Permitted::Preset(*preset)),
+            Kind::Closure(_) => Some(Permitted::Closure),
+            Kind::Invalid(..) => None,
+        })
+    }
+
     /// Whether a follower may send this write. Allocates nothing, unless a closure does.
     #[must_use]
     pub fn permits(&self, info: &RequestInfo<'_>) -> bool {
@@ -105,6 +116,15 @@ impl Policy {
             (Kind::Closure(permits), _) => permits(info),
         })
     }
+}
+
+/// An exemption, as it was given.
+#[cfg(feature = "fence")]
+pub(crate) enum Permitted<'a> {
+    Rule(&'a Rule),
+    Preset(Preset),
+    /// Only this process can ask it.
+    Closure,
 }
 
 /// One piece of a [`Policy`]: a [`Rule`] or a [`Preset`].

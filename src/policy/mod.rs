@@ -40,6 +40,8 @@ mod preset;
 mod rule;
 mod validate;
 
+#[cfg(feature = "fence")]
+pub(crate) use self::{exemptions::Permitted, preset::Grant};
 pub use self::{
     exemptions::{Exemption, Policy},
     preset::{ErrInvalidPreset, Preset},

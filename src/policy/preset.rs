@@ -53,6 +53,20 @@ pub enum Preset {
     Exec,
 }
 
+/// One part of a preset: these verbs on these resources.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub(crate) verbs: &'static [Verb],
+    /// Empty for any group.
+    pub(crate) groups: &'static [&'static str],
+    /// Empty for any resource.
+    pub(crate) resources: &'static [&'static str],
+    /// `""` is the resource itself.
+    pub(crate) subresources: &'static [&'static str],
+    /// Only requests that ask for a dry run.
+    pub(crate) dry_run: bool,
+}
+
 /// The text is not the name of a [`Preset`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidPreset {
@@ -85,40 +99,95 @@ impl Preset {
         }
     }
 
-    pub(super) fn matches(self, request: &ResourceRequest<'_>) -> bool {
-        let (verb, target) = (request.verb, request.target());
+    /// What the preset permits. The gate and the server-side fence both read this.
+    pub(crate) const fn grants(self) -> &'static [Grant] {
+        const MUTATIONS: &[Verb] = &[Verb::Create, Verb::Update, Verb::Patch];
         match self {
             Self::AccessReviews => {
-                verb == Verb::Create
-                    && matches!(
-                        target,
-                        (
-                            "authorization.k8s.io",
-                            "subjectaccessreviews"
-                                | "localsubjectaccessreviews"
-                                | "selfsubjectaccessreviews"
-                                | "selfsubjectrulesreviews",
-                            ""
-                        ) | ("authentication.k8s.io", "selfsubjectreviews", "")
-                    )
+                const {
+                    &[
+                        Grant {
+                            groups: &["authorization.k8s.io"],
+                            resources: &[
+                                "subjectaccessreviews",
+                                "localsubjectaccessreviews",
+                                "selfsubjectaccessreviews",
+                                "selfsubjectrulesreviews",
+                            ],
+                            ..Grant::of(&[Verb::Create])
+                        },
+                        Grant {
+                            groups: &["authentication.k8s.io"],
+                            resources: &["selfsubjectreviews"],
+                            ..Grant::of(&[Verb::Create])
+                        },
+                    ]
+                }
             }
             Self::TokenReviews => {
-                verb == Verb::Create && target == ("authentication.k8s.io", "tokenreviews", "")
+                const {
+                    &[Grant {
+                        groups: &["authentication.k8s.io"],
+                        resources: &["tokenreviews"],
+                        ..Grant::of(&[Verb::Create])
+                    }]
+                }
             }
-            Self::TokenRequests => verb == Verb::Create && target == ("", "serviceaccounts", "token"),
+            Self::TokenRequests => {
+                const {
+                    &[Grant {
+                        groups: &[""],
+                        resources: &["serviceaccounts"],
+                        subresources: &["token"],
+                        ..Grant::of(&[Verb::Create])
+                    }]
+                }
+            }
             Self::Events => {
-                matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
-                    && matches!(target, ("" | "events.k8s.io", "events", ""))
+                const {
+                    &[Grant {
+                        groups: &["", "events.k8s.io"],
+                        resources: &["events"],
+                        ..Grant::of(MUTATIONS)
+                    }]
+                }
             }
             Self::DryRun => {
-                matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
-                    && matches!(target, (_, _, "" | "status" | "scale"))
-                    && request.asks_for_dry_run()
+                const { &[Grant { subresources: &["", "status", "scale"], dry_run: true, ..Grant::of(MUTATIONS) }] }
             }
             Self::Exec => {
-                verb == Verb::Connect && matches!(target, ("", "pods", "exec" | "attach" | "portforward"))
+                const {
+                    &[Grant {
+                        groups: &[""],
+                        resources: &["pods"],
+                        subresources: &["exec", "attach", "portforward"],
+                        ..Grant::of(&[Verb::Connect])
+                    }]
+                }
             }
         }
+    }
+
+    pub(super) fn matches(self, request: &ResourceRequest<'_>) -> bool {
+        self.grants().iter().any(|grant| grant.matches(request))
+    }
+}
+
+// === impl Grant ===
+
+impl Grant {
+    /// These verbs on any resource itself.
+    const fn of(verbs: &'static [Verb]) -> Self {
+        Self { verbs, groups: &[], resources: &[], subresources: &[""], dry_run: false }
+    }
+
+    fn matches(&self, request: &ResourceRequest<'_>) -> bool {
+        let (group, resource, subresource) = request.target();
+        self.verbs.contains(&request.verb)
+            && (self.groups.is_empty() || self.groups.contains(&group))
+            && (self.resources.is_empty() || self.resources.contains(&resource))
+            && self.subresources.contains(&subresource)
+            && (!self.dry_run || request.asks_for_dry_run())
     }
 }
 

@@ -40,12 +40,12 @@ const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Del
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Rule {
-    pub(super) group: String,
-    pub(super) resource: String,
-    pub(super) verbs: Vec<Verb>,
-    pub(super) subresource: Option<String>,
-    pub(super) namespace: Option<String>,
-    pub(super) name: Option<String>,
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) verbs: Vec<Verb>,
+    pub(crate) subresource: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 impl Rule {

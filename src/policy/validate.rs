@@ -100,7 +100,7 @@ impl Rule {
     }
 
     /// For a `namespaces` object, the server uses its name as its namespace.
-    fn is_for_namespaces(&self) -> bool {
+    pub(crate) fn is_for_namespaces(&self) -> bool {
         self.group.is_empty() && self.resource == "namespaces"
     }
 

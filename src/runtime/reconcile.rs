@@ -9,7 +9,11 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
+
+/// Much longer than an API server needs to hear of a new holder of the lease.
+const HEARD_BY_THEN: Duration = Duration::from_secs(1);
 
 pin_project! {
     /// The future of a [`gated`] reconciler.
@@ -29,7 +33,10 @@ pin_project! {
 /// 2. For [`ErrLeadershipLost`](crate::ErrLeadershipLost) the outcome is the same, and the log has a line at level
 ///    `info`. The outcome of that write is unknown. The next leader reconciles all objects, so it sees whether the
 ///    write was carried out.
-/// 3. Any other error goes to the error policy unchanged.
+/// 3. If a [fence](crate::refusal) in the API server refused the write, the object comes again after a second. An API
+///    server may hear of a new leader some milliseconds after the others, and refuse its write. If this process does not
+///    lead any more, the gate refuses the next attempt, and the object waits for a change.
+/// 4. Any other error goes to the error policy unchanged.
 ///
 /// The same controller needs `reconcile_all_on(candidate.gains())`. Otherwise objects that a follower skipped are
 /// never revisited. With it, none is missed, even if the gain comes while `reconcile` is about to fail: the
@@ -67,8 +74,15 @@ where
                     loss = lost.loss().as_str(),
                     "a write was cut off, its outcome is unknown; left to the next leader"
                 );
-            } else if ErrNotLeader::find(&error).is_none() {
-                return Err(error);
+            } else {
+                match ErrNotLeader::find(&error) {
+                    None => return Err(error),
+                    // The API server may have heard late that this process leads. Then no other replica would do it.
+                    Some(refused) if refused.refusal().is_some() => {
+                        return Ok(Action::requeue(HEARD_BY_THEN));
+                    }
+                    Some(_) => {}
+                }
             }
             Ok(Action::await_change())
         }))

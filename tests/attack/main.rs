@@ -3,7 +3,8 @@
 //!
 //! `requests` makes them from a seed. `oracle` asks Kubernetes' own code how it reads each one, and `exemptions` says
 //! what each preset and rule permits in terms of that reading. `property` compares the three, and `corners` counts
-//! how often the odd cases came up. `live` sends the requests through followers' sidecars to a real kube-apiserver.
+//! how often the odd cases came up. `live` sends the requests through followers' sidecars to a real kube-apiserver. `fenced` compares
+//! the gate with the server-side fence.
 //!
 //! A failure prints the seed and the smallest request that shows it. These variables repeat it or look further:
 //!
@@ -16,6 +17,7 @@
 
 mod corners;
 mod exemptions;
+mod fenced;
 mod live;
 mod oracle;
 mod property;
@@ -39,6 +41,9 @@ fn main() -> ExitCode {
     harness::run(test_support::tests! {
         needs [programs] {
             plain property::passing_requests_are_reads_to_the_server;
+        }
+        needs [server] {
+            plain fenced::gate_and_fence_agree_on_each_row_of_the_tables;
         }
         needs [server, programs] {
             plain live::followers_change_only_what_policies_permit;

@@ -14,6 +14,8 @@ mod dead;
 mod docs;
 mod election;
 mod events;
+#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
+mod fenced;
 mod fencing;
 mod flapping;
 mod fragment;
@@ -26,7 +28,7 @@ mod leading;
 #[cfg(feature = "runtime")]
 mod listening;
 mod locks;
-#[cfg(feature = "runtime")]
+#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
 mod logging;
 mod loss;
 mod many;

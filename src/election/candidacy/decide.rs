@@ -94,6 +94,10 @@ impl Candidacy {
                 sooner((None, until), (Some(LeaseCall::Renew), self.renewed.saturating_add(period)))
             }
             Decision::Open => at_once(LeaseCall::Renew),
+            Decision::GiveBack => {
+                let renewal = (Some(LeaseCall::Renew), self.renewed.saturating_add(period));
+                self.give_back(inputs, 0).map_or(renewal, |release| sooner(release, renewal))
+            }
             Decision::Read => at_once(LeaseCall::Read),
             _ if doubt != Doubt::None => at_once(LeaseCall::Read),
             // Another program may undo each acquisition at once. This limits how often the candidate acquires.

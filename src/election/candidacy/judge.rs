@@ -17,10 +17,12 @@ pub(in crate::election) enum Decision {
     Preempt,
     /// Renew it: this candidate holds it and leads.
     Renew,
-    /// Renew it but do not lead: an overtaken holder may still be writing until this moment.
+    /// Renew it but do not lead: until this moment an overtaken holder may still be writing, or the gate may not open.
     Hold(Moment),
-    /// Renew it and lead: the overtaken holder no longer writes.
+    /// Renew it and lead: the overtaken holder no longer writes, and the gate may open.
     Open,
+    /// Release it: the gate was not allowed to open in time, and another candidate may be luckier.
+    GiveBack,
     /// Another candidate holds it until this moment, unless that candidate renews it.
     WaitUntil(Moment),
 }
@@ -28,6 +30,15 @@ pub(in crate::election) enum Decision {
 impl Candidacy {
     /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
+        match (self.judge(now, leading), self.opening.rests_until(now, self.timing)) {
+            (Decision::Take | Decision::Preempt, Some(until)) if !self.is_mine() => {
+                Decision::WaitUntil(until)
+            }
+            (decision, _) => decision,
+        }
+    }
+
+    fn judge(&self, now: Moment, leading: bool) -> Decision {
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
             Known::Absent { until, .. } if now < *until => return Decision::WaitUntil(*until),
@@ -36,11 +47,14 @@ impl Candidacy {
         };
         match self.hand() {
             Hand::Current if leading => Decision::Renew,
-            Hand::Current => match self.precedence.overtaken() {
-                Some(overtaken) if now < overtaken.until => Decision::Hold(overtaken.until),
-                Some(_) => Decision::Open,
+            Hand::Current => match (self.precedence.overtaken(), self.opening.awaited()) {
+                (Some(overtaken), _) if now < overtaken.until => Decision::Hold(overtaken.until),
+                (_, Some(until)) if now < until => Decision::Hold(until),
+                (_, Some(_)) => Decision::GiveBack,
+                (Some(_), None) => Decision::Open,
+                (None, None) if self.opening.is_agreed() => Decision::Open,
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
-                None => Decision::Take,
+                (None, None) => Decision::Take,
             },
             Hand::Other | Hand::Double if now < until => match self.preempts(record) {
                 Some(from) if now >= from => Decision::Preempt,
@@ -58,6 +72,16 @@ impl Candidacy {
     /// Whether this candidate precedes the holder, but waits for now because the two preempt each other in turn.
     pub(in crate::election) fn backs_off(&self, now: Moment) -> bool {
         self.record().and_then(|record| self.preempts(record)).is_some_and(|from| now < from)
+    }
+
+    /// Whether the gate stays shut at `now`, although the lease holds this candidate's claim.
+    pub(in crate::election) fn is_held_back(&self, now: Moment) -> bool {
+        self.overtaken(now).is_some() || self.opening.awaited().is_some()
+    }
+
+    /// Whether this candidate holds the lease and waits until its gate may open.
+    pub(in crate::election) fn awaits_opening(&self) -> bool {
+        self.is_current() && self.opening.awaited().is_some()
     }
 
     /// The overtaken term, while its holder may still be writing. Until then no candidate may lead.

@@ -1,13 +1,14 @@
 //! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
 //! no I/O, and the caller passes the time.
 //!
-//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `judge` is what the
-//! lease calls for, `decide` which call is next, `writes` what stands in it.
+//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `opening` is
+//! whether the gate may open, `judge` what the lease calls for, `decide` which call is next, `writes` what stands in it.
 
 mod claims;
 mod contact;
 mod decide;
 mod judge;
+mod opening;
 mod state;
 mod writes;
 

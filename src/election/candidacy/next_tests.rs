@@ -1,7 +1,7 @@
 //! Tests of the next decision, with examples and with random steps.
 
 use super::{
-    Candidacy, Inputs, Next, Task,
+    Candidacy, Decision, Inputs, Next, Task,
     next_world::{NEVER, World, preempted},
     tests::{at, candidacy, held, written},
 };
@@ -117,6 +117,52 @@ fn s5_a_conflict_is_followed_by_a_read() {
     assert_eq!(candidacy.next(&inputs), Next::Call(LeaseCall::Read));
 }
 
+/// A candidate that asks before its gate opens, holds the lease since 0 s.
+fn asking() -> (Candidacy, LeaseRecord) {
+    let mut candidacy = candidacy().asks_before_opening();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.claim_is_settled();
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    assert!(candidacy.awaits_opening() && candidacy.is_held_back(at(0)));
+    (candidacy, own)
+}
+
+/// It renews until then, and opens with a renewal, so the deadline counts from a write that has confirmed the claim.
+#[test]
+fn s1_an_agreed_term_opens_with_a_renewal() {
+    let (mut candidacy, own) = asking();
+    assert_eq!(candidacy.next(&follower(Task::Contend, 1)), Next::Wait(at(2)));
+    assert_eq!(candidacy.next(&follower(Task::Contend, 2)), Next::Call(LeaseCall::Renew));
+    candidacy.opening.agree();
+    assert!(!candidacy.is_held_back(at(1)));
+    assert_eq!(candidacy.next(&follower(Task::Contend, 1)), Next::Call(LeaseCall::Renew));
+    candidacy.opened(own.term());
+    // The term expires, and a new one asks anew.
+    assert_eq!(candidacy.decide(at(11), false), Decision::Take);
+    candidacy.acquisition(at(11), "later".into());
+    candidacy.opening.agree();
+    candidacy.acquisition(at(12), "again".into());
+    assert!(candidacy.opening.awaited().is_some());
+}
+
+/// Another candidate may be able to write.
+#[test]
+fn a_candidate_that_may_not_open_releases_and_rests() {
+    let (mut candidacy, own) = asking();
+    candidacy.stood(at(9));
+    assert_eq!(candidacy.next(&follower(Task::Contend, 10)), Next::Call(LeaseCall::Release));
+    let unsettled = Inputs { settles_at: at(13), ..follower(Task::Contend, 10) };
+    assert_eq!(candidacy.next(&unsettled), Next::Wait(at(11)), "it renews while a write may land");
+    let claim = candidacy.release(at(10), "later".into());
+    let mut released = own.with(&claim).into_json();
+    released["metadata"]["resourceVersion"] = "3".into();
+    candidacy.observe(LeaseRecord::from_json(released).unwrap(), at(10));
+    assert_eq!(candidacy.decide(at(10), false), Decision::WaitUntil(at(12)));
+    assert_eq!(candidacy.decide(at(12), false), Decision::Take);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -126,9 +172,10 @@ proptest! {
     #[test]
     fn it_keeps_the_rules_and_gets_on(
         priority in any::<bool>(),
+        asks in any::<bool>(),
         steps in prop::collection::vec((any::<u8>(), 0_u8..6, 0_u16..20_000), 1..80),
     ) {
-        let mut world = World::new(priority);
+        let mut world = World::new(priority, asks);
         for step in steps {
             world.step(step);
         }

@@ -40,16 +40,23 @@ pub(super) struct World {
     pub(super) deadline: Option<Moment>,
     pub(super) settles_at: Moment,
     pub(super) clock: u64,
+    /// Whether something must agree before the gate opens.
+    pub(super) asks: bool,
+    /// Whether it has agreed in this term.
+    pub(super) agreed: bool,
     /// A claim that has not arrived yet.
     pub(super) under_way: Option<LeaseRecord>,
 }
 
 impl World {
-    pub(super) fn new(priority: bool) -> Self {
+    pub(super) fn new(priority: bool, asks: bool) -> Self {
         let priority =
             priority.then(|| Priority::ranked("high", ["high", ""]).unwrap_or_else(|_| unreachable!()));
+        let candidacy = Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), priority);
         Self {
-            candidacy: Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), priority),
+            candidacy: if asks { candidacy.asks_before_opening() } else { candidacy },
+            asks,
+            agreed: false,
             lease: None,
             version: 10,
             uid: 0,
@@ -167,7 +174,8 @@ impl World {
                 }
                 let time = self.tick();
                 let claim = self.candidacy.acquisition(now, time);
-                let held_back = self.candidacy.overtaken(now).is_some();
+                self.agreed = false;
+                let held_back = self.candidacy.is_held_back(now);
                 if !self.swap(&claim) {
                     return;
                 }
@@ -178,7 +186,7 @@ impl World {
                 self.answered(call, now, held_back);
             }
             LeaseCall::Renew => {
-                let held_back = self.candidacy.overtaken(now).is_some();
+                let held_back = self.candidacy.is_held_back(now);
                 let time = self.tick();
                 let claim = self.candidacy.renewal(now, time);
                 if !self.swap(&claim) {
@@ -226,6 +234,7 @@ impl World {
             let was = self.leads();
             self.deadline = Some(sent.saturating_add(Duration::from_secs(10)));
             if !was {
+                assert!(!self.asks || self.agreed, "opened without an agreement");
                 let term: Term = self.lease.as_ref().unwrap().term();
                 self.candidacy.opened(term);
             }
@@ -242,6 +251,10 @@ impl World {
 
     /// Decides, acts and waits as the elector does.
     pub(super) fn go_on(&mut self, fate: u8) {
+        if fate > 1 && self.candidacy.awaits_opening() {
+            self.candidacy.opening.agree();
+            self.agreed = true;
+        }
         match self.next() {
             Next::Call(call) => self.call(call, fate),
             Next::Wait(until) => self.now = until,

@@ -39,6 +39,9 @@ fn step(
                 if how % 8 > 1 {
                     rival.hear(*now);
                 }
+                if how % 8 > 2 {
+                    rival.agree();
+                }
                 rival.turn(*now);
                 if rival.land(server) {
                     break;
@@ -61,7 +64,8 @@ fn step(
                 rival.answer(server, false, *now);
             }
         }
-        5..=6 => drop(rival.turn(*now)),
+        5 => drop(rival.turn(*now)),
+        6 => rival.agree(),
         7 => drop(rival.land(server)),
         8..=9 => rival.answer(server, how % 3 == 0, *now),
         10..=11 => (0..=how % 4).for_each(|_| rival.hear(*now)),
@@ -139,7 +143,8 @@ fn hold(rivals: &mut [Rival], now: Moment) -> Result<(), TestCaseError> {
 
 fn play(steps: &[Step], deletes: bool) -> Result<usize, TestCaseError> {
     let mut server = Server { version: 10, ..Server::default() };
-    let mut rivals = [Rival::new("a", None), Rival::new("b", Some("low")), Rival::new("c", Some("high"))];
+    let mut rivals =
+        [Rival::new("a", None), Rival::new("b", Some("low")).asking(), Rival::new("c", Some("high"))];
     let (mut now, mut opened, mut last) = (at(0), 0, None);
     for step_ in steps {
         step(&mut server, &mut rivals, &mut now, *step_, deletes);

@@ -68,6 +68,8 @@ pub(super) struct Call {
 pub(super) struct Rival {
     pub(super) name: String,
     pub(super) priority: Option<&'static str>,
+    /// Whether that has agreed in this term which must agree before its gate opens, if anything must.
+    pub(super) agreed: Option<bool>,
     pub(super) candidacy: Candidacy,
     pub(super) task: Task,
     pub(super) suspended: bool,
@@ -96,6 +98,7 @@ impl Rival {
         Self {
             name: name.to_owned(),
             priority,
+            agreed: None,
             candidacy: candidacy(name, priority),
             task: Task::Contend,
             suspended: false,
@@ -106,6 +109,19 @@ impl Rival {
             lands_until: NEVER,
             call: None,
             inbox: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn asking(mut self) -> Self {
+        self.agreed = Some(false);
+        self.candidacy = self.candidacy.asks_before_opening();
+        self
+    }
+
+    pub(super) fn agree(&mut self) {
+        if self.candidacy.awaits_opening() {
+            self.candidacy.opening.agree();
+            self.agreed = Some(true);
         }
     }
 
@@ -261,6 +277,7 @@ impl Rival {
                 let takes = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt);
                 if call.what == LeaseCall::Acquire && self.task == Task::Contend && takes {
                     let claim = self.candidacy.acquisition(now, now.as_nanos().to_string());
+                    self.agreed = self.agreed.map(|_| false);
                     let seen = self.candidacy.record().cloned();
                     self.candidacy.contact.begin(now);
                     let what = LeaseCall::Acquire;
@@ -291,7 +308,7 @@ impl Rival {
         if !self.candidacy.is_current() {
             return;
         }
-        let waits = self.candidacy.overtaken(sent).is_some();
+        let waits = self.candidacy.is_held_back(sent);
         self.candidacy.stood(sent);
         let deadline = sent.saturating_add(LeaseTiming::fast().renew_deadline());
         if self.deadline.is_some() {
@@ -299,6 +316,7 @@ impl Rival {
                 self.deadline = self.deadline.max(Some(deadline));
             }
         } else if !waits && self.task == Task::Contend && !self.suspended && now < deadline {
+            assert_ne!(self.agreed, Some(false), "opened without an agreement");
             self.deadline = Some(deadline);
             self.closing = false;
             let term = self.candidacy.record().unwrap().term();
@@ -313,6 +331,7 @@ impl Rival {
             server.late.push((seen, claim));
         }
         let lands_until = self.lands_until;
-        *self = Self { lands_until, ..Self::new(&self.name, self.priority) };
+        let fresh = Self::new(&self.name, self.priority);
+        *self = Self { lands_until, ..if self.agreed.is_some() { fresh.asking() } else { fresh } };
     }
 }

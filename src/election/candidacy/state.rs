@@ -3,6 +3,7 @@
 use super::{
     claims::{Claims, Hand},
     contact::Contact,
+    opening::Opening,
 };
 use crate::{
     election::preemption::{Overtaken, OwnTerm, Precedence, Priority},
@@ -21,6 +22,7 @@ pub(in crate::election) struct Candidacy {
     pub(in crate::election) precedence: Precedence,
     /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
+    pub(in crate::election) opening: Opening,
     /// Until this moment, a write of an earlier process with this identity may take effect.
     pub(super) inherited_until: Moment,
     /// The largest version of the lease that was seen, of any object.
@@ -68,10 +70,16 @@ impl Candidacy {
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
+            opening: Opening::default(),
             inherited_until: Moment::from_nanos(0),
             newest: 0,
             renewed: Moment::from_nanos(0),
         }
+    }
+
+    /// The gate of this candidate opens only when [`Opening::agree`] was called in the term.
+    pub(in crate::election) fn asks_before_opening(self) -> Self {
+        Self { opening: Opening::asking(), ..self }
     }
 
     // --- news ---
@@ -184,6 +192,7 @@ impl Candidacy {
     /// Takes in that this candidate leads in `term`, so it no longer waits for a former holder.
     pub(in crate::election) fn opened(&mut self, term: Term) {
         self.precedence.settle();
+        self.opening.opened();
         self.own = OwnTerm::Open(term);
     }
 

@@ -27,6 +27,7 @@ impl Candidacy {
             claim.annotations.entry(HOLDER_KEY).or_insert(None);
         }
         self.claims.note(claim.clone(), now, record);
+        self.opening.claim(now, self.timing);
         claim
     }
 

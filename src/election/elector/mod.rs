@@ -2,12 +2,16 @@
 //! ends, even by a panic (rule S10).
 //!
 //! `candidacy` decides what is next after each wait. `steps` are the things that a candidate does, `calls` makes one
-//! lease call, and `news` acts on news of the lease.
+//! lease call, `news` acts on news of the lease, `opening` waits until the gate
+//! may open, and `asking` is the question.
 
+mod asking;
 mod calls;
 mod news;
+mod opening;
 mod steps;
 
+use self::asking::Asking;
 use super::{
     candidacy::{Candidacy, Decision, Inputs, Next, Task},
     candidate::Profile,
@@ -47,10 +51,13 @@ pub(super) struct Elector<L: Lock> {
     candidacy: Candidacy,
     grant: Option<Grant>,
     lease_watch: LeaseWatch,
+    asking: Option<Asking>,
     /// How many calls failed since the order to release the lease.
     failed: u32,
     calls: Complaint,
     watch: Complaint,
+    /// Why the gate may not open.
+    shut: Complaint,
     oddity: Complaint,
     mutual_preemption: Complaint,
 }
@@ -64,9 +71,12 @@ impl<L: Lock> Elector<L> {
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, &grantor));
+        let candidacy = Candidacy::new(profile.identity.clone(), profile.timing, priority);
+        let asks = profile.hooks.fenced.is_some();
         Self {
             lease_watch: watch_lease(lock.clone(), profile.timing),
-            candidacy: Candidacy::new(profile.identity.clone(), profile.timing, priority),
+            candidacy: if asks { candidacy.asks_before_opening() } else { candidacy },
+            asking: None,
             lock,
             leadership: grantor.leadership(),
             grantor,
@@ -76,6 +86,7 @@ impl<L: Lock> Elector<L> {
             failed: 0,
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
+            shut: Complaint::new("this candidate holds the lease, and the gate stays shut"),
             oddity: Complaint::new("the lease makes no sense"),
             mutual_preemption: Complaint::new(
                 "candidates preempt each other in turn; make their priorities agree",
@@ -97,6 +108,7 @@ impl<L: Lock> Elector<L> {
                 self.lose(Loss::Taken);
             }
             self.tell_vacancy();
+            self.ask_before_opening();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
@@ -108,6 +120,7 @@ impl<L: Lock> Elector<L> {
                         changed = self.orders.changed() => if changed.is_err() { return },
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
+                        answer = Asking::answer(&mut self.asking) => self.on_answer(answer),
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
                     }
                 }
@@ -155,7 +168,7 @@ impl<L: Lock> Elector<L> {
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        self.grantor.note_trouble(self.calls.text().or(self.oddity.text()).cloned());
+        self.grantor.note_trouble(self.calls.text().or(self.shut.text()).or(self.oddity.text()).cloned());
     }
 
     fn tell_vacancy(&self) {

@@ -32,6 +32,13 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Renew => self.renew().await,
             LeaseCall::Acknowledge => self.acknowledge().await,
             LeaseCall::Release => {
+                if self.contends()
+                    && self.candidacy.decide(self.leadership.now(), false) == Decision::GiveBack
+                {
+                    tracing::warn!(
+                        "the gate may not open; the lease is left to another candidate for a while"
+                    );
+                }
                 let claim = self.candidacy.release(self.leadership.now(), wall_clock::now());
                 if self.write(call, claim).await {
                     tracing::info!("the lease was released");
@@ -89,7 +96,7 @@ impl<L: Lock> Elector<L> {
     /// opens, unless this candidate waits for a former holder.
     fn stands(&mut self, sent: Moment) {
         let Some(record) = self.candidacy.record().filter(|_| self.candidacy.is_current()) else { return };
-        let (term, waits) = (record.term(), self.candidacy.overtaken(sent).is_some());
+        let (term, waits) = (record.term(), self.candidacy.is_held_back(sent));
         self.candidacy.stood(sent);
         let deadline = sent.saturating_add(self.profile.timing.renew_deadline());
         if let Some(grant) = &self.grant {

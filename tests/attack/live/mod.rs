@@ -11,9 +11,9 @@
 
 mod ammunition;
 mod audit;
-mod bodies;
+pub mod bodies;
 mod objects;
-mod stage;
+pub mod stage;
 mod tricks;
 mod wire;
 

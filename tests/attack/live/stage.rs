@@ -146,9 +146,9 @@ fn election(cluster: &Cluster, user: &str, policy: Policy) -> Election {
     election.build(&cluster.config(user)).expect("an election")
 }
 
-/// Creates the objects that requests name.
-async fn furnish(client: &Client) {
-    let definition = json!({
+/// The kind of the widgets, which have a status and a scale.
+pub fn definition() -> Value {
+    json!({
         "metadata": { "name": "widgets.example.com" },
         "spec": {
             "group": "example.com", "scope": "Namespaced",
@@ -162,8 +162,12 @@ async fn furnish(client: &Client) {
                 },
             }],
         },
-    });
-    create(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    })
+}
+
+/// Creates the objects that requests name.
+async fn furnish(client: &Client) {
+    create(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition()).await;
     for namespace in NAMESPACES {
         // One exists from the beginning.
         create(client, "/api/v1/namespaces", &json!({ "metadata": { "name": namespace } })).await;
@@ -190,7 +194,7 @@ async fn furnish_with(client: &Client, group: &str, resource: &str, namespace: O
 }
 
 /// Creates it unless it exists, as soon as the server has its kind.
-async fn create(client: &Client, path: &str, object: &Value) {
+pub async fn create(client: &Client, path: &str, object: &Value) {
     let creating = async {
         loop {
             let request = Request::post(path).header("content-type", "application/json");

@@ -3,6 +3,7 @@
 use super::heard::Heard;
 use crate::{
     bent::{Bend, bent},
+    fenced::wall::{Mood, Wall},
     support::{
         LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, steal, until, within, write,
     },
@@ -46,6 +47,7 @@ pub fn play_all() {
     play(true, priorities_that_disagree());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
+    play(true, fence());
     play(false, connections());
 }
 
@@ -254,11 +256,26 @@ async fn a_pool_without_its_watch() {
     pass(SOON).await;
 }
 
-/// Over a socket, since only such a client has connections.
+async fn fence() {
+    let wall = Wall::new(Mood::LagsFor(2));
+    let (election, client) = wall.candidate("a");
+    let a = election.start();
+    leads(&a).await;
+    wall.refuse_next();
+    write(&client).await.unwrap_err();
+    a.stop().await;
+    let wall = Wall::new(Mood::Forbidden);
+    let a = wall.candidate("a").0.start();
+    pass(MINUTE).await;
+    wall.turn(Mood::Follows);
+    leads(&a).await;
+}
+
 async fn versions_without_numbers() {
     leads(&bent(&ApiServer::new(), "a", Bend::Spells).start()).await;
 }
 
+/// Over a socket, since only such a client has connections.
 async fn connections() {
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();

@@ -7,6 +7,6 @@ mod documents;
 mod formats;
 mod promql;
 mod recipes;
-mod scrape;
+pub mod scrape;
 mod state;
 mod writes;

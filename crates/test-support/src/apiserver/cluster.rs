@@ -32,6 +32,19 @@ pub struct Cluster {
     folder: Folder,
 }
 
+/// Another kube-apiserver on the etcd of a [`Cluster`].
+#[derive(Debug)]
+pub struct Sibling {
+    setup: Setup,
+    _apiserver: Mutex<Guarded>,
+}
+
+impl Sibling {
+    pub fn config(&self, user: &str) -> Config {
+        users::config(&url(&self.setup), &self.setup.ca_der, user)
+    }
+}
+
 impl Cluster {
     /// Panics with the last lines of the servers' logs when they do not start.
     pub async fn start(assets: &'static Assets) -> Self {
@@ -55,14 +68,14 @@ impl Cluster {
         let etcd = run("etcd", setup.etcd(assets))?;
         let apiserver = Mutex::new(run("kube-apiserver", setup.apiserver(assets))?);
         let cluster = Self { assets, setup, apiserver, _etcd: etcd, folder };
-        cluster.ready().await?;
+        ready(&cluster.setup, &cluster.apiserver).await?;
         cluster.grant().await.map_err(|error| format!("{error}\n{}", cluster.setup.last_words()))?;
         Ok(cluster)
     }
 
     /// The server's address, for clients that trust [`ca`](Self::ca).
     pub fn url(&self) -> String {
-        format!("https://{}", self.addr())
+        url(&self.setup)
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -154,29 +167,15 @@ impl Cluster {
     pub async fn restart(&self) {
         self.kill();
         *self.apiserver() = self.setup.apiserver(self.assets).expect("it started before");
-        self.ready().await.unwrap_or_else(|error| panic!("no API server: {error}"));
+        ready(&self.setup, &self.apiserver).await.unwrap_or_else(|error| panic!("no API server: {error}"));
     }
 
-    async fn ready(&self) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            if !self.apiserver().is_running() {
-                return Err(format!("it ended by itself\n{}", self.setup.last_words()));
-            }
-            // A new client each time: it has no connection to the previous server.
-            let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
-            let answer = timeout(Duration::from_secs(2), self.client("admin").request_text(request)).await;
-            if matches!(&answer, Ok(Ok(_))) && self.is_open() {
-                return Ok(());
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
-        Err(format!("not ready after {PATIENCE:?}\n{}", self.setup.last_words()))
-    }
-
-    /// Whether the audit log exists. From then on it has every write.
-    fn is_open(&self) -> bool {
-        self.setup.audit_log().exists()
+    /// Starts another API server on the same etcd, and waits until it is ready.
+    pub async fn sibling(&self) -> Sibling {
+        let setup = self.setup.beside().expect("a port");
+        let apiserver = Mutex::new(setup.apiserver(self.assets).expect("it started before"));
+        ready(&setup, &apiserver).await.unwrap_or_else(|error| panic!("no second API server: {error}"));
+        Sibling { setup, _apiserver: apiserver }
     }
 
     async fn grant(&self) -> Result<(), kube_client::Error> {
@@ -197,4 +196,28 @@ impl Cluster {
     fn apiserver(&self) -> MutexGuard<'_, Guarded> {
         self.apiserver.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn url(setup: &Setup) -> String {
+    format!("https://127.0.0.1:{}", setup.port)
+}
+
+/// Waits until the API server is ready and its audit log exists. From then on the log has every write.
+async fn ready(setup: &Setup, apiserver: &Mutex<Guarded>) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if !apiserver.lock().unwrap_or_else(PoisonError::into_inner).is_running() {
+            return Err(format!("it ended by itself\n{}", setup.last_words()));
+        }
+        // A new client each time: it has no connection to the previous server.
+        let config = users::config(&url(setup), &setup.ca_der, "admin");
+        let client = Client::try_from(config).map_err(|error| error.to_string())?;
+        let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
+        let answer = timeout(Duration::from_secs(2), client.request_text(request)).await;
+        if matches!(&answer, Ok(Ok(_))) && setup.audit_log().exists() {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    Err(format!("not ready after {PATIENCE:?}\n{}", setup.last_words()))
 }

@@ -14,7 +14,7 @@ mod webhook;
 pub use self::{
     assets::{Assets, assets, is_there, program, programs_are_there, promtool, promtool_is_there},
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
-    cluster::Cluster,
+    cluster::{Cluster, Sibling},
     guard::Guarded,
     webhook::SlowWebhook,
 };

@@ -28,6 +28,8 @@ pub(super) struct Setup {
     pub(super) port: u16,
     etcd_port: u16,
     etcd_peer_port: u16,
+    /// Tells apart the logs of several API servers on one etcd.
+    number: usize,
 }
 
 impl Setup {
@@ -36,7 +38,14 @@ impl Setup {
         let ca_der = write_certificates(folder).map_err(io::Error::other)?;
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         users::write_tokens(folder)?;
-        Ok(Self { folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port })
+        Ok(Self { folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
+    }
+
+    /// Another API server on the same etcd, with the same users and keys.
+    pub(super) fn beside(&self) -> io::Result<Self> {
+        let [port] = free_ports()?;
+        let (folder, ca_der) = (self.folder.clone(), self.ca_der.clone());
+        Ok(Self { folder, ca_der, port, number: self.number + 1, ..*self })
     }
 
     pub(super) fn ca(&self) -> PathBuf {
@@ -44,7 +53,7 @@ impl Setup {
     }
 
     pub(super) fn audit_log(&self) -> PathBuf {
-        self.folder.join("audit.log")
+        self.folder.join(format!("audit-{}.log", self.number))
     }
 
     pub(super) fn etcd(&self, assets: &Assets) -> io::Result<Guarded> {
@@ -90,14 +99,18 @@ impl Setup {
             .arg(format!("--audit-log-path={}", self.audit_log().display()))
             // In megabytes, so that the log stays one file.
             .arg("--audit-log-maxsize=1000000");
-        self.spawn(&command, "kube-apiserver.log")
+        self.spawn(&command, &self.apiserver_log())
+    }
+
+    fn apiserver_log(&self) -> String {
+        format!("kube-apiserver-{}.log", self.number)
     }
 
     /// The last lines of both logs, for a failure.
     pub(super) fn last_words(&self) -> String {
-        ["etcd.log", "kube-apiserver.log"]
+        ["etcd.log".to_owned(), self.apiserver_log()]
             .map(|name| {
-                let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+                let text = fs::read_to_string(self.folder.join(&name)).unwrap_or_default();
                 let lines: Vec<_> = text.lines().rev().take(15).collect();
                 format!("{name}:\n{}", lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
             })

@@ -1,0 +1,99 @@
+//! The command line.
+
+use clap::{
+    Args as Group, Parser, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use kube_leader_gate::{
+    Policy,
+    fence::{ErrInvalidFence, Fence, Writers},
+    lease::LeaseName,
+    policy::Preset,
+};
+use std::{fs, io, path::PathBuf};
+
+/// A fence for an election: the API server itself refuses the writes of each replica that does not hold the Lease.
+///
+/// It acts in the cluster of the current kubeconfig, or of the pod. `check` exits with 1 if anything differs.
+#[derive(Parser)]
+#[command(name = "fence")]
+pub struct Args {
+    /// What to do
+    #[arg(value_enum)]
+    pub task: Task,
+
+    /// The Lease of the election
+    #[arg(long, value_name = "NS/NAME")]
+    lease: LeaseName,
+
+    #[command(flatten)]
+    who: Who,
+
+    /// What stands before the identity in the name of a user
+    #[arg(long, value_name = "TEXT", conflicts_with = "service_account")]
+    prefix: Option<String>,
+
+    /// What followers may send, as in the election's policy; may be repeated
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    allow: Vec<Preset>,
+
+    /// Check before anything else that the API server can tell from this token which replica asks
+    #[arg(long, value_name = "FILE")]
+    replica_token: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Task {
+    /// Print the policy and its binding as YAML
+    Print,
+    /// Make the fence stand
+    Apply,
+    /// Name each difference between the fence and what the cluster has
+    Check,
+    /// Remove the fence
+    Remove,
+}
+
+/// Whose writes the fence judges.
+#[derive(Group)]
+#[group(required = true, multiple = false)]
+struct Who {
+    /// The pods of this service account, whose identities are their names
+    #[arg(long, value_name = "NS/NAME")]
+    service_account: Option<LeaseName>,
+
+    /// Users whose names are their identities; may be repeated
+    #[arg(long, value_name = "NAME")]
+    user: Vec<String>,
+
+    /// The users of a group, whose names are their identities
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+}
+
+impl Args {
+    pub fn fence(&self) -> Result<Fence, ErrInvalidFence> {
+        let writers = match (&self.who.service_account, &self.who.group) {
+            (Some(account), _) => Writers::service_account(account.namespace(), account.name())?,
+            (None, Some(group)) => Writers::group(group)?,
+            (None, None) => Writers::users(&self.who.user)?,
+        };
+        let writers = match &self.prefix {
+            Some(prefix) => writers.prefix(prefix)?,
+            None => writers,
+        };
+        let policy = self.allow.iter().fold(Policy::strict(), |policy, preset| policy.allow(*preset));
+        Fence::new(&self.lease, &writers, &policy)
+    }
+
+    pub fn replica_token(&self) -> io::Result<Option<String>> {
+        let token = self.replica_token.as_ref().map(fs::read_to_string).transpose()?;
+        Ok(token.map(|token| token.trim().to_owned()))
+    }
+}
+
+/// The presets of the crate's policy, by name.
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    let names = Preset::ALL.iter().map(|preset| preset.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Preset>())
+}

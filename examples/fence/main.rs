@@ -1,0 +1,85 @@
+//! A fence in the API server, for an election: `cargo run --features fence --example fence -- --help`.
+//!
+//! Everything that it does is in [`kube_leader_gate::fence`]; `args` has the options.
+#![expect(unreachable_pub, reason = "no other crate uses the modules of an example")]
+
+mod args;
+
+use crate::args::{Args, Task};
+use clap::Parser;
+use kube_leader_gate::{
+    fence::{Applied, Asker, Fence},
+    kube_client::{Client, Config, config::AuthInfo},
+};
+use std::{error::Error, process::ExitCode};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // A usage error ends the process here, with status 2.
+    let args = Args::parse();
+    match run(&args).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let fence = args.fence()?;
+    if args.task == Task::Print {
+        print!("{}", fence.to_yaml());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = Config::infer().await?;
+    if let Some(token) = args.replica_token()? {
+        identify(&fence, config.clone(), token).await?;
+    }
+    let client = Client::try_from(config)?;
+    match args.task {
+        Task::Apply => {
+            let done = match fence.apply(&client).await? {
+                Applied::Created => "created",
+                Applied::Changed => "changed",
+                _ => "unchanged",
+            };
+            println!("{}: {done}", fence.name());
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Remove => {
+            let done = if fence.remove(&client).await? { "removed" } else { "was not there" };
+            println!("{}: {done}", fence.name());
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Print | Task::Check => {
+            let findings = fence.check(&client).await?;
+            for finding in &findings {
+                println!("{finding}");
+            }
+            if findings.is_empty() {
+                println!("{}: stands", fence.name());
+                return Ok(ExitCode::SUCCESS);
+            }
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Refuses a token by which the fence cannot tell which replica asks.
+async fn identify(fence: &Fence, mut config: Config, token: String) -> Result<(), Failure> {
+    config.auth_info = AuthInfo::default();
+    config.auth_info.token = Some(token.into());
+    match fence.identify(&Client::try_from(config)?).await? {
+        Asker::Replica(identity) => {
+            println!("the token is of the replica {identity:?}");
+            Ok(())
+        }
+        Asker::Other(user) => {
+            Err(format!("the token is of {user:?}, which is not one of the fence's writers").into())
+        }
+        _ => Ok(()),
+    }
+}

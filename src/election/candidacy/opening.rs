@@ -1,0 +1,66 @@
+//! Whether the gate may open in the term that this candidate has claimed, if something must agree first: a fence in the
+//! API server.
+
+use crate::{leadership::Moment, lease::LeaseTiming};
+
+/// What the candidate knows about its own opening.
+#[derive(Debug, Default)]
+pub(in crate::election) struct Opening {
+    /// Whether something must agree before the gate opens.
+    asks: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// The gate may open, or has opened.
+    #[default]
+    Free,
+    /// The candidate holds the lease, and the gate stays shut. At this moment it gives the lease back.
+    Awaited(Moment),
+    /// The gate may open with the next renewal.
+    Agreed,
+}
+
+impl Opening {
+    pub(super) fn asking() -> Self {
+        Self { asks: true, state: State::Free }
+    }
+
+    /// Takes in that a claim is tried at `now`.
+    pub(super) fn claim(&mut self, now: Moment, timing: LeaseTiming) {
+        // As long as a term lives without a renewal.
+        let until = now.saturating_add(timing.renew_deadline());
+        self.state = if self.asks { State::Awaited(until) } else { State::Free };
+    }
+
+    /// Takes in that the gate may open.
+    pub(in crate::election) fn agree(&mut self) {
+        if matches!(self.state, State::Awaited(_)) {
+            self.state = State::Agreed;
+        }
+    }
+
+    /// Takes in that the gate has opened.
+    pub(super) fn opened(&mut self) {
+        self.state = State::Free;
+    }
+
+    /// Until when the candidate waits for the agreement. Then it gives the lease back.
+    pub(super) fn awaited(&self) -> Option<Moment> {
+        match self.state {
+            State::Awaited(until) => Some(until),
+            State::Free | State::Agreed => None,
+        }
+    }
+
+    pub(super) fn is_agreed(&self) -> bool {
+        self.state == State::Agreed
+    }
+
+    /// Until when a candidate that waited in vain leaves the lease to the others.
+    pub(super) fn rests_until(&self, now: Moment, timing: LeaseTiming) -> Option<Moment> {
+        let until = self.awaited().filter(|until| now >= *until)?;
+        Some(until.saturating_add(timing.retry_period())).filter(|end| now < *end)
+    }
+}

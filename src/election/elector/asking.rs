@@ -1,0 +1,58 @@
+//! Asks whether the gate may open, in a task of its own, while the elector renews the lease and hears news of it.
+
+use crate::{
+    api::backoff,
+    election::hooks::{Obstacle, Opening},
+    leadership::Term,
+    lease::LeaseTiming,
+};
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+/// The pause after the first refusal. It doubles with each one.
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+/// The question for one term. Dropping it ends its task.
+pub(super) struct Asking {
+    pub(super) term: Term,
+    answers: mpsc::Receiver<Result<(), Obstacle>>,
+    /// How many answers were refusals.
+    pub(super) refused: u32,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Asking {
+    pub(super) fn begin(opening: Arc<dyn Opening>, term: Term, timing: LeaseTiming) -> Self {
+        let (tell, answers) = mpsc::channel(1);
+        let asked = term.clone();
+        let ask = async move {
+            for refused in 0.. {
+                let patience = timing.call_timeout();
+                let answer = timeout(patience, opening.ask(&asked)).await.unwrap_or_else(|_| {
+                    let message = format!("no answer within {patience:?}");
+                    Err(Obstacle { kind: "timeout", message, passes: false })
+                });
+                let agreed = answer.is_ok();
+                if tell.send(answer).await.is_err() || agreed {
+                    return;
+                }
+                sleep(backoff(FIRST_PAUSE, refused, timing.pause())).await;
+            }
+        };
+        Self { term, answers, refused: 0, _task: AbortOnDropHandle::new(tokio::spawn(ask)) }
+    }
+
+    /// The next answer. Waits for ever if there is no question. Cancel-safe.
+    pub(super) async fn answer(asking: &mut Option<Self>) -> Result<(), Obstacle> {
+        match asking {
+            Some(asking) => match asking.answers.recv().await {
+                Some(answer) => answer,
+                None => pending().await,
+            },
+            None => pending().await,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The errors of a fence.
+
+use std::{error::Error, fmt};
+
+/// There can be no fence with these settings. The error says what was given and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrInvalidFence {
+    what: &'static str,
+    given: String,
+    allowed: &'static str,
+}
+
+/// The fence in the cluster could not be read or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrFence {
+    /// The API server has no `ValidatingAdmissionPolicy` in `admissionregistration.k8s.io/v1`: it is older than 1.30.
+    TooOld,
+    /// RBAC does not allow this to the user that asks.
+    Forbidden {
+        /// The verb that is missing.
+        verb: &'static str,
+        /// The resource, with its group.
+        resource: &'static str,
+        /// The API server's message.
+        message: String,
+    },
+    /// An object with the fence's name exists, and this crate has not made it. It was left alone.
+    Foreign {
+        /// The kind of the object.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Its label `app.kubernetes.io/managed-by`, if it has one.
+        manager: Option<String>,
+    },
+    /// Another client changed the object at the same moment. Nothing was changed.
+    Changed {
+        /// The kind of the object.
+        kind: &'static str,
+        /// The API server's message.
+        message: String,
+    },
+    /// The token belongs to the service account, but names no pod. So the fence would refuse each of its writes.
+    NoPodInToken {
+        /// The user of the token.
+        username: String,
+    },
+    /// The request failed for another reason.
+    Request {
+        /// What was asked.
+        what: String,
+        /// The error of the client.
+        source: kube_client::Error,
+    },
+    /// The policy stands and the binding does not, or the other way round.
+    HalfDone {
+        /// What is in the cluster now, and what it does.
+        stands: String,
+        /// Why the rest failed.
+        source: Box<ErrFence>,
+    },
+}
+
+pub(super) fn refuse<T>(
+    what: &'static str,
+    given: &str,
+    allowed: &'static str,
+) -> Result<T, ErrInvalidFence> {
+    Err(ErrInvalidFence { what, given: given.to_owned(), allowed })
+}
+
+// === impl ErrInvalidFence ===
+
+impl ErrInvalidFence {
+    /// The refused part: `identity`, for example.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// The refused part, as given.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The values that are allowed, in words.
+    #[must_use]
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+}
+
+impl fmt::Display for ErrInvalidFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, given, allowed } = self;
+        write!(f, "invalid fence: the {what} is {given:?}, allowed: {allowed}")
+    }
+}
+
+impl Error for ErrInvalidFence {}
+
+// === impl ErrFence ===
+
+impl fmt::Display for ErrFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooOld => f.write_str(
+                "the API server has no ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1; the fence needs \
+                 Kubernetes 1.30 or newer",
+            ),
+            Self::Forbidden { verb, resource, message } => {
+                write!(f, "RBAC does not allow it; grant {verb} on {resource}: {message}")
+            }
+            Self::Foreign { kind, name, manager } => {
+                let manager = manager.as_deref().unwrap_or("unknown");
+                write!(
+                    f,
+                    "the {kind} {name:?} was not made by kube-leader-gate (managed by: {manager}), and was left alone; \
+                     remove it or rename it first"
+                )
+            }
+            Self::Changed { kind, message } => {
+                write!(f, "another client changed the {kind} at the same moment; try again: {message}")
+            }
+            Self::NoPodInToken { username } => write!(
+                f,
+                "the token of {username:?} names no pod, so the fence would refuse all of its writes; use the token \
+                 that Kubernetes mounts into a pod, or kubectl create token --bound-object-kind Pod"
+            ),
+            Self::Request { what, source } => write!(f, "cannot {what}: {source}"),
+            Self::HalfDone { stands, source } => write!(f, "{source}; {stands}"),
+        }
+    }
+}
+
+impl Error for ErrFence {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Request { source, .. } => Some(source),
+            Self::HalfDone { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

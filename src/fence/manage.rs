@@ -1,0 +1,209 @@
+//! Checks, applies and removes a fence.
+
+use super::{
+    definition::{Fence, LEASE},
+    error::ErrFence,
+    finding::Finding,
+    server::{self, Kind},
+};
+use http::Method;
+use kube_client::{Client, Error};
+use serde_json::Value;
+
+/// What [`Fence::apply`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Applied {
+    /// There was no fence, or only one half of it.
+    Created,
+    /// The fence said something else before.
+    Changed,
+    /// The fence stood already.
+    Unchanged,
+}
+
+/// The two objects in the cluster.
+struct Found {
+    policy: Option<Value>,
+    binding: Option<Value>,
+}
+
+impl Fence {
+    /// Compares the fence with what the cluster has, and returns each difference. An empty list means that the fence
+    /// stands, and that its Lease exists. It changes nothing. It does not show whether the API server has taken the
+    /// policy in: an election finds that out before its gate opens.
+    ///
+    /// It needs `get` and `list` on `validatingadmissionpolicies`, `get` on `validatingadmissionpolicybindings`, and
+    /// `get` on the Lease. If `client` is one of the replicas, it also checks the [token](Self::identify).
+    ///
+    /// # Errors
+    /// [`ErrFence`] says why the comparison was not possible.
+    pub async fn check(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
+        self.check_client(client).await?;
+        let Found { policy, binding } = self.find(client).await?;
+        let mut findings = Vec::new();
+        for (kind, found, wanted) in [
+            (Kind::Policy, &policy, self.wanted(Kind::Policy)),
+            (Kind::Binding, &binding, self.wanted(Kind::Binding)),
+        ] {
+            match found {
+                Some(found) => findings.extend(Finding::between(kind, &wanted, found)),
+                None => findings.push(Finding::new(
+                    format!("{} {:?}", kind.as_str(), self.name()),
+                    "is missing",
+                    "the API server refuses no write of a follower",
+                )),
+            }
+        }
+        let warnings =
+            policy.iter().filter_map(|it| it["status"]["typeChecking"]["expressionWarnings"].as_array());
+        for warning in warnings.flatten() {
+            findings.push(Finding::new(
+                format!("{} {}", Kind::Policy.as_str(), warning["fieldRef"].as_str().unwrap_or_default()),
+                format!("does not fit: {}", warning["warning"].as_str().unwrap_or_default()),
+                "the API server may refuse every write of the replicas",
+            ));
+        }
+        findings.extend(self.check_lease(client).await?);
+        findings.extend(self.find_others(client).await?);
+        Ok(findings)
+    }
+
+    /// Makes the fence stand: first the policy, then the binding. Does nothing if it stands already. It uses server-side
+    /// apply with the field manager `kube-leader-gate`.
+    ///
+    /// It reads both objects first. If this crate has not made one of them, it changes nothing. If the binding fails
+    /// after the policy was created, it removes the policy again. Without a binding, a policy is not in force.
+    ///
+    /// It needs `get`, `create`, `patch`, `update` and `delete` on `validatingadmissionpolicies` and on
+    /// `validatingadmissionpolicybindings`, and `get` on the Lease: Kubernetes lets only those bind a Lease who may read
+    /// it.
+    ///
+    /// # Errors
+    /// [`ErrFence`] says what stands now.
+    ///
+    /// Not cancel-safe: if the future is dropped, the policy may stand without the binding.
+    pub async fn apply(&self, client: &Client) -> Result<Applied, ErrFence> {
+        self.check_client(client).await?;
+        let found = self.find(client).await?;
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        let policy =
+            server::apply(client, Kind::Policy, self.wanted(Kind::Policy), found.policy.as_ref()).await?;
+        let bound =
+            server::apply(client, Kind::Binding, self.wanted(Kind::Binding), found.binding.as_ref()).await;
+        let binding = match bound {
+            Ok(binding) => binding,
+            Err(error) => return Err(self.undo(client, &found, &policy, error).await),
+        };
+        Ok(match (&found.policy, &found.binding) {
+            (Some(before), Some(bound))
+                if version(before) == version(&policy) && version(bound) == version(&binding) =>
+            {
+                Applied::Unchanged
+            }
+            (Some(_), Some(_)) => Applied::Changed,
+            _ => Applied::Created,
+        })
+    }
+
+    /// Removes the fence: first the binding, then the policy. Returns whether there was anything to remove.
+    ///
+    /// It reads both objects first. If this crate has not made one of them, it removes nothing. It needs `get` and
+    /// `delete` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`.
+    ///
+    /// # Errors
+    /// [`ErrFence`] says what stands now.
+    ///
+    /// Not cancel-safe: if the future is dropped, the policy may stand without the binding, and is not in force.
+    pub async fn remove(&self, client: &Client) -> Result<bool, ErrFence> {
+        server::check_version(client).await?;
+        let Found { policy, binding } = self.find(client).await?;
+        if let Some(binding) = &binding {
+            server::delete(client, Kind::Binding, binding).await?;
+        }
+        if let Some(policy) = &policy {
+            let deleted = server::delete(client, Kind::Policy, policy).await;
+            deleted.map_err(|error| ErrFence::HalfDone {
+                stands: "the binding is gone and the policy still stands: the fence refuses nothing"
+                    .to_owned(),
+                source: Box::new(error),
+            })?;
+        }
+        Ok(policy.is_some() || binding.is_some())
+    }
+
+    /// Refuses an API server that is too old, and a token that the fence could not judge.
+    async fn check_client(&self, client: &Client) -> Result<(), ErrFence> {
+        server::check_version(client).await?;
+        self.identify(client).await.map(drop)
+    }
+
+    async fn find(&self, client: &Client) -> Result<Found, ErrFence> {
+        Ok(Found {
+            policy: server::get(client, Kind::Policy, self.name()).await?,
+            binding: server::get(client, Kind::Binding, self.name()).await?,
+        })
+    }
+
+    fn wanted(&self, kind: Kind) -> Value {
+        let object = match kind {
+            Kind::Policy => serde_json::to_value(self.policy()),
+            Kind::Binding => serde_json::to_value(self.binding()),
+        };
+        object.expect("texts and lists are JSON")
+    }
+
+    /// Takes the policy away again, if this call has created it.
+    async fn undo(&self, client: &Client, found: &Found, policy: &Value, error: ErrFence) -> ErrFence {
+        let stands = match (&found.policy, &found.binding) {
+            (None, None) => match server::delete(client, Kind::Policy, policy).await {
+                Ok(()) => return error,
+                Err(_) => "the policy stands without a binding: the fence refuses nothing",
+            },
+            (Some(_), None) => "the policy stands without a binding: the fence refuses nothing",
+            (_, Some(_)) => "the policy is as wanted, and the binding is as it was before",
+        };
+        ErrFence::HalfDone { stands: stands.to_owned(), source: Box::new(error) }
+    }
+
+    async fn check_lease(&self, client: &Client) -> Result<Option<Finding>, ErrFence> {
+        let (namespace, name) = (self.lease.namespace(), self.lease.name());
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+        match server::send(client, Method::GET, &path, None).await {
+            Ok(_) => Ok(None),
+            Err(Error::Api(status)) if status.code == 404 => Ok(Some(Finding::new(
+                format!("Lease \"{}\"", self.lease),
+                "is missing",
+                "the API server refuses no write until a candidate creates it",
+            ))),
+            Err(Error::Api(status)) if status.code == 403 => Err(ErrFence::Forbidden {
+                verb: "get",
+                resource: "leases.coordination.k8s.io",
+                message: status.message.clone(),
+            }),
+            Err(source) => Err(ErrFence::Request { what: format!("get the Lease {}", self.lease), source }),
+        }
+    }
+
+    /// Other fences around the same replicas: the Lease was renamed, and the old fence stayed.
+    async fn find_others(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
+        let writers = self.writers.condition();
+        let others = server::own_policies(client).await?.into_iter().filter(|policy| {
+            let conditions = policy["spec"]["matchConditions"].as_array();
+            policy["metadata"]["name"] != self.name()
+                && conditions.into_iter().flatten().any(|condition| condition["expression"] == *writers)
+        });
+        Ok(others
+            .map(|policy| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let lease = text(&policy["metadata"]["annotations"][LEASE]);
+                Finding::new(
+                    format!("{} {}", Kind::Policy.as_str(), policy["metadata"]["name"]),
+                    format!("judges the same replicas by the Lease {lease:?}"),
+                    "a replica can write only if it holds that Lease too; if the Lease was renamed, remove the old \
+                     fence",
+                )
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,146 @@
+//! Reads and writes the two objects, as JSON, so that fields which this version does not know are seen too.
+
+use super::{definition::MANAGED_BY, error::ErrFence};
+use http::{Method, Request, header::CONTENT_TYPE};
+use kube_client::{Client, Error};
+use serde_json::{Value, json};
+
+/// The name under which this crate owns fields.
+const FIELD_MANAGER: &str = "kube-leader-gate";
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// The two kinds of a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Policy,
+    Binding,
+}
+
+impl Kind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "ValidatingAdmissionPolicy",
+            Self::Binding => "ValidatingAdmissionPolicyBinding",
+        }
+    }
+
+    const fn resource(self) -> &'static str {
+        match self {
+            Self::Policy => "validatingadmissionpolicies.admissionregistration.k8s.io",
+            Self::Binding => "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        }
+    }
+
+    fn path(self) -> String {
+        let plural = self.resource().split('.').next().unwrap_or_default();
+        format!("/apis/{GROUP}/v1/{plural}")
+    }
+}
+
+/// Whether the API server knows the two kinds.
+pub(super) async fn check_version(client: &Client) -> Result<(), ErrFence> {
+    let what = "find out what the API server offers";
+    let path = format!("/apis/{GROUP}/v1");
+    let known = match send(client, Method::GET, &path, None).await {
+        Ok(list) => list["resources"].as_array().is_some_and(|resources| {
+            resources.iter().any(|resource| resource["name"] == "validatingadmissionpolicybindings")
+        }),
+        Err(Error::Api(status)) if status.code == 404 => false,
+        Err(source) => return Err(ErrFence::Request { what: what.to_owned(), source }),
+    };
+    if known { Ok(()) } else { Err(ErrFence::TooOld) }
+}
+
+/// The object, if it exists. An error if this crate has not made it.
+pub(super) async fn get(client: &Client, kind: Kind, name: &str) -> Result<Option<Value>, ErrFence> {
+    let path = format!("{}/{name}", kind.path());
+    match send(client, Method::GET, &path, None).await {
+        Err(Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(failed("get", kind, error)),
+        Ok(object) => {
+            let manager = object["metadata"]["labels"][MANAGED_BY.0].as_str();
+            if manager == Some(MANAGED_BY.1) {
+                return Ok(Some(object));
+            }
+            let manager = manager.map(str::to_owned);
+            Err(ErrFence::Foreign { kind: kind.as_str(), name: name.to_owned(), manager })
+        }
+    }
+}
+
+/// All policies that this crate has made.
+pub(super) async fn own_policies(client: &Client) -> Result<Vec<Value>, ErrFence> {
+    let path = format!("{}?labelSelector={}%3D{}", Kind::Policy.path(), MANAGED_BY.0, MANAGED_BY.1);
+    let mut list =
+        send(client, Method::GET, &path, None).await.map_err(|error| failed("list", Kind::Policy, error))?;
+    Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
+}
+
+/// Makes the cluster's object say what `wanted` says. `found` is the object as it was read: if it has changed since,
+/// nothing happens.
+pub(super) async fn apply(
+    client: &Client,
+    kind: Kind,
+    mut wanted: Value,
+    found: Option<&Value>,
+) -> Result<Value, ErrFence> {
+    let name = wanted["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    // An object that another client has created meanwhile is not overwritten: without force, that is a conflict.
+    let force = found.is_some();
+    if let Some(found) = found {
+        for precondition in ["uid", "resourceVersion"] {
+            wanted["metadata"][precondition] = found["metadata"][precondition].clone();
+        }
+    }
+    let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}&force={force}", kind.path());
+    let mut applied = send(client, Method::PATCH, &path, Some(&wanted))
+        .await
+        .map_err(|error| failed("patch", kind, error))?;
+    if applied["spec"] != wanted["spec"] {
+        // Server-side apply keeps fields and list entries of other managers. A match condition would exempt more.
+        applied["spec"] = wanted["spec"].take();
+        let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}", kind.path());
+        applied = send(client, Method::PUT, &path, Some(&applied))
+            .await
+            .map_err(|error| failed("update", kind, error))?;
+    }
+    Ok(applied)
+}
+
+/// Deletes the object, if it is still the one that was read.
+pub(super) async fn delete(client: &Client, kind: Kind, found: &Value) -> Result<(), ErrFence> {
+    let name = found["metadata"]["name"].as_str().unwrap_or_default();
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions",
+                          "preconditions": { "uid": found["metadata"]["uid"] } });
+    let path = format!("{}/{name}", kind.path());
+    match send(client, Method::DELETE, &path, Some(&options)).await {
+        Ok(_) => Ok(()),
+        Err(Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(failed("delete", kind, error)),
+    }
+}
+
+pub(super) async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, Error> {
+    let patches = method == Method::PATCH;
+    let content = if patches { "application/apply-patch+yaml" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content);
+    let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
+    client.request(request.body(body).map_err(Error::HttpError)?).await
+}
+
+fn failed(verb: &'static str, kind: Kind, error: Error) -> ErrFence {
+    match error {
+        Error::Api(status) if status.code == 403 => {
+            ErrFence::Forbidden { verb, resource: kind.resource(), message: status.message.clone() }
+        }
+        Error::Api(status) if status.code == 409 => {
+            ErrFence::Changed { kind: kind.as_str(), message: status.message.clone() }
+        }
+        source => ErrFence::Request { what: format!("{verb} the {}", kind.as_str()), source },
+    }
+}

@@ -1,0 +1,195 @@
+//! Whose requests a fence judges, and how it tells the replicas apart.
+
+use super::{
+    cel,
+    error::{ErrInvalidFence, refuse},
+};
+use crate::lease::{Identity, LeaseName};
+
+/// More replicas than an election has. The API server goes through the list at each write of the cluster.
+const MOST_USERS: usize = 100;
+
+/// The pod of a token that is bound to a pod, as the API server reports it.
+pub(super) const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+
+/// Groups of clients that are no replicas. A fence around one of them would stop the cluster.
+const GROUPS_OF_OTHERS: [&str; 5] = [
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:masters",
+    "system:nodes",
+    "system:serviceaccounts",
+];
+
+/// The clients whose writes a [`Fence`](super::Fence) judges: the replicas of one program, and no other client.
+///
+/// The API server must be able to compare a request with the holder in the Lease:
+///
+/// | replicas | the identity of each |
+/// | --- | --- |
+/// | [`service_account`](Self::service_account): pods of one service account | the pod's name, which the token of the pod carries. This is the election's default in a cluster. |
+/// | [`users`](Self::users), [`group`](Self::group): each replica has a user of its own, by a certificate for example | the user's name, without the [prefix](Self::prefix) |
+///
+/// ```
+/// use kube_leader_gate::fence::Writers;
+///
+/// let pods = Writers::service_account("my-namespace", "my-controller")?;
+/// let users = Writers::users(["replica:a", "replica:b"])?.prefix("replica:")?;
+/// # Ok::<(), kube_leader_gate::fence::ErrInvalidFence>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writers {
+    who: Who,
+    prefix: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Who {
+    ServiceAccount(String),
+    Users(Vec<String>),
+    Group(String),
+}
+
+impl Writers {
+    /// The pods that use this service account. Each one's identity is its pod's name.
+    ///
+    /// Use an account that no other program uses. The fence judges all of its writes.
+    ///
+    /// # Errors
+    /// [`ErrInvalidFence`] if Kubernetes would refuse the namespace or the name.
+    pub fn service_account(namespace: &str, name: &str) -> Result<Self, ErrInvalidFence> {
+        // The names of service accounts follow the same rules as those of leases.
+        if LeaseName::new(namespace, name).is_err() {
+            let allowed = "the namespace and the name of a service account, as Kubernetes allows them";
+            return refuse("service account", &format!("{namespace}/{name}"), allowed);
+        }
+        Ok(Self::new(Who::ServiceAccount(format!("system:serviceaccount:{namespace}:{name}"))))
+    }
+
+    /// These users. Each one's identity is its name.
+    ///
+    /// # Errors
+    /// [`ErrInvalidFence`] if there is no user, if there are more than 100, or if a name is empty or has control
+    /// characters.
+    pub fn users(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, ErrInvalidFence> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        if names.is_empty() || names.len() > MOST_USERS {
+            let allowed = "1 to 100 users; give more of them a group";
+            return refuse("number of users", &names.len().to_string(), allowed);
+        }
+        if let Some(name) = names.iter().find(|name| !is_name(name)) {
+            return refuse("user", name, "a name without control characters");
+        }
+        Ok(Self::new(Who::Users(names)))
+    }
+
+    /// The users in this group. Each one's identity is its name.
+    ///
+    /// # Errors
+    /// [`ErrInvalidFence`] if the name is empty or has control characters, or if it is a group of Kubernetes to which
+    /// other clients belong (`system:authenticated`, for example).
+    pub fn group(name: impl Into<String>) -> Result<Self, ErrInvalidFence> {
+        let name = name.into();
+        if !is_name(&name) || GROUPS_OF_OTHERS.contains(&name.as_str()) {
+            let allowed = "a group of the replicas alone: the fence judges every write of its members";
+            return refuse("group", &name, allowed);
+        }
+        Ok(Self::new(Who::Group(name)))
+    }
+
+    /// A user's name is this prefix and the identity. Default: none.
+    ///
+    /// # Errors
+    /// [`ErrInvalidFence`] for a service account, whose identities are names of pods, or if one of the users has
+    /// another prefix.
+    pub fn prefix(self, prefix: impl Into<String>) -> Result<Self, ErrInvalidFence> {
+        let prefix = prefix.into();
+        let fits = |name: &String| name.len() > prefix.len() && name.starts_with(&prefix);
+        match &self.who {
+            Who::ServiceAccount(_) => {
+                refuse("prefix", &prefix, "none: the identity of a pod is the pod's name")
+            }
+            Who::Users(names) if !names.iter().all(fits) => {
+                refuse("prefix", &prefix, "the beginning of each user's name, with the identity after it")
+            }
+            Who::Users(_) | Who::Group(_) => Ok(Self { prefix, ..self }),
+        }
+    }
+
+    const fn new(who: Who) -> Self {
+        Self { who, prefix: String::new() }
+    }
+
+    /// Refuses an identity that these writers cannot have.
+    pub(super) fn admit(&self, identity: &Identity) -> Result<(), ErrInvalidFence> {
+        let given = identity.as_str();
+        match &self.who {
+            Who::ServiceAccount(_) if LeaseName::new("n", given).is_err() => refuse(
+                "identity",
+                given,
+                "the name of the pod, since the fence compares the holder with the pod in the token; leave the \
+                 identity out, or set POD_NAME",
+            ),
+            Who::Users(names) if !names.contains(&format!("{}{given}", self.prefix)) => refuse(
+                "identity",
+                given,
+                "the name of one of the fence's users, without the prefix, since the fence compares the holder with \
+                 the user",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The condition under which the fence judges a request.
+    pub(super) fn condition(&self) -> String {
+        match &self.who {
+            Who::ServiceAccount(user) => cel::one_of("request.userInfo.username", &[user]),
+            Who::Users(names) => cel::one_of("request.userInfo.username", names),
+            Who::Group(group) => {
+                format!("has(request.userInfo.groups) && {} in request.userInfo.groups", cel::text(group))
+            }
+        }
+    }
+
+    /// What in a request is compared with the holder. Empty if the request does not say it.
+    pub(super) fn asker(&self) -> String {
+        match self.who {
+            Who::ServiceAccount(_) => format!(
+                "has(request.userInfo.extra) && '{POD_NAME}' in request.userInfo.extra && \
+                 size(request.userInfo.extra['{POD_NAME}']) == 1 ? request.userInfo.extra['{POD_NAME}'][0] : ''"
+            ),
+            Who::Users(_) | Who::Group(_) => "request.userInfo.username".to_owned(),
+        }
+    }
+
+    /// What the holder's request says there.
+    pub(super) fn expected(&self) -> String {
+        if self.prefix.is_empty() {
+            return "variables.holder".to_owned();
+        }
+        format!("{} + variables.holder", cel::text(&self.prefix))
+    }
+
+    /// Whether a user with this name and these groups is one of them.
+    pub(super) fn contain(&self, username: &str, groups: &[String]) -> bool {
+        match &self.who {
+            Who::ServiceAccount(user) => user == username,
+            Who::Users(names) => names.iter().any(|name| name == username),
+            Who::Group(group) => groups.contains(group),
+        }
+    }
+
+    /// Whether their tokens must name a pod.
+    pub(super) const fn are_pods(&self) -> bool {
+        matches!(self.who, Who::ServiceAccount(_))
+    }
+
+    /// The identity of this user, by its name.
+    pub(super) fn identity_of<'a>(&self, username: &'a str) -> Option<&'a str> {
+        username.strip_prefix(&self.prefix).filter(|identity| !identity.is_empty())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.chars().any(char::is_control)
+}

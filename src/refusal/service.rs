@@ -1,0 +1,55 @@
+//! The tower service.
+
+use super::{
+    body::ResponseBody,
+    future::ResponseFuture,
+    settings::{Asked, Settings},
+};
+use crate::request::RequestInfo;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use std::{
+    error::Error,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+
+/// The service of [`RefusalLayer`](super::RefusalLayer).
+#[derive(Clone, Debug)]
+pub struct Refusal<S> {
+    inner: S,
+    settings: Option<Settings>,
+}
+
+impl<S> Refusal<S> {
+    pub(super) const fn new(inner: S, settings: Option<Settings>) -> Self {
+        Self { inner, settings }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Refusal<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    R: Body<Data = Bytes>,
+{
+    type Response = Response<ResponseBody<R>>;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let info = RequestInfo::of(&request);
+        let asked = self.settings.as_ref().filter(|_| !info.is_read()).map(|settings| Asked {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            upgrade: info.is_upgrade(),
+            settings: settings.clone(),
+        });
+        ResponseFuture::new(self.inner.call(request), asked)
+    }
+}

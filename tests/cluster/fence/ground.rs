@@ -1,0 +1,173 @@
+//! A namespace with a service account, pods of it, and a lease.
+
+use crate::apiserver::{self, Cluster};
+use http::{Method, Request, header::CONTENT_TYPE};
+use kube_client::{Client, Config, Error};
+use kube_leader_gate::{
+    Policy,
+    fence::{Fence, Writers},
+    lease::LeaseName,
+    refusal::RefusalLayer,
+};
+use serde_json::{Value, json};
+
+pub const LEASE: &str = "operator";
+pub const ACCOUNT: &str = "operator";
+
+pub struct Ground {
+    pub cluster: &'static Cluster,
+    pub namespace: String,
+    pub admin: Client,
+}
+
+impl Ground {
+    pub async fn new() -> Self {
+        Self::on(apiserver::shared().await).await
+    }
+
+    /// On an API server of its own. Its guards notice the end of the process.
+    pub async fn alone() -> Self {
+        Self::on(Box::leak(Box::new(Cluster::start(apiserver::assets()).await))).await
+    }
+
+    async fn on(cluster: &'static Cluster) -> Self {
+        let ground = Self { cluster, namespace: cluster.namespace().await, admin: cluster.client("admin") };
+        let account = json!({ "metadata": { "name": ACCOUNT } });
+        ground.post("serviceaccounts", &account).await;
+        let binding = json!({
+            "metadata": { "name": format!("all-{}", ground.namespace) },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": ground.namespace }],
+        });
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+        send(&ground.admin, Method::POST, path, Some(&binding)).await.expect("a binding");
+        ground
+    }
+
+    pub fn lease(&self) -> LeaseName {
+        LeaseName::new(&self.namespace, LEASE).expect("a name")
+    }
+
+    pub fn writers(&self) -> Writers {
+        Writers::service_account(&self.namespace, ACCOUNT).expect("an account")
+    }
+
+    /// A fence around the pods of the account.
+    pub fn fence(&self, policy: &Policy) -> Fence {
+        Fence::new(&self.lease(), &self.writers(), policy).expect("a fence")
+    }
+
+    /// Applies it, and waits until the API server refuses a pod that holds nothing.
+    pub async fn fenced(&self, fence: &Fence) {
+        self.hold("no-pod").await;
+        fence.apply(&self.admin).await.expect("applied");
+        let stranger = self.pod("stranger").await;
+        crate::support::until("the fence is in force", async || refused(&self.touch(&stranger).await)).await;
+    }
+
+    /// A token of the account: of a pod of this name, which it creates, or of no pod.
+    pub async fn token(&self, pod: Option<&str>) -> String {
+        let mut spec = json!({ "audiences": [] });
+        if let Some(name) = pod {
+            let container = json!({ "name": "c", "image": "i" });
+            let pod = json!({ "metadata": { "name": name },
+                              "spec": { "serviceAccountName": ACCOUNT, "containers": [container] } });
+            let uid = self.post("pods", &pod).await["metadata"]["uid"].take();
+            spec["boundObjectRef"] = json!({ "kind": "Pod", "apiVersion": "v1", "name": name, "uid": uid });
+        }
+        let token = self.post(&format!("serviceaccounts/{ACCOUNT}/token"), &json!({ "spec": spec })).await;
+        token["status"]["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// The configuration of a pod, with a token that names it.
+    pub async fn config(&self, pod: &str) -> Config {
+        self.config_with(self.token(Some(pod)).await)
+    }
+
+    /// The configuration with a token of the account that names no pod.
+    pub async fn podless_config(&self) -> Config {
+        self.config_with(self.token(None).await)
+    }
+
+    fn config_with(&self, token: String) -> Config {
+        let mut config = self.cluster.config("admin");
+        config.auth_info.token = Some(token.into());
+        config.default_namespace.clone_from(&self.namespace);
+        config
+    }
+
+    pub async fn pod(&self, name: &str) -> Client {
+        Client::try_from(self.config(name).await).expect("a client")
+    }
+
+    /// Writes this holder into the lease.
+    pub async fn hold(&self, holder: &str) {
+        let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 600, "leaseTransitions": 1 });
+        let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                            "metadata": { "name": LEASE }, "spec": spec });
+        let path = format!("{}?fieldManager=test&force=true", self.lease_path());
+        send(&self.admin, Method::PATCH, &path, Some(&lease)).await.expect("held");
+    }
+
+    pub async fn delete_lease(&self) {
+        send(&self.admin, Method::DELETE, &self.lease_path(), None).await.expect("deleted");
+    }
+
+    pub fn lease_path(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{LEASE}", self.namespace)
+    }
+
+    pub fn path(&self, rest: &str) -> String {
+        format!("/api/v1/namespaces/{}/{rest}", self.namespace)
+    }
+
+    /// A write: it creates a map.
+    pub async fn touch(&self, client: &Client) -> Result<Value, Error> {
+        let map = json!({ "metadata": { "generateName": "map-" } });
+        send(client, Method::POST, &self.path("configmaps"), Some(&map)).await
+    }
+
+    pub async fn post(&self, rest: &str, body: &Value) -> Value {
+        let path = self.path(rest);
+        send(&self.admin, Method::POST, &path, Some(body))
+            .await
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
+pub async fn send(client: &Client, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Error> {
+    let kind = if method == Method::PATCH { "application/apply-patch+yaml" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, kind);
+    let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
+    client.request(request.body(body).expect("a request")).await
+}
+
+/// The API server's message, if its fence refused the request.
+pub fn refusal(answer: &Result<Value, Error>) -> Option<&str> {
+    match answer {
+        Err(Error::Api(status)) if status.code == 403 => {
+            let marker = "denied request: write attempt rejected as client is not leader";
+            status.message.contains(marker).then_some(&status.message)
+        }
+        _ => None,
+    }
+}
+
+pub fn refused(answer: &Result<Value, Error>) -> bool {
+    refusal(answer).is_some()
+}
+
+/// A client that recognises the refusals of `fence`.
+pub fn recognising(config: Config, fence: &Fence) -> Client {
+    let builder = kube_client::client::ClientBuilder::try_from(config).expect("a client");
+    builder.with_layer(&RefusalLayer::new(fence.name())).build()
+}
+
+impl Ground {
+    /// Creates the lease without any field.
+    pub async fn post_lease(&self) {
+        let lease = json!({ "metadata": { "name": LEASE } });
+        let leases = self.lease_path().replace(&format!("/{LEASE}"), "");
+        send(&self.admin, Method::POST, &leases, Some(&lease)).await.expect("created");
+    }
+}

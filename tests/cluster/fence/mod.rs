@@ -1,0 +1,13 @@
+//! The server-side fence on a real kube-apiserver.
+//!
+//! `ground` has a lease, and pods whose tokens name them. `judging` sends requests as they come, `managing` applies and
+//! checks fences, `opening` runs elections that rely on one, `refusals` looks at what callers get, `servers` measures two
+//! API servers on one etcd, and `program` runs the example.
+
+mod ground;
+pub mod judging;
+pub mod managing;
+pub mod opening;
+pub mod program;
+pub mod refusals;
+pub mod servers;

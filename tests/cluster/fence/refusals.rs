@@ -1,0 +1,42 @@
+//! What a caller gets when the API server refuses a write.
+
+use super::ground::{Ground, recognising, send};
+use http::{Method, Request};
+use kube_leader_gate::{ErrNotLeader, Policy};
+use serde_json::json;
+
+pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
+    let ground = Ground::new().await;
+    let fence = ground.fence(&Policy::strict());
+    ground.fenced(&fence).await;
+    let client = recognising(ground.config("pod-a").await, &fence);
+    let error = ground.touch(&client).await.unwrap_err();
+    let refused = ErrNotLeader::find(&error).expect("the gate's error");
+    let request = refused.attempt().request().expect("a request");
+    assert_eq!((request.verb().as_str(), request.target().to_string()), ("create", "configmaps".to_owned()));
+    let message = refused.refusal().expect("the API server's message");
+    assert!(message.contains(&format!("ValidatingAdmissionPolicy '{}'", fence.name())), "{message}");
+    assert!(
+        refused
+            .to_string()
+            .starts_with("write attempt rejected as client is not leader: create configmaps in")
+    );
+
+    // Another 403, whole.
+    let restricted = recognising(ground.cluster.config("restricted-13"), &fence);
+    let plain = ground.cluster.client("restricted-13");
+    let path = ground.path("configmaps");
+    let map = json!({ "metadata": { "name": "a" } });
+    let [one, other] = [&restricted, &plain].map(|client| send(client, Method::POST, &path, Some(&map)));
+    let (one, other) = (one.await.unwrap_err(), other.await.unwrap_err());
+    let (kube_client::Error::Api(one), kube_client::Error::Api(other)) = (&one, &other) else {
+        panic!("{one} {other}")
+    };
+    assert_eq!((one.code, &one.message, &one.reason), (403, &other.message, &other.reason));
+
+    // And a success.
+    ground.hold("pod-a").await;
+    crate::support::until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
+    let request = Request::get(path).body(Vec::new()).unwrap();
+    assert!(client.request_text(request).await.unwrap().contains("map-"));
+}

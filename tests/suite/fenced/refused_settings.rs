@@ -1,0 +1,84 @@
+//! Fences that cannot work are refused when they are built.
+
+use crate::support::builder;
+use kube_client::Client;
+use kube_leader_gate::{
+    Identity, Policy,
+    fence::{ErrInvalidFence, Fence, Writers},
+    lease::{KubeLock, LeaseName},
+    policy::{Preset, Rule},
+    testing::ApiServer,
+};
+
+fn lease() -> LeaseName {
+    LeaseName::new("default", "operator").unwrap()
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, ErrInvalidFence>, says: &str) {
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.starts_with("invalid fence: the ") && error.contains(says), "{error}");
+}
+
+#[test]
+fn writers_that_cannot_be_told_apart_are_refused() {
+    refused(Writers::service_account("", "a"), "service account is \"/a\"");
+    refused(Writers::service_account("a", "b c"), "service account is \"a/b c\"");
+    refused(Writers::users([""; 0]), "number of users is \"0\"");
+    refused(Writers::users((0..101).map(|it| it.to_string())), "number of users is \"101\"");
+    refused(Writers::users(["a", ""]), "user is \"\"");
+    refused(Writers::users(["a\nb"]), "user is \"a\\nb\"");
+    refused(Writers::group(""), "group is \"\"");
+    refused(Writers::group("system:authenticated"), "a group of the replicas alone");
+    refused(Writers::users(["x:a", "b"]).unwrap().prefix("x:"), "the beginning of each user's name");
+    refused(Writers::users(["x:"]).unwrap().prefix("x:"), "with the identity after it");
+    refused(
+        Writers::service_account("a", "b").unwrap().prefix("x:"),
+        "the identity of a pod is the pod's name",
+    );
+}
+
+#[test]
+fn policies_that_cel_cannot_express_are_refused() {
+    let writers = Writers::group("replicas").unwrap();
+    let closure = Policy::strict().allow_if(|_| true);
+    refused(Fence::new(&lease(), &writers, &closure), "the API server cannot run a closure of this process");
+    let rules = |count: usize| {
+        (0..count).fold(Policy::strict(), |policy, it| {
+            policy.allow(
+                Rule::new("", "pods").name(format!("p{it}")).verbs([kube_leader_gate::request::Verb::Patch]),
+            )
+        })
+    };
+    refused(Fence::new(&lease(), &writers, &rules(63)), "number of exemptions is \"63\", allowed: 62");
+    assert!(Fence::new(&lease(), &writers, &rules(62)).is_ok());
+    let repeated = (0..70).fold(Policy::strict(), |policy, _| policy.allow(Preset::Events));
+    assert!(Fence::new(&lease(), &writers, &repeated).is_ok(), "one exemption");
+    let long = LeaseName::new("a".repeat(60), format!("{}.b", "a".repeat(200))).unwrap();
+    refused(Fence::new(&long, &writers, &Policy::strict()), "240 characters at most");
+}
+
+#[tokio::test]
+async fn an_identity_that_no_token_can_say_is_refused() {
+    let build = |identity: &str, writers: Writers| {
+        let server = ApiServer::new();
+        let client = Client::new(server.service(), "default");
+        let lock = client.clone();
+        let election = builder("x").identity(Identity::new(identity).unwrap()).fence(writers, client);
+        election.build_with(|lease| KubeLock::over(lease, move || Ok(lock.clone()))).map(drop)
+    };
+    let pods = || Writers::service_account("default", "operator").unwrap();
+    let users = || Writers::users(["x:a"]).unwrap().prefix("x:").unwrap();
+    for (identity, writers, says) in [
+        (
+            "host_0123",
+            pods(),
+            "the name of the pod, since the fence compares the holder with the pod in the token",
+        ),
+        ("x:a", users(), "the name of one of the fence's users, without the prefix"),
+    ] {
+        let error = build(identity, writers).unwrap_err().to_string();
+        assert!(error.contains(&format!("the identity is {identity:?}")) && error.contains(says), "{error}");
+    }
+    build("pod-a", pods()).unwrap();
+    build("a", users()).unwrap();
+}
