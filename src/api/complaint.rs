@@ -76,9 +76,14 @@ mod tests {
     use super::*;
     use std::{
         io,
-        sync::{Arc, Mutex},
+        sync::{Arc, LazyLock, Mutex},
     };
+    use tracing::{Dispatch, subscriber::NoSubscriber};
     use tracing_subscriber::fmt::MakeWriter;
+
+    /// While there is one dispatcher, tracing decides for all threads by the thread that first meets a message. Another
+    /// test may run on that thread, without a subscriber.
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -103,6 +108,7 @@ mod tests {
 
     /// The level and the fields of each line at `info` or above. The message is left out.
     fn logged(scene: impl FnOnce(&mut Complaint)) -> Vec<String> {
+        LazyLock::force(&SECOND);
         let lines = Lines::default();
         let format = tracing_subscriber::fmt::format().without_time().with_target(false);
         let subscriber = tracing_subscriber::fmt().event_format(format).with_writer(lines.clone()).finish();

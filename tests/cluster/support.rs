@@ -12,8 +12,8 @@ pub use test_support::{
 /// For conditions that must come true: far longer than they take, so that a busy machine does not fail a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a busy machine may add to some milliseconds.
-pub const DELAY: Duration = Duration::from_secs(1);
+/// What a busy machine may add to some milliseconds. Less than the retry period of [`LeaseTiming::fast`].
+pub const DELAY: Duration = Duration::from_millis(1500);
 
 /// Waits until `condition` holds.
 pub async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
