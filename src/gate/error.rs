@@ -9,7 +9,6 @@ use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
     request::Verb,
 };
-use http::{Method, Uri};
 use std::{error::Error, fmt, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was changed.
@@ -26,10 +25,18 @@ use std::{error::Error, fmt, sync::Arc};
 pub struct ErrNotLeader {
     refused: Refused,
     upgrade: bool,
+    by: Refuser,
     holder: Option<Arc<str>>,
-    trouble: Option<Arc<str>>,
-    stage: Stage,
-    refusal: Option<Arc<str>>,
+    /// The trouble of the election, or the API server's message.
+    message: Option<Arc<str>>,
+}
+
+/// What refused the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refuser {
+    /// The gate, at this stage of the election.
+    Gate(Stage),
+    Fence,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the server may have
@@ -66,14 +73,19 @@ impl ErrNotLeader {
 
     pub(super) fn new(refused: Refused, upgrade: bool, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, stage } = bystander;
-        Self { refused, upgrade, holder, trouble, stage, refusal: None }
+        Self { refused, upgrade, by: Refuser::Gate(stage), holder, message: trouble }
     }
 
     /// The API server's fence refused a write that the gate had admitted.
     #[cfg(feature = "election")]
-    pub(crate) const fn by_the_fence(method: Method, uri: Uri, upgrade: bool, message: Arc<str>) -> Self {
+    pub(crate) const fn by_the_fence(
+        method: http::Method,
+        uri: http::Uri,
+        upgrade: bool,
+        message: Arc<str>,
+    ) -> Self {
         let refused = Refused::Request { method, uri };
-        Self { refused, upgrade, holder: None, trouble: None, stage: Stage::UnderWay, refusal: Some(message) }
+        Self { refused, upgrade, by: Refuser::Fence, holder: None, message: Some(message) }
     }
 
     /// What the gate refused.
@@ -91,13 +103,13 @@ impl ErrNotLeader {
     /// Why the election made no progress when the gate refused the write. None if all was well.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+        self.message.as_deref().filter(|_| self.by != Refuser::Fence)
     }
 
     /// The API server's message, if its [fence](crate::guide::fencing) refused the write. None if the gate did.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref()
+        self.message.as_deref().filter(|_| self.by == Refuser::Fence)
     }
 }
 
@@ -105,21 +117,20 @@ impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
         write!(f, "write attempt rejected as client is not leader: {attempt}")?;
-        if let Some(refusal) = &self.refusal {
-            return write!(
-                f,
-                "; the API server refused it, and nothing was changed: {refusal}; write again once this process leads"
-            );
-        }
+        let message = self.message.as_deref().unwrap_or_default();
+        let Refuser::Gate(stage) = self.by else {
+            let refused = "; the API server refused it, and nothing was changed";
+            return write!(f, "{refused}: {message}; write again once this process leads");
+        };
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
         }
-        if let Some(trouble) = self.trouble().filter(|_| self.stage == Stage::UnderWay) {
-            write!(f, "; the election is in trouble: {trouble}")?;
+        if stage == Stage::UnderWay && !message.is_empty() {
+            write!(f, "; the election is in trouble: {message}")?;
         }
         f.write_str("; nothing was sent: ")?;
-        match self.stage {
+        match stage {
             Stage::NotBegun => f.write_str(NOT_BEGUN),
             Stage::Over => {
                 f.write_str("the election of this process has stopped, and it will not lead again")
