@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{
-    Args as Group, Parser, ValueEnum,
+    Parser, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use kube_leader_gate::{
@@ -26,11 +26,13 @@ pub struct Args {
     #[arg(long, value_name = "NS/NAME")]
     lease: LeaseName,
 
-    #[command(flatten)]
-    who: Who,
+    /// Whose writes the fence judges: service-account:NS/NAME (pods, whose identities are their names), users:NAME,NAME
+    /// or group:NAME (users, whose names are their identities)
+    #[arg(long, value_name = "WHO")]
+    writers: Writers,
 
     /// What stands before the identity in the name of a user
-    #[arg(long, value_name = "TEXT", conflicts_with = "service_account")]
+    #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
     /// What followers may send, as in the election's policy; may be repeated
@@ -54,30 +56,9 @@ pub enum Task {
     Remove,
 }
 
-/// Whose writes the fence judges.
-#[derive(Group)]
-#[group(required = true, multiple = false)]
-struct Who {
-    /// The pods of this service account, whose identities are their names
-    #[arg(long, value_name = "NS/NAME")]
-    service_account: Option<LeaseName>,
-
-    /// Users whose names are their identities; may be repeated
-    #[arg(long, value_name = "NAME")]
-    user: Vec<String>,
-
-    /// The users of a group, whose names are their identities
-    #[arg(long, value_name = "NAME")]
-    group: Option<String>,
-}
-
 impl Args {
     pub fn fence(&self) -> Result<Fence, ErrInvalidFence> {
-        let writers = match (&self.who.service_account, &self.who.group) {
-            (Some(account), _) => Writers::service_account(account.namespace(), account.name())?,
-            (None, Some(group)) => Writers::group(group)?,
-            (None, None) => Writers::users(&self.who.user)?,
-        };
+        let writers = self.writers.clone();
         let writers = match &self.prefix {
             Some(prefix) => writers.prefix(prefix)?,
             None => writers,

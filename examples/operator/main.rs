@@ -1,4 +1,4 @@
-//! A small operator with three replicas, of which one writes: `cargo run --features runtime --example operator`. See
+//! A small operator with three replicas, of which one writes: `cargo run --features fence,runtime --example operator`. See
 //! `--help` for its options.
 //!
 //! `operator` is the operator: the file to copy. The others show it at work: `show` runs it without a cluster, `user`
@@ -17,8 +17,8 @@ use crate::{
     user::Failure,
 };
 use clap::Parser;
-use kube::Config;
-use kube_leader_gate::{CancellationToken, Election, LeaseTiming};
+use kube::{Client, Config};
+use kube_leader_gate::{CancellationToken, Election, LeaseTiming, fence::Writers};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -40,6 +40,11 @@ struct Args {
     /// Times of 15/10/2 s in place of 137/107/26 s for the election in a cluster
     #[arg(long, requires = "cluster")]
     fast: bool,
+
+    /// Rely on the API server's fence, which judges these writers: service-account:NS/NAME, users:NAME,NAME or
+    /// group:NAME. The example `fence` makes the fence
+    #[arg(long, requires = "cluster", value_name = "WHO")]
+    fence: Option<Writers>,
 }
 
 #[tokio::main]
@@ -63,7 +68,11 @@ async fn replica(args: &Args) -> Result<(), Failure> {
     let told = signals::first()?;
     let config = Config::infer().await?;
     let timing = if args.fast { LeaseTiming::fast() } else { LeaseTiming::default() };
-    let election = Election::builder(&config.default_namespace, NAME).timing(timing).build(&config)?;
+    let mut election = Election::builder(&config.default_namespace, NAME).timing(timing);
+    if let Some(writers) = &args.fence {
+        election = election.fence(writers.clone(), Client::try_from(config.clone())?);
+    }
+    let election = election.build(&config)?;
     let client = election.client(&config)?;
     let shutdown = CancellationToken::new();
     let replica = operator::run(election, client, args.mode, shutdown.clone());

@@ -5,7 +5,7 @@ use clap::{
     Parser,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use kube_leader_gate::{Identity, LeaseTiming, Policy, lease::LeaseName, policy::Preset};
+use kube_leader_gate::{Identity, LeaseTiming, Policy, fence::Writers, lease::LeaseName, policy::Preset};
 use std::{error::Error, net::SocketAddr, path::PathBuf};
 
 /// An HTTP proxy to the Kubernetes API beside an application, like `kubectl proxy` with a gate: reads pass, and
@@ -42,6 +42,11 @@ pub struct Args {
     /// Which writes are allowed without leading; may be repeated
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     allow: Vec<Preset>,
+
+    /// Rely on the API server's fence, which judges these writers: service-account:NS/NAME, users:NAME,NAME or
+    /// group:NAME. The gate stays shut until the fence lets this process pass. The example `fence` makes the fence
+    #[arg(long, value_name = "WHO")]
+    pub fence: Option<Writers>,
 
     /// Where to serve /healthz, /readyz and /leader
     #[arg(long, value_name = "IP:PORT", value_parser = loopback)]

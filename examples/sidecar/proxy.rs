@@ -13,7 +13,9 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader, Policy, request::RequestInfo};
+use kube_leader_gate::{
+    Candidate, ErrLeadershipLost, ErrNotLeader, Policy, refusal::ResponseBody, request::RequestInfo,
+};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -83,7 +85,7 @@ impl Proxy {
     fn pass_on(
         &self,
         exchange: &Exchange,
-        mut response: Response<Incoming>,
+        mut response: Response<ResponseBody<Incoming>>,
         caller: Option<upgrade::OnUpgrade>,
         is_write: bool,
     ) -> Response<Answer> {

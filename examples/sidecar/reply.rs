@@ -5,11 +5,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, request::RequestInfo};
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, refusal::ResponseBody, request::RequestInfo};
 use serde_json::{Value, json};
 
 /// The body of the API server's answer, streamed, or the sidecar's own.
-pub type Answer = Either<Incoming, Full<Bytes>>;
+pub type Answer = Either<ResponseBody<Incoming>, Full<Bytes>>;
 
 /// The gate rejected the write.
 pub fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {

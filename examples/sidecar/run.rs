@@ -11,6 +11,7 @@ use crate::{
     status::Status,
     upstream,
 };
+use kube_client::Client;
 use kube_leader_gate::{
     Election,
     election::{LeaseEnd, Running},
@@ -37,9 +38,12 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
     if let Some(identity) = args.identity {
         builder = builder.identity(identity);
     }
+    if let Some(writers) = args.fence {
+        builder = builder.fence(writers, Client::try_from(config.clone())?);
+    }
     let election = builder.build(&config)?;
     let proxy = Arc::new(Proxy {
-        upstream: upstream::connect(&config, &election.layer(), election.connections())?,
+        upstream: upstream::connect(&config, &election)?,
         hosts: hosts.clone(),
         candidate: election.candidate(),
         policy,

@@ -11,12 +11,12 @@ use hyper_util::{
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{WriteGateLayer, election::Connections};
+use kube_leader_gate::{Election, refusal::ResponseBody, server_time::ServerTimeLayer};
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
 /// Asks the API server, through the gate.
-pub type Upstream = BoxCloneSyncService<Request<Upload>, Response<Incoming>, BoxError>;
+pub type Upstream = BoxCloneSyncService<Request<Upload>, Response<ResponseBody<Incoming>>, BoxError>;
 
 /// The limit for the connection and its handshake, as in client-go. An answer may take as long as it likes: watches
 /// and logs do.
@@ -28,11 +28,7 @@ const KEPT: usize = 64;
 /// When to probe a silent connection, so that a watch does not hang on a dead one.
 const SILENCE: Duration = Duration::from_secs(30);
 
-pub fn connect(
-    config: &Config,
-    gate: &WriteGateLayer,
-    connections: Connections,
-) -> Result<Upstream, Failure> {
+pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure> {
     if let Some(proxy) = &config.proxy_url {
         return Err(format!(
             "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
@@ -47,13 +43,15 @@ pub fn connect(
         .map_future(Box::pin) // hyper's client moves it
         .timeout(CONNECTING)
         .service(config.rustls_https_connector_with_connector(tcp)?);
-    let client = Client::builder(connections)
+    let client = Client::builder(election.connections())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(KEPT)
         .build(connector);
     let stack = ServiceBuilder::new()
-        .layer(gate)
+        .layer(election.refusals())
+        .layer(election.layer())
+        .layer(ServerTimeLayer::new(election.leadership()))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)

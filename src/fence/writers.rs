@@ -5,6 +5,7 @@ use super::{
     error::{ErrInvalidFence, refuse},
 };
 use crate::lease::{Identity, LeaseName};
+use std::str::FromStr;
 
 /// More replicas than an election has. The API server goes through the list at each write of the cluster.
 const MOST_USERS: usize = 100;
@@ -35,6 +36,16 @@ const GROUPS_OF_OTHERS: [&str; 5] = [
 ///
 /// let pods = Writers::service_account("my-namespace", "my-controller")?;
 /// let users = Writers::users(["replica:a", "replica:b"])?.prefix("replica:")?;
+/// # Ok::<(), kube_leader_gate::fence::ErrInvalidFence>(())
+/// ```
+///
+/// For options and configuration files, text gives them too: `service-account:NAMESPACE/NAME`, `users:NAME,NAME` or
+/// `group:NAME`.
+///
+/// ```
+/// # use kube_leader_gate::fence::Writers;
+/// let pods: Writers = "service-account:my-namespace/my-controller".parse()?;
+/// assert_eq!(pods, Writers::service_account("my-namespace", "my-controller")?);
 /// # Ok::<(), kube_leader_gate::fence::ErrInvalidFence>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,6 +198,26 @@ impl Writers {
     /// The identity of this user, by its name.
     pub(super) fn identity_of<'a>(&self, username: &'a str) -> Option<&'a str> {
         username.strip_prefix(&self.prefix).filter(|identity| !identity.is_empty())
+    }
+}
+
+impl FromStr for Writers {
+    type Err = ErrInvalidFence;
+
+    fn from_str(text: &str) -> Result<Self, ErrInvalidFence> {
+        match text.split_once(':') {
+            Some(("service-account", account)) => {
+                // Without a slash, the name is empty, and refused with the form that is allowed.
+                let (namespace, name) = account.split_once('/').unwrap_or((account, ""));
+                Self::service_account(namespace, name)
+            }
+            Some(("users", names)) => Self::users(names.split(',')),
+            Some(("group", name)) => Self::group(name),
+            _ => {
+                let allowed = "service-account:NAMESPACE/NAME, users:NAME,NAME or group:NAME";
+                refuse("text for the writers", text, allowed)
+            }
+        }
     }
 }
 

@@ -73,6 +73,7 @@ fn main() -> ExitCode {
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
             real_time fence::servers::both_api_servers_follow_the_lease;
+            real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;
             real_time fence::servers::a_fence_adds_little_to_a_write;
             real_time fixture::judge_reads_requests_from_audit_log;
             real_time fixture::user_has_the_permissions_of_its_kind;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
             real_time mistakes::server_without_leases_is_named;
             real_time operators::crash::gated;
             real_time operators::crash::leading_only;
+            real_time operators::fenced::replicas_hand_over_behind_a_fence;
             real_time operators::rbac::rbac_manifest_grants_exactly_what_is_needed;
             real_time operators::rollouts::gated;
             real_time operators::rollouts::leading_only;

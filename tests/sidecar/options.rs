@@ -53,6 +53,10 @@ async fn option_errors_name_allowed_values() {
         ("--timing", "NaN/10/2", &[timing]),
         ("--identity", "", &["1 to 253 bytes"]),
         ("--allow", "everything", &["access-reviews", "token-requests", "dry-run", "exec"]),
+        ("--fence", "app", &["service-account:NAMESPACE/NAME", "users:NAME,NAME", "group:NAME"]),
+        ("--fence", "service-account:app", &["invalid fence: the service account is \"app/\""]),
+        ("--fence", "users:", &["a name without control characters"]),
+        ("--fence", "group:system:masters", &["a group of the replicas alone"]),
         ("--accept-host", "app.test:80", &["a host without a port"]),
     ] {
         refuses(USAGE, &[&format!("{option}={value}")], words).await;

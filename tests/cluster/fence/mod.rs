@@ -2,12 +2,13 @@
 //!
 //! `ground` has a lease, and pods whose tokens name them. `judging` sends requests as they come, `managing` applies and
 //! checks fences, `opening` runs elections that rely on one, `refusals` looks at what callers get, `servers` measures two
-//! API servers on one etcd, and `program` runs the example.
+//! API servers on one etcd, `program` runs the example, and `sidecar` the sidecar.
 
-mod ground;
+pub mod ground;
 pub mod judging;
 pub mod managing;
 pub mod opening;
 pub mod program;
 pub mod refusals;
 pub mod servers;
+pub mod sidecar;

@@ -6,10 +6,10 @@ use test_support::example;
 
 /// The exit code, the output and the errors.
 fn run(ground: &Ground, user: &str, task: &str, more: &[&str]) -> (Option<i32>, String, String) {
-    let (lease, account) =
-        (format!("{}/{LEASE}", ground.namespace), format!("{}/{ACCOUNT}", ground.namespace));
+    let namespace = &ground.namespace;
+    let (lease, writers) = (format!("{namespace}/{LEASE}"), format!("service-account:{namespace}/{ACCOUNT}"));
     let output = Command::new(example::build("fence"))
-        .args([task, "--lease", &lease, "--service-account", &account])
+        .args([task, "--lease", &lease, "--writers", &writers])
         .args(more)
         .env("KUBECONFIG", ground.cluster.kubeconfig(user, &ground.cluster.url()))
         .output()

@@ -2,6 +2,7 @@
 
 pub mod changes;
 pub mod crash;
+pub mod fenced;
 mod process;
 pub mod rbac;
 pub mod rollouts;

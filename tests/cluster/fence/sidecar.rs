@@ -1,0 +1,54 @@
+//! The sidecar with `--fence`.
+
+use super::ground::{ACCOUNT, Ground, send};
+use crate::support::until;
+use http::Method;
+use kube_leader_gate::{Policy, fence::Fence, lease::LeaseName};
+use serde_json::{Value, json};
+use std::fs;
+use test_support::sidecar::{callers::create, process::Sidecar};
+
+/// The lease of each sidecar in the tests.
+const SIDECARS: (&str, &str) = ("default", "app");
+
+pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
+    let ground = Ground::alone().await;
+    let writers = format!("service-account:{}/{ACCOUNT}", ground.namespace);
+    let file = ground.cluster.kubeconfig("admin", &ground.cluster.url());
+    let text = fs::read_to_string(file).expect("a kubeconfig");
+    let mut kubeconfig: Value = serde_json::from_str(&text).expect("JSON");
+    kubeconfig["users"][0]["user"] = json!({ "token": ground.token(Some("pod-a")).await });
+    let sidecar = Sidecar::start_with(kubeconfig, "pod-a", &["--timing", "fast", "--fence", &writers]).await;
+    until("it says why its gate is shut", async || {
+        sidecar.leader().await["trouble"].as_str().is_some_and(|trouble| trouble.contains("no fence"))
+    })
+    .await;
+    let (code, reason, _) = create(sidecar.addr, "early").await.status();
+    assert_eq!((code, &*reason), (503, "NotLeader"));
+
+    let lease = LeaseName::new(SIDECARS.0, SIDECARS.1).expect("a name");
+    let fence = Fence::new(&lease, &ground.writers(), &Policy::strict()).expect("a fence");
+    fence.apply(&ground.admin).await.expect("applied");
+    sidecar.leads().await;
+    assert_eq!(create(sidecar.addr, "first").await.code, 201);
+
+    // From now on it refuses the holder too.
+    let path = format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{}", fence.name());
+    let mut policy = send(&ground.admin, Method::GET, &path, None).await.expect("the policy");
+    let validations = policy["spec"]["validations"].as_array_mut().expect("a list");
+    let of_writes = |it: &&mut Value| it["expression"] == "variables.holds";
+    validations.iter_mut().find(of_writes).expect("the one that judges writes")["expression"] =
+        "false".into();
+    send(&ground.admin, Method::PUT, &path, Some(&policy)).await.expect("changed");
+    let mut refused = None;
+    until("the fence refuses a write", async || {
+        let answer = create(sidecar.addr, &format!("late-{}", fastrand::u32(..))).await;
+        refused = (answer.code != 201).then(|| answer.status());
+        refused.is_some()
+    })
+    .await;
+    let (code, reason, message) = refused.expect("a refusal");
+    assert_eq!((code, &*reason), (503, "NotLeader"));
+    assert!(message.contains("the API server refused it, and nothing was changed"), "{message}");
+    assert!(message.contains(fence.name()), "{message}");
+}
