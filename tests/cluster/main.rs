@@ -57,6 +57,7 @@ fn main() -> ExitCode {
             real_time fence::judging::users_hold_by_their_names;
             real_time fence::judging::the_policy_is_exempt_and_its_names_are_data;
             real_time fence::judging::verdicts_are_coarser_as_documented;
+            real_time fence::layers::each_layer_stops_what_the_guide_says;
             real_time fence::managing::apply_is_idempotent_and_check_finds_nothing;
             real_time fence::managing::kubectl_applies_the_printed_manifest;
             real_time fence::managing::check_names_each_change_and_apply_undoes_it;

@@ -50,6 +50,13 @@ impl Real<Cluster> {
     }
 }
 
+impl Real<&'static Cluster> {
+    /// A namespace of its own on this server.
+    pub async fn on(cluster: &'static Cluster) -> Self {
+        Self { cluster, namespace: cluster.namespace().await, log: Log::of(cluster) }
+    }
+}
+
 impl<C: Borrow<Cluster>> Real<C> {
     /// This user's configuration, without any line.
     pub fn config(&self, user: &str) -> Config {

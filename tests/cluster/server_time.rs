@@ -8,67 +8,85 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, api::ListParams};
-use kube_leader_gate::testing::WriteRecord;
+use kube_leader_gate::{election::ElectionBuilder, testing::WriteRecord};
 use std::time::Duration;
-use test_support::apiserver::{Cluster, SlowWebhook};
+use test_support::apiserver::{Cluster, SlowWebhook, Stage};
 
 /// Longer than the lease of 4 s, so that the next leader leads before.
 const TAKES: Duration = Duration::from_secs(7);
 
-const FROZEN: &str = "candidate-0";
-const NEXT: &str = "candidate-1";
+/// A write that waits for a webhook while its leader falls silent, until the webhook has long answered.
+pub struct Silence {
+    pub world: Real<&'static Cluster>,
+    pub frozen: &'static str,
+    pub next: &'static str,
+}
 
-/// A write waits for the webhook, and the leader falls silent with the connection open, as a frozen process does.
-/// Returns the leader and its successor once the webhook has long answered.
-async fn frozen_while_the_server_works(bounded: bool) -> Real<&'static Cluster> {
+impl Silence {
+    /// The leader falls silent with the connection open, as a frozen process does. `with` completes both elections.
+    pub async fn of(
+        world: Real<&'static Cluster>,
+        [frozen, next]: [&'static str; 2],
+        stage: Stage,
+        with: impl Fn(&Real<&'static Cluster>, &str, ElectionBuilder) -> ElectionBuilder,
+    ) -> Self {
+        prepare(&world).await;
+        let webhook = SlowWebhook::register(world.cluster, world.namespace(), stage, TAKES).await;
+        let leader = start(&world, frozen, with(&world, frozen, builder(&world, frozen))).await;
+        leader.elected().await;
+        let successor: Contender = start(&world, next, with(&world, next, builder(&world, next))).await;
+        let client = leader.client.clone();
+        let writing = tokio::spawn(async move { crate::candidate::write(&client).await });
+        until("the webhook is asked", async || webhook.asked() == 1).await;
+        leader.line.hold();
+        leader.work.hold();
+        successor.elected().await;
+        let ended =
+            async || world.writes().await.iter().any(|it| it.user == frozen && it.resource == "configmaps");
+        until("the server has answered the write", ended).await;
+        leader.work.mend();
+        within(PATIENCE, "the writer learns of it", writing).await.expect("no panic").unwrap_err();
+        Self { world, frozen, next }
+    }
+
+    /// The write of the frozen leader.
+    pub async fn write(&self) -> WriteRecord {
+        let mut log = self.world.writes().await;
+        let is_it = |it: &WriteRecord| it.user == self.frozen && it.resource == "configmaps";
+        let at = log.iter().position(is_it).expect("it was logged");
+        log.remove(at)
+    }
+
+    /// Whether the write took effect after the takeover. The webhook has admitted it so long after it came, and nothing
+    /// is committed before that.
+    pub async fn landed_late(&self) -> bool {
+        let claims = lease_writes(&self.world, self.next).await;
+        let taken = claims.first().and_then(|it| it.completed).expect("a takeover");
+        let write = self.write().await;
+        write.took_effect() && write.received.at + TAKES > taken.at
+    }
+}
+
+async fn frozen_while_the_server_works(bounded: bool) -> Silence {
     let world = Real::shared().await;
-    prepare(&world).await;
-    let webhook = SlowWebhook::register(world.cluster, world.namespace(), TAKES).await;
-    let leader = start(&world, FROZEN, builder(&world, FROZEN).server_time(bounded)).await;
-    leader.elected().await;
-    let successor: Contender = start(&world, NEXT, builder(&world, NEXT)).await;
-    let client = leader.client.clone();
-    let writing = tokio::spawn(async move { crate::candidate::write(&client).await });
-    until("the webhook is asked", async || webhook.asked() == 1).await;
-    leader.line.hold();
-    leader.work.hold();
-    successor.elected().await;
-    let ended =
-        async || world.writes().await.iter().any(|it| it.user == FROZEN && it.resource == "configmaps");
-    until("the server has answered the write", ended).await;
-    leader.work.mend();
-    within(PATIENCE, "the writer learns of it", writing).await.expect("no panic").unwrap_err();
-    world
-}
-
-/// The write of the frozen leader.
-async fn write_of_frozen(world: &Real<&'static Cluster>) -> WriteRecord {
-    let mut log = world.writes().await;
-    let at =
-        log.iter().position(|it| it.user == FROZEN && it.resource == "configmaps").expect("it was logged");
-    log.remove(at)
-}
-
-/// Whether the write took effect after the takeover. The webhook has admitted it so long after it came, and nothing
-/// is committed before that.
-async fn landed_late(world: &Real<&'static Cluster>, write: &WriteRecord) -> bool {
-    let taken = lease_writes(world, NEXT).await.first().and_then(|it| it.completed).expect("a takeover");
-    write.took_effect() && write.received.at + TAKES > taken.at
+    Silence::of(world, ["candidate-0", "candidate-1"], Stage::Validating, |_, _, builder| {
+        builder.server_time(bounded)
+    })
+    .await
 }
 
 /// Without a limit, the server carries the write out when the next leader leads already.
 pub async fn write_without_bound_lands_after_takeover() {
-    let world = frozen_while_the_server_works(false).await;
-    let write = write_of_frozen(&world).await;
-    assert!(landed_late(&world, &write).await, "{write:?}");
+    let silence = frozen_while_the_server_works(false).await;
+    assert!(silence.landed_late().await, "{:?}", silence.write().await);
 }
 
 /// Rule S2, beyond the process: with the limit, the server gives the write up by itself.
 pub async fn s2_bounded_write_never_lands_after_takeover() {
-    let world = frozen_while_the_server_works(true).await;
-    let write = write_of_frozen(&world).await;
-    assert_eq!(write.status, 504);
-    assert!(!landed_late(&world, &write).await);
+    let silence = frozen_while_the_server_works(true).await;
+    assert_eq!(silence.write().await.status, 504);
+    assert!(!silence.landed_late().await);
+    let world = &silence.world;
     let maps = Api::<ConfigMap>::namespaced(world.cluster.client("admin"), world.namespace());
     let map = maps
         .list(&ListParams::default())

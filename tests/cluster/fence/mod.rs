@@ -1,11 +1,12 @@
 //! The server-side fence on a real kube-apiserver.
 //!
 //! `ground` has a lease, and pods whose tokens name them. `judging` sends requests as they come, `managing` applies and
-//! checks fences, `opening` runs elections that rely on one, `refusals` looks at what callers get, `servers` measures two
+//! checks fences, `layers` plays frozen leaders, `opening` runs elections that rely on one, `refusals` looks at what callers get, `servers` measures two
 //! API servers on one etcd, `program` runs the example, and `sidecar` the sidecar.
 
 pub mod ground;
 pub mod judging;
+pub mod layers;
 pub mod managing;
 pub mod opening;
 pub mod program;

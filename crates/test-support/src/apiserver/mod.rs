@@ -16,7 +16,7 @@ pub use self::{
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
     cluster::{Cluster, Sibling},
     guard::Guarded,
-    webhook::SlowWebhook,
+    webhook::{SlowWebhook, Stage},
 };
 
 use tokio::sync::OnceCell;

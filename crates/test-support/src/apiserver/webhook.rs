@@ -9,11 +9,15 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube_client::{Api, api::PostParams};
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube_client::{Api, Client, api::PostParams, core::Resource};
 use rcgen::{CertificateParams, KeyPair};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
+    fmt,
     net::Ipv4Addr,
     sync::{
         Arc,
@@ -39,9 +43,18 @@ pub struct SlowWebhook {
     _server: JoinSet<()>,
 }
 
+/// When the API server asks a webhook. It judges by admission policies between the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before the policies.
+    Mutating,
+    /// After the policies.
+    Validating,
+}
+
 impl SlowWebhook {
     /// Starts it, and registers it with `cluster`. The writes of `admin` do not wait.
-    pub async fn register(cluster: &Cluster, namespace: &str, takes: Duration) -> Self {
+    pub async fn register(cluster: &Cluster, namespace: &str, stage: Stage, takes: Duration) -> Self {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
         let certificate = params.self_signed(&key).expect("a certificate");
@@ -71,9 +84,11 @@ impl SlowWebhook {
                 "timeoutSeconds": 30, "sideEffects": "None", "failurePolicy": "Fail", "admissionReviewVersions": ["v1"],
             }],
         });
-        let configuration = serde_json::from_value(configuration).expect("a configuration");
-        let registered = Api::<ValidatingWebhookConfiguration>::all(cluster.client("admin"));
-        registered.create(&PostParams::default(), &configuration).await.expect("it is registered");
+        let client = cluster.client("admin");
+        match stage {
+            Stage::Mutating => create::<MutatingWebhookConfiguration>(client, configuration).await,
+            Stage::Validating => create::<ValidatingWebhookConfiguration>(client, configuration).await,
+        }
         Self { asked, _server: server }
     }
 
@@ -81,6 +96,15 @@ impl SlowWebhook {
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
     }
+}
+
+async fn create<K>(client: Client, configuration: Value)
+where
+    K: Resource<DynamicType = ()> + Clone + fmt::Debug + Serialize + DeserializeOwned,
+{
+    let configuration = serde_json::from_value(configuration).expect("a configuration");
+    let registered: Api<K> = Api::all(client);
+    registered.create(&PostParams::default(), &configuration).await.expect("it is registered");
 }
 
 /// JSON has bytes in base64; k8s-openapi encodes them.
