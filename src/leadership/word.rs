@@ -6,7 +6,7 @@
 //! A write keeps the number of its grant, so a write of an earlier term does not pass for one of this term. A thread
 //! that opens or extends holds the lock of the state. Closing and revoking need no lock.
 
-use super::sync::{AtomicU64, AtomicUsize, Ordering, fence};
+use super::sync::{AtomicU64, AtomicUsize, Ordering};
 
 const NOT_LEADING: u64 = 0;
 const CLOSING: u64 = 1;
@@ -73,15 +73,15 @@ impl Word {
 
     /// Counts a write in and returns the grant that admits it. If no grant does, counts the write out again.
     ///
-    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count.
-    /// There is a fence between the two steps on each side, so a drain that sees no write has missed none. The clock
-    /// is read last: if a thread was frozen in between, it compares with the time at which it woke.
+    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count, and it
+    /// reads the count by a swap. So the two meet at the count: if the writer was first, the drain sees the write. If
+    /// the drain was first, the writer sees the changed word. The clock is read last: if a thread was frozen in
+    /// between, it compares with the time at which it woke.
     pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<u64, Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });
         }
-        self.admitted.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        self.admitted.fetch_add(1, Ordering::AcqRel);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
         if word & CLOSING == 0 && now() < word { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
@@ -89,9 +89,9 @@ impl Word {
 
     /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.
     pub(super) fn leave(&self) -> bool {
-        let before = self.admitted.fetch_sub(1, Ordering::Release);
-        fence(Ordering::SeqCst);
-        let word = self.deadline.load(Ordering::Relaxed);
+        // It meets a drain as `enter` does: one of the two sees the other.
+        let before = self.admitted.fetch_sub(1, Ordering::AcqRel);
+        let word = self.deadline.load(Ordering::Acquire);
         before == 1 && (word == NOT_LEADING || word & CLOSING != 0)
     }
 
@@ -130,8 +130,8 @@ impl Word {
     /// How many admitted writes have not finished. After a `close` or `revoke`, 0 means that no write is under way
     /// and none will be.
     pub(super) fn admitted(&self) -> usize {
-        fence(Ordering::SeqCst);
-        self.admitted.load(Ordering::Acquire)
+        // It changes nothing, but it stands in the order of all changes of the count. A load could see an old count.
+        self.admitted.fetch_add(0, Ordering::AcqRel)
     }
 }
 

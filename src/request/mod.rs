@@ -67,6 +67,7 @@
 
 mod path;
 mod query;
+mod scan;
 mod segment;
 mod upgrade;
 mod verb;

@@ -3,18 +3,20 @@
 //! There are two grammars. The spelling of an ordinary client is accepted for any request. An odd spelling is
 //! accepted for `GET` and `HEAD` only, and only if it has one meaning.
 
+use super::scan::{AS_IS, Classes, DATA, EDGE, PRINTABLE, STRUCTURE, classes_of, length_of_segment};
 use std::iter;
 
 /// The remaining segments of a path.
 pub(super) struct Segments<'a> {
     /// The text after the last slash that was passed; `None` after the last segment.
     rest: Option<&'a str>,
+    classes: Classes,
 }
 
 impl<'a> Segments<'a> {
     /// The segments of a path. None if it does not start with a slash.
     pub(super) fn of(path: &'a str) -> Option<Self> {
-        path.strip_prefix('/').map(|rest| Self { rest: Some(rest) })
+        path.strip_prefix('/').map(|rest| Self { rest: Some(rest), classes: Classes::of(rest) })
     }
 
     /// Whether no segment is left, not even a trailing slash.
@@ -43,16 +45,10 @@ impl<'a> Segments<'a> {
     #[inline]
     pub(super) fn next(&mut self) -> Segment<'a> {
         let rest = self.rest.unwrap_or_default();
-        let (mut all, mut length) = (u8::MAX, 0);
-        for byte in rest.bytes() {
-            if byte == b'/' {
-                break;
-            }
-            all &= CLASSES[usize::from(byte)];
-            length += 1;
-        }
+        let length = length_of_segment(rest);
+        let text = rest.get(..length).unwrap_or_default();
         self.rest = rest.get(length + 1..);
-        Segment { text: rest.get(..length).unwrap_or_default(), all }
+        Segment { text, all: self.classes.of_segment(text) }
     }
 
     /// The next segment, if it is structural.
@@ -72,7 +68,7 @@ pub(super) struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     pub(super) fn of(text: &'a str) -> Option<Self> {
-        let mut segments = Segments { rest: Some(text) };
+        let mut segments = Segments { rest: Some(text), classes: Classes::of(text) };
         Some(segments.next()).filter(|_| segments.is_used_up())
     }
 
@@ -84,14 +80,14 @@ impl<'a> Segment<'a> {
     #[inline]
     pub(super) fn structural(self) -> Option<&'a str> {
         let (first, last) = (self.text.as_bytes().first()?, self.text.as_bytes().last()?);
-        let edges = CLASSES[usize::from(*first)] & CLASSES[usize::from(*last)] & EDGE;
+        let edges = classes_of(*first) & classes_of(*last) & EDGE;
         (self.all & STRUCTURE != 0 && edges != 0).then_some(self.text)
     }
 
     /// The segment, if it can say which object is addressed: a name, or a part of a backend's path.
     #[inline]
     pub(super) fn data(self) -> Option<&'a str> {
-        let plain = !self.text.is_empty() && self.all & DATA != 0 && self.all & DOT == 0;
+        let plain = !self.text.is_empty() && self.all & DATA != 0 && !self.is_only_dots();
         (plain && (!self.is_escaped() || escaped_as_needed(self.text))).then_some(self.text)
     }
 
@@ -99,7 +95,7 @@ impl<'a> Segment<'a> {
     /// names of metrics here, and Go's clients escape some characters in them: `pubsub%7Cmessages`.
     #[cold]
     pub(super) fn odd_word(self) -> Option<&'a str> {
-        let plain = self.is_printable() && self.all & DOT == 0;
+        let plain = self.is_printable() && !self.is_only_dots();
         let is = |word: &&str| self.text.eq_ignore_ascii_case(word);
         let is_known = CONNECTIONS.iter().chain(&LEVELS).any(is);
         (plain && !is_known && (!self.is_escaped() || escapes_punctuation(self.text))).then_some(self.text)
@@ -114,7 +110,7 @@ impl<'a> Segment<'a> {
             byte.is_some_and(|byte| match byte {
                 b' ' | 0x80.. => true,
                 b'%' => false,
-                _ => CLASSES[usize::from(byte)] & PRINTABLE != 0,
+                _ => classes_of(byte) & PRINTABLE != 0,
             })
         };
         let all = self.is_printable() && decoded(self.text).all(has_one_reading);
@@ -149,6 +145,10 @@ impl<'a> Segment<'a> {
             }
         };
         self.is_printable() && !decoded(self.text).chain([Some(b'/')]).any(climbs)
+    }
+
+    fn is_only_dots(&self) -> bool {
+        self.text.bytes().all(|byte| byte == b'.')
     }
 
     fn is_printable(&self) -> bool {
@@ -216,9 +216,7 @@ fn escaped_as_needed(text: &str) -> bool {
                 return false;
             };
             decoded = high << 4 | low;
-            if decoded.is_ascii_alphanumeric()
-                || CLASSES[usize::from(decoded)] & (DATA | AS_IS) != DATA | AS_IS
-            {
+            if decoded.is_ascii_alphanumeric() || classes_of(decoded) & (DATA | AS_IS) != DATA | AS_IS {
                 return false;
             }
         }
@@ -232,42 +230,5 @@ fn hex(digit: u8) -> Option<u8> {
         b'0'..=b'9' => Some(digit - b'0'),
         b'A'..=b'F' => Some(digit - b'A' + 10),
         _ => None,
-    }
-}
-
-/// Lower-case letters, digits, `.`, `-`, and `_` (metrics APIs use it in resource names).
-const STRUCTURE: u8 = 1;
-/// The bytes of [`STRUCTURE`] that may come first and last.
-const EDGE: u8 = 1 << 1;
-/// `pchar` of RFC 3986 without `;`, since some servers start parameters there.
-const DATA: u8 = 1 << 2;
-/// All bytes except `%`.
-const AS_IS: u8 = 1 << 3;
-const DOT: u8 = 1 << 4;
-/// Every visible ASCII character except a slash, a backslash and `;`.
-const PRINTABLE: u8 = 1 << 5;
-
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = u8::MIN;
-    loop {
-        classes[byte as usize] = class(byte);
-        if byte == u8::MAX {
-            break classes;
-        }
-        byte += 1;
-    }
-};
-
-const fn class(byte: u8) -> u8 {
-    match byte {
-        b'a'..=b'z' | b'0'..=b'9' => STRUCTURE | EDGE | DATA | AS_IS | PRINTABLE,
-        b'-' | b'_' => STRUCTURE | DATA | AS_IS | PRINTABLE,
-        b'.' => STRUCTURE | DATA | AS_IS | DOT | PRINTABLE,
-        b'A'..=b'Z' | b'!' | b'$' | b'&'..=b',' | b':' | b'=' | b'@' | b'~' => DATA | AS_IS | PRINTABLE,
-        b'%' => DATA | PRINTABLE,
-        b'/' | b'\\' | b';' => 0,
-        b'!'..=b'~' => AS_IS | PRINTABLE,
-        _ => 0,
     }
 }

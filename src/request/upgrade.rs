@@ -1,7 +1,10 @@
 //! Whether a request asks for a protocol upgrade.
 
 use super::path::{Connection, Kind, Parts, Prefix};
-use http::{HeaderMap, Method, header::CONNECTION};
+use http::{
+    HeaderMap, Method,
+    header::{CONNECTION, HeaderValue},
+};
 
 /// The API groups whose `v1` a kube-apiserver serves by itself. Their plain resources have no connection to upgrade
 /// to, except for a watch or a log over WebSocket, which are reads.
@@ -33,10 +36,11 @@ const BUILT_IN: [&str; 21] = [
 /// header. They do not need an `Upgrade` header, and ignore an `Upgrade` header alone.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     const WORD: &[u8] = b"upgrade";
-    headers
-        .get_all(CONNECTION)
-        .iter()
-        .any(|value| value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD)))
+    let is_upgrade = |value: &HeaderValue| {
+        value.as_bytes().windows(WORD.len()).any(|window| window.eq_ignore_ascii_case(WORD))
+    };
+    // Requests have a few headers. To look at all of them is cheaper than to hash one name.
+    headers.iter().any(|(name, value)| *name == CONNECTION && is_upgrade(value))
 }
 
 /// Whether the server ignores the upgrade. Elsewhere (proxies, aggregated APIs, paths that are not resources) a
