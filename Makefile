@@ -59,7 +59,7 @@ cluster:
 # Candidates under faults on a real API server, which must be there. Each of these may be left out:
 # make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"
 chaos:
-	CI=true tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
+	CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
 		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
 

@@ -11,14 +11,20 @@ mod args;
 mod candidate;
 mod elector;
 mod faults;
+mod freezes;
+mod freezes_table;
 mod journal;
+mod lateness;
 mod plan;
 mod proxy;
 mod report;
 mod roster;
 mod rounds;
 mod script;
+mod seen;
+mod site;
 mod stage;
+mod stall;
 mod steady;
 mod table;
 mod timing;
@@ -64,6 +70,7 @@ fn run(command: Command) -> Result<(), Failure> {
             Command::Faults(options) => script::run(assets, &options).await,
             Command::Handovers(options) => rounds::run(assets, &options, rounds::End::Stop).await,
             Command::Crashes(options) => rounds::run(assets, &options, rounds::End::Kill).await,
+            Command::Freezes(options) => freezes::run(assets, options).await,
             Command::Steady(options) => steady::run(assets, &options).await,
             Command::Candidate(_) => Ok(()),
         }

@@ -27,6 +27,7 @@ pub struct Writers {
     pub identity: String,
     pub count: usize,
     pub every: Duration,
+    pub restless: bool,
     pub counters: Arc<Counters>,
 }
 
@@ -51,15 +52,19 @@ impl Writers {
     }
 
     async fn write_alone(self, stop: CancellationToken) {
-        let Self { api, name, identity, every, counters, .. } = self;
+        let Self { api, name, identity, every, restless, counters, .. } = self;
         let mut ticks = interval(every);
         // A candidate that was delayed does not catch up on missed writes.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pauses = true;
         while !stop.is_cancelled() {
-            ticks.tick().await;
+            if pauses {
+                ticks.tick().await;
+            }
             let attempt = counters.attempts.fetch_add(1, Relaxed);
             let change = json!({ "data": { &identity: attempt.to_string() } });
             let outcome = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
+            pauses = !restless || outcome.is_err();
             counters.outcome(&outcome.map(drop)).fetch_add(1, Relaxed);
         }
     }
