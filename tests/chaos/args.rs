@@ -128,7 +128,7 @@ pub struct Candidates {
 pub struct Candidate {
     #[arg(long)]
     pub kubeconfig: PathBuf,
-    /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same.
+    /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same, or begins so.
     #[arg(long)]
     pub lease: LeaseName,
     #[arg(long)]
@@ -139,7 +139,7 @@ pub struct Candidate {
     pub writers: usize,
     #[arg(long, value_parser = duration)]
     pub write_every: Duration,
-    /// Pauses only after a write that failed.
+    /// Pauses only after a write that failed, and writes other objects than the other candidates.
     #[arg(long)]
     pub restless: bool,
     /// Writes while it leads alone.

@@ -44,8 +44,22 @@ pub struct Recipe {
 pub struct Pace {
     pub writers: usize,
     pub every: Duration,
-    /// Each writer writes again as soon as it has its answer. Then `every` is the pause after a write that failed.
+    /// Each writer writes again as soon as it has its answer, to an object of its own. Then `every` is the pause after
+    /// a write that failed.
     pub restless: bool,
+}
+
+impl Pace {
+    /// The names of the objects that these users write.
+    pub fn objects(self, name: &str, users: &[String]) -> Vec<String> {
+        let of = |user: &String| (0..self.writers).map(|it| object_of(name, user, it)).collect::<Vec<_>>();
+        if self.restless { users.iter().flat_map(of).collect() } else { vec![name.to_owned()] }
+    }
+}
+
+/// The object of one restless writer.
+pub fn object_of(name: &str, user: &str, writer: usize) -> String {
+    format!("{name}-{user}-{writer}")
 }
 
 /// The lease of a run, and the users that contend for it.

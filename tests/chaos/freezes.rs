@@ -32,7 +32,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// How long a follower waits after a rejected write.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest time from the beginning of a stall to the freeze, so that writes are caught in it.
-const CAUGHT: Duration = Duration::from_millis(60);
+const CAUGHT: Duration = Duration::from_millis(150);
+/// How long what has left a process may take to the webhook.
+const ARRIVES: Duration = Duration::from_millis(300);
+/// The longest time from the takeover, or from the end of the stall if that is later, to the end of the freeze.
+const SLEEPS_ON: Duration = Duration::from_millis(100);
 
 /// One lease.
 struct Group {
@@ -147,18 +151,18 @@ impl Group {
         roster.signal(seat, Signal::STOP);
         let opens = begun + stall.arrives(self.timing, rng.f64());
         let open = async {
-            // What is on its way from a process to the server arrives meanwhile.
-            sleep(CAUGHT).await;
             if stall.is_on_line() {
                 sleep_until(opens).await;
                 line.set(Mode::Open);
-                sleep(CAUGHT).await;
             }
+            sleep(ARRIVES).await;
             self.slow(Duration::ZERO);
+            // A process that wakes hangs up, and the server then gives its writes up.
+            sleep(stall.holds(self.timing)).await;
         };
         let ((), taken) = tokio::join!(open, self.stage.succeeded(seat));
         let taken = taken?;
-        sleep(CAUGHT.mul_f64(rng.f64())).await;
+        sleep(SLEEPS_ON.mul_f64(rng.f64())).await;
         let thawed = Instant::now();
         roster.signal(seat, Signal::CONT);
         journal.note(

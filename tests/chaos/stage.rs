@@ -1,4 +1,4 @@
-//! The stage: one lease and one `ConfigMap` on a server, the candidates, and what the server's audit log says.
+//! The stage: one lease on a server, the objects that are written, the candidates, and what the server's audit log says.
 
 use crate::{
     Failure,
@@ -38,7 +38,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// The name of both objects.
+/// The name of the lease, and of the object that is written.
 const NAME: &str = "chaos";
 /// Who steals the lease.
 const OUTSIDER: &str = "outsider";
@@ -85,11 +85,12 @@ impl Stage {
         let namespace = site.cluster.namespace().await;
         let seen = site.watch(&namespace);
         let client = site.cluster.client("admin");
-        let object = serde_json::from_value(json!({ "metadata": { "name": NAME } }))?;
-        Api::<ConfigMap>::namespaced(client.clone(), &namespace)
-            .create(&PostParams::default(), &object)
-            .await?;
-        let users = numbers.map(|number| format!("candidate-{number}")).collect();
+        let users: Vec<_> = numbers.map(|number| format!("candidate-{number}")).collect();
+        let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
+        for name in pace.objects(NAME, &users) {
+            let object = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
+            maps.create(&PostParams::default(), &object).await?;
+        }
         let contest = Contest { lease: LeaseName::new(&namespace, NAME)?, users };
         if layers.fence {
             let writers = Writers::users(&contest.users)?;

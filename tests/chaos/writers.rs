@@ -1,5 +1,6 @@
 //! The writes of a candidate, and their outcomes.
 
+use crate::elector::object_of;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Error,
@@ -19,7 +20,8 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// The writers write one `ConfigMap` through the gate.
+/// The writers write one `ConfigMap` through the gate. Restless ones have a `ConfigMap` each, so that the server has no
+/// conflict to solve.
 #[derive(Clone, Debug)]
 pub struct Writers {
     pub api: Api<ConfigMap>,
@@ -45,8 +47,12 @@ impl Writers {
     /// Writes until told to stop. Open writes then finish, or the gate cuts them off. Dropping it drops the writes.
     pub async fn write(self, stop: CancellationToken) {
         let mut writers = JoinSet::new();
-        for _ in 0..self.count {
-            writers.spawn(self.clone().write_alone(stop.clone()));
+        for number in 0..self.count {
+            let mut writer = self.clone();
+            if self.restless {
+                writer.name = object_of(&self.name, &self.identity, number);
+            }
+            writers.spawn(writer.write_alone(stop.clone()));
         }
         writers.join_all().await;
     }
