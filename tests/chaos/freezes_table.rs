@@ -24,8 +24,18 @@ pub fn table(frozen: &[Frozen]) -> String {
     }
     let mut text = format!(
         "{:<17} {:<12} {:>7} {:>8} {:>9} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>7}\n",
-        "stall", "layers", "freezes", "writes", "with late", "at most", "arrived", "finished", "after", "most by",
-        "refused", "given up"
+        "stall",
+        "layers",
+        "freezes",
+        "writes",
+        "with late",
+        "at most",
+        "arrived",
+        "finished",
+        "after",
+        "most by",
+        "refused",
+        "given up"
     );
     for ((stall, layers), frozen) in rows {
         let late: Vec<_> = frozen.iter().flat_map(|it| &it.late).collect();

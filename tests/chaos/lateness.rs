@@ -3,6 +3,7 @@
 use kube_leader_gate::testing::{LeaseTerm, LogTime, WriteRecord};
 use serde::Serialize;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// From this status on, the server has given the write up, or its outcome is unknown.
 const UNSURE: u16 = 499;
@@ -72,4 +73,57 @@ pub fn late(log: &[WriteRecord], terms: &[LeaseTerm], candidates: &[String]) -> 
 
 fn writes<'a>(log: &'a [WriteRecord], candidates: &'a [String]) -> impl Iterator<Item = &'a WriteRecord> {
     log.iter().filter(|it| it.resource != "leases" && candidates.contains(&it.user))
+}
+
+/// A test of this file: `a` leads from 0, `b` from 10 and writes from 14 to 15.
+pub fn write_is_late_by_its_end() {
+    let origin = Instant::now();
+    let at = |micros: u64| LogTime { at: origin + Duration::from_micros(micros), order: micros };
+    let acquired = |holder: &str, micros: u64| LeaseTerm {
+        user: holder.to_owned(),
+        holder: holder.to_owned(),
+        transitions: 0,
+        acquired: at(micros),
+        renewed: at(micros),
+        heard: at(micros),
+        duration: Duration::from_secs(1),
+        renewals: 0,
+        ended: None,
+    };
+    let write = |user: &str, received: u64, completed: u64, status: u16| WriteRecord {
+        user: user.to_owned(),
+        user_agent: String::new(),
+        method: http::Method::PATCH,
+        verb: "patch",
+        path: String::new(),
+        group: String::new(),
+        version: String::new(),
+        resource: "configmaps".to_owned(),
+        namespace: None,
+        name: None,
+        subresource: None,
+        dry_run: false,
+        received: at(received),
+        completed: Some(at(completed)),
+        status,
+        lease: None,
+    };
+    let terms = [acquired("a", 0), acquired("outsider", 5), acquired("b", 10), acquired("b", 20)];
+    let candidates = ["a", "b"].map(str::to_owned);
+    for (received, completed, status, expected) in [
+        (7, 9, 200, None),
+        (7, 12, 200, Some((End::Finished, false))),
+        (11, 12, 200, Some((End::Arrived, false))),
+        (11, 30, 200, Some((End::Arrived, true))),
+        (9, 30, 403, Some((End::Refused, true))),
+        (9, 16, 504, Some((End::GivenUp, true))),
+        (9, 12, 0, Some((End::GivenUp, false))),
+    ] {
+        let log = [write("b", 14, 15, 200), write("a", received, completed, status)];
+        let found = late(&log, &terms, &candidates);
+        assert!(found.iter().all(|it| it.acquired == at(10)), "a renewed term is no takeover: {found:?}");
+        let found: Vec<_> = found.iter().map(|it| (it.end, it.after_a_write, it.by)).collect();
+        let expected = expected.map(|(end, after)| (end, after, Duration::from_micros(completed - 10)));
+        assert_eq!(found, Vec::from_iter(expected), "{received} to {completed}, {status}");
+    }
 }

@@ -1,10 +1,12 @@
 //! Candidates under faults on a real kube-apiserver, judged by its audit log: `make chaos`, or
 //! `cargo test --test chaos -- --help`. As a part of `cargo test` it plays a short script.
 //!
-//! `args` has the options. `candidate` is the process that contends, `writers` are its writes, `elector` is its
-//! implementation, `roster` starts the processes, and `proxy` stands between them and the server. `stage` is the
-//! server and its audit log. `plan` writes the script from a seed, and `faults` plays it. `report` judges, `table`
-//! prints, and `journal` records everything. `rounds` and `steady` measure without faults.
+//! `args` has the options, and `timing` reads them. `candidate` is the process that contends, `writers` are its writes, `elector` is its
+//! implementation, `roster` starts the processes, and `proxy` stands between them and the server. `site` is the
+//! server and its audit log, `seen` is what the log says about one lease, and `stage` is that lease with its candidates.
+//! `plan` writes the script from a seed, and `faults` plays it. `report` judges, `table` prints, and `journal` records
+//! everything. `freezes` plays freezes on many leases at once, `stall` is what else is slow meanwhile, `lateness` finds
+//! the late writes, and `freezes_table` prints. `rounds` and `steady` measure without faults.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod args;
@@ -47,7 +49,13 @@ fn main() -> ExitCode {
         // Arguments that cargo passes to all tests.
         _ => {
             let short = || run(Command::Faults(script::short())).map_err(|error| error.to_string());
-            return harness::run(vec![Test::new("chaos", &[apiserver::is_there], short)]);
+            return harness::run(vec![
+                Test::new("chaos", &[apiserver::is_there], short),
+                Test::new("lateness::write_is_late_by_its_end", &[], || {
+                    lateness::write_is_late_by_its_end();
+                    Ok(())
+                }),
+            ]);
         }
     };
     match outcome {

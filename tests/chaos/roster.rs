@@ -54,11 +54,7 @@ pub struct Counts {
 
 impl Roster {
     /// Candidates that have not been started.
-    pub async fn new(
-        cluster: &Cluster,
-        recipe: Recipe,
-        journal: Arc<Journal>,
-    ) -> Result<Self, Failure> {
+    pub async fn new(cluster: &Cluster, recipe: Recipe, journal: Arc<Journal>) -> Result<Self, Failure> {
         let mut seats = Vec::new();
         for identity in recipe.contest().users.clone() {
             let line = Proxy::to(cluster.addr()).await?;

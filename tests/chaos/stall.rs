@@ -30,7 +30,9 @@ impl Stall {
         match self {
             Self::None | Self::Line => Duration::ZERO,
             Self::Server => timing.lease_duration() + Duration::from_millis(500),
-            Self::LineThenServer => timing.renew_deadline().saturating_sub(timing.retry_period()).mul_f64(0.9),
+            Self::LineThenServer => {
+                timing.renew_deadline().saturating_sub(timing.retry_period()).mul_f64(0.9)
+            }
         }
     }
 
