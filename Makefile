@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos attack
+.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 8
@@ -56,11 +56,19 @@ demo:
 cluster:
 	tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster
 
+CHAOS = CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos --
+
 # Candidates under faults on a real API server, which must be there. Each of these may be left out:
-# make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill"
+# make chaos FAULTS=100 SEED=7 CANDIDATES=5 TIMING=15/10/2 OPTIONS="--elector client-go --kinds freeze,kill --fence"
 chaos:
-	CI=true tests/apiserver/assets.sh cargo test --release --test chaos -- faults $(if $(FAULTS),--faults $(FAULTS)) \
+	$(CHAOS) faults $(if $(FAULTS),--faults $(FAULTS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
+		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
+
+# Leaders that are frozen at random instants while they write, with each of the layers. Each of these may be left out:
+# make freezes FREEZES=500 SEED=7 TIMING=2/1.2/0.3 OPTIONS="--stalls line,server --layers neither,both"
+freezes:
+	$(CHAOS) freezes $(if $(FREEZES),--freezes $(FREEZES)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
 
 # Generated requests at followers, more than in `make test`. Each of these may be left out:

@@ -1,15 +1,20 @@
 //! What the gate adds to a request: a read, an admitted write and a rejected write, beside the bare service and a
-//! layer that does nothing.
+//! layer that does nothing. The same for the two layers that go with it: bounded server time below the gate, and the
+//! recognition of a fence's refusals outside of it.
 //!
 //! Criterion measures each by itself. The summary at the end comes from rounds in which all take turns, so that a
 //! noisy machine disturbs all alike: its figures are medians over the rounds, and a difference is the median of the
 //! differences within a round.
 
+use bytes::Bytes;
 use criterion::{BatchSize, Criterion, criterion_group};
 use http::{Request, Response, header};
+use http_body_util::Full;
 use kube_leader_gate::{
     WriteGateLayer,
     leadership::{Grant, Grantor, Term},
+    refusal::RefusalLayer,
+    server_time::ServerTimeLayer,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -24,6 +29,7 @@ use tower::{Layer, Service};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Body = Vec<u8>;
+type Answer = Response<Full<Bytes>>;
 
 const BATCH: usize = 64;
 
@@ -32,9 +38,9 @@ const BATCH: usize = 64;
 struct Bare;
 
 impl Service<Request<Body>> for Bare {
-    type Response = Response<Body>;
+    type Response = Answer;
     type Error = BoxError;
-    type Future = Ready<Result<Response<Body>, BoxError>>;
+    type Future = Ready<Result<Answer, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -42,7 +48,7 @@ impl Service<Request<Body>> for Bare {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         black_box(&request);
-        ready(Ok(Response::new(Vec::new())))
+        ready(Ok(Response::new(Full::default())))
     }
 }
 
@@ -159,6 +165,15 @@ fn subjects() -> Vec<Subject> {
     let (follower, leader) = (follower(), leader());
     let (mut reading, mut measuring) = (gate(&follower), gate(&follower));
     let mut writing = gate(&leader.0);
+    let (gate_layer, limit) =
+        (WriteGateLayer::new(leader.0.leadership()), ServerTimeLayer::new(leader.0.leadership()));
+    let refusals = RefusalLayer::new("operator.default.leader-gate");
+    let mut limited = limit.layer(Bare);
+    let mut recognising = refusals.layer(Bare);
+    let mut limiting = gate_layer.layer(limit.layer(Bare));
+    let mut fencing = refusals.layer(gate_layer.layer(Bare));
+    let mut both = refusals.layer(gate_layer.layer(limit.layer(Bare)));
+    let mut reading_all = refusals.layer(gate_layer.layer(limit.layer(Bare)));
     let (mut rejecting, mut calling) = (gate(&follower), gate(&follower));
     vec![
         Subject::new("read, bare", read, move |request| send(&mut bare, request)),
@@ -172,6 +187,12 @@ fn subjects() -> Vec<Subject> {
             black_box(&leader);
             send(&mut writing, request);
         }),
+        Subject::new("read, all three layers", read, move |request| send(&mut reading_all, request)),
+        Subject::new("write, server time alone", write, move |request| send(&mut limited, request)),
+        Subject::new("write, refusals alone", write, move |request| send(&mut recognising, request)),
+        Subject::new("write, gate, server time", write, move |request| send(&mut limiting, request)),
+        Subject::new("write, gate, refusals", write, move |request| send(&mut fencing, request)),
+        Subject::new("write, all three layers", write, move |request| send(&mut both, request)),
         Subject::new("write, gate, rejected", write, move |request| {
             black_box(&follower);
             send(&mut rejecting, request);
@@ -240,6 +261,12 @@ fn summary(rounds: usize) {
         ("read, gate, metric", "read, bare", None),
         ("write, no-op layer", "write, bare", None),
         ("write, gate, admitted", "write, bare", Some(100)),
+        ("read, all three layers", "read, bare", None),
+        ("write, server time alone", "write, bare", None),
+        ("write, refusals alone", "write, bare", None),
+        ("write, gate, server time", "write, bare", None),
+        ("write, gate, refusals", "write, bare", None),
+        ("write, all three layers", "write, bare", None),
     ] {
         let added = figure(name).iter().zip(figure(bare)).map(|(with, without)| with - without).collect();
         let ratio = figure(name).iter().zip(figure(bare)).map(|(with, without)| with / without).collect();

@@ -1,7 +1,12 @@
 //! The options.
 
-use crate::{elector::Elector, plan::Kind, timing::duration};
-use clap::{Args, Parser, Subcommand};
+use crate::{
+    elector::{Elector, Layers},
+    plan::Kind,
+    stall::Stall,
+    timing::{duration, on_or_off},
+};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use kube_leader_gate::{LeaseTiming, lease::LeaseName};
 use std::{path::PathBuf, time::Duration};
 
@@ -23,6 +28,8 @@ pub enum Command {
     Handovers(Rounds),
     /// Kills the holder, round by round, and measures from the lease's expiry to the next acquisition
     Crashes(Rounds),
+    /// Freezes leaders at random instants, on many leases at once, and counts the writes that take effect late.
+    Freezes(Freezes),
     /// Counts the requests of a leader and of its followers while nothing happens.
     Steady(Steady),
     #[command(hide = true)]
@@ -63,6 +70,34 @@ pub struct Rounds {
 }
 
 #[derive(Clone, Debug, Args)]
+pub struct Freezes {
+    /// How many with each of the layers.
+    #[arg(id = "freezes", long, value_name = "N", default_value_t = 2_000)]
+    pub count: usize,
+    /// The layers to compare, separated by commas: neither, fence, server-time, both. They take turns on the leases
+    #[arg(long, value_delimiter = ',', default_value = "neither,fence,server-time,both")]
+    pub layers: Vec<Layers>,
+    /// What else is slow during a freeze, separated by commas. Each freeze has one of these
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "none")]
+    pub stalls: Vec<Stall>,
+    /// How many leases, with two candidates each.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub leases: u8,
+    /// How many writes each leader always has under way.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub writers: usize,
+    /// The seed of the instants and of the stalls; random if not given
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Lease duration, renew deadline and retry period in seconds.
+    #[arg(long, default_value = "3/2/0.5")]
+    pub timing: LeaseTiming,
+    /// The file for everything that happened, as JSON lines; target/chaos/... if not given
+    #[arg(long)]
+    pub timeline: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct Steady {
     /// How long, in seconds
     #[arg(long, default_value_t = 60)]
@@ -84,6 +119,8 @@ pub struct Candidates {
     /// Which election the candidates use
     #[arg(long, value_enum, default_value_t = Elector::Gate)]
     pub elector: Elector,
+    #[command(flatten)]
+    pub layers: Layers,
 }
 
 /// One candidate, as a process of its own.
@@ -91,7 +128,7 @@ pub struct Candidates {
 pub struct Candidate {
     #[arg(long)]
     pub kubeconfig: PathBuf,
-    /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same.
+    /// NAMESPACE/NAME; the `ConfigMap` that it writes is called the same, or begins so.
     #[arg(long)]
     pub lease: LeaseName,
     #[arg(long)]
@@ -102,9 +139,18 @@ pub struct Candidate {
     pub writers: usize,
     #[arg(long, value_parser = duration)]
     pub write_every: Duration,
+    /// Pauses only after a write that failed, and writes other objects than the other candidates.
+    #[arg(long)]
+    pub restless: bool,
     /// Writes while it leads alone.
     #[arg(long)]
     pub leading_only: bool,
+    /// Whether each write carries a limit for the server.
+    #[arg(long, value_parser = on_or_off, action = ArgAction::Set)]
+    pub server_time: bool,
+    /// The users that the fence judges, if there is one.
+    #[arg(long, value_delimiter = ',')]
+    pub fence: Vec<String>,
 }
 
 /// Whether the first argument is one of the commands or asks for help. Any other argument comes from `cargo test`,

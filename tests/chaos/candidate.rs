@@ -10,10 +10,10 @@ use crate::{
 };
 use futures_util::StreamExt;
 use kube_client::{
-    Api, Config,
+    Api, Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kube_leader_gate::{CancellationToken, Candidate, Election, Identity};
+use kube_leader_gate::{CancellationToken, Candidate, Election, Identity, fence};
 use serde_json::{Value, json};
 use std::{
     io::{self, Read, Write},
@@ -60,18 +60,24 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
     counts.spawn(tell_counts(counters.clone()));
     let mut goes_on = true;
     while goes_on {
-        let election = Election::builder(namespace, name)
+        let mut builder = Election::builder(namespace, name)
             .identity(Identity::new(&options.identity)?)
             .timing(options.timing)
+            .server_time(options.server_time)
             .grace(GRACE)
-            .drain_timeout(DRAIN)
-            .build(&config)?;
+            .drain_timeout(DRAIN);
+        if !options.fence.is_empty() {
+            let users = fence::Writers::users(&options.fence)?;
+            builder = builder.fence(users, Client::try_from(config.clone())?);
+        }
+        let election = builder.build(&config)?;
         let writers = Writers {
             api: Api::namespaced(election.client(&config)?, namespace),
             name: name.to_owned(),
             identity: options.identity.clone(),
             count: options.writers,
             every: options.write_every,
+            restless: options.restless,
             counters: counters.clone(),
         };
         let mut changes = JoinSet::new();

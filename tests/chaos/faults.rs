@@ -54,7 +54,7 @@ async fn act_all(stage: &Stage, step: &Step) -> Result<(), Failure> {
 
 async fn act(stage: &Stage, fault: &Fault, seat: usize) -> Result<(), Failure> {
     sleep(fault.after).await;
-    let Stage { roster, cluster, .. } = stage;
+    let Stage { roster, site, .. } = stage;
     match fault.kind {
         Kind::Kill => {
             roster.kill(seat);
@@ -81,13 +81,13 @@ async fn act(stage: &Stage, fault: &Fault, seat: usize) -> Result<(), Failure> {
         Kind::Steal => stage.steal(fault.length).await,
         Kind::Delete => stage.delete_lease().await,
         Kind::Restart => {
-            cluster.restart().await;
+            site.cluster.restart().await;
             Ok(())
         }
         Kind::FreezeServer => {
-            cluster.freeze();
+            site.cluster.freeze();
             sleep(fault.length).await;
-            cluster.thaw();
+            site.cluster.thaw();
             Ok(())
         }
     }

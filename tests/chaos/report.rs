@@ -15,6 +15,7 @@ use crate::{
     Failure,
     faults::Played,
     journal::{Journal, micros_at},
+    lateness::{End, late},
 };
 use kube_leader_gate::testing::{Judge, LogTime, StrayKind, Verdict, WriteRecord};
 use serde::Serialize;
@@ -43,6 +44,8 @@ pub struct Report {
     pub takeovers: usize,
     /// Overlaps, if writes with an unknown outcome took effect.
     pub unknown: usize,
+    /// Writes that arrived in time, and took effect after another candidate's acquisition.
+    pub finished: usize,
     /// Writes of the last holder, after its lease had expired and before another candidate took it.
     pub run_out: usize,
     /// Writes of the last holder, after a theft, a deletion or its own release.
@@ -72,6 +75,10 @@ impl Report {
             writes: verdict.admitted.values().sum(),
             takeovers: case.takeovers(&verdict).len(),
             unknown: case.unknown(),
+            finished: late(case.log, &verdict.terms, &case.candidates)
+                .iter()
+                .filter(|it| it.end == End::Finished)
+                .count(),
             run_out: stray(&StrayKind::RunOut),
             not_held: stray(&StrayKind::NotHeld),
             verdict,

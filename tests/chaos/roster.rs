@@ -54,15 +54,9 @@ pub struct Counts {
 
 impl Roster {
     /// Candidates that have not been started.
-    pub async fn new(
-        cluster: &Cluster,
-        size: usize,
-        recipe: Recipe,
-        journal: Arc<Journal>,
-    ) -> Result<Self, Failure> {
-        let mut seats = Vec::with_capacity(size);
-        for number in 0..size {
-            let identity = format!("candidate-{number}");
+    pub async fn new(cluster: &Cluster, recipe: Recipe, journal: Arc<Journal>) -> Result<Self, Failure> {
+        let mut seats = Vec::new();
+        for identity in recipe.contest().users.clone() {
             let line = Proxy::to(cluster.addr()).await?;
             let kubeconfig = cluster.kubeconfig(&identity, &line.url());
             let stderr = cluster.folder().join(format!("{identity}.log"));

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Enough to see that a candidate leads.
-const PACE: Pace = Pace { writers: 1, every: Duration::from_millis(50) };
+const PACE: Pace = Pace { writers: 1, every: Duration::from_millis(50), restless: false };
 
 /// How the holder ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum End {
 }
 
 pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<(), Failure> {
-    let Candidates { timing, elector, count } = &options.candidates;
+    let Candidates { timing, elector, count, .. } = &options.candidates;
     let journal = Journal::create(options.timeline.as_deref(), &format!("{}-{elector}", end.name()))?;
     let stage = Stage::set(assets, &options.candidates, PACE, journal).await?;
     for round in 0..options.count {

@@ -4,7 +4,7 @@ use crate::{
     Failure,
     apiserver::Assets,
     args::{Candidates, Faults},
-    elector::{Elector, Pace},
+    elector::{Elector, Layers, Pace},
     faults,
     journal::Journal,
     plan::{Frame, Kind, plan},
@@ -14,7 +14,7 @@ use crate::{
 use serde_json::json;
 use std::time::Duration;
 
-const PACE: Pace = Pace { writers: 4, every: Duration::from_millis(20) };
+const PACE: Pace = Pace { writers: 4, every: Duration::from_millis(20), restless: false };
 
 /// The script for `cargo test`: about half a minute.
 pub fn short() -> Faults {
@@ -25,6 +25,7 @@ pub fn short() -> Faults {
             count: 3,
             timing: "4/2.5/0.5".parse().expect("a timing"),
             elector: Elector::Gate,
+            layers: Layers { fence: true, server_time: true },
         },
         kinds: vec![
             Kind::Kill,
@@ -44,7 +45,7 @@ pub fn short() -> Faults {
 /// itself.
 pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
-    let Candidates { count, timing, elector } = &options.candidates;
+    let Candidates { count, timing, elector, .. } = &options.candidates;
     let kinds = if options.kinds.is_empty() { Kind::all() } else { options.kinds.clone() };
     let plan = plan(&Frame {
         seed,

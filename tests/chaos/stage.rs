@@ -1,15 +1,18 @@
-//! The stage: a server of its own, one lease, one `ConfigMap`, and the server's audit log as it grows.
+//! The stage: one lease on a server, the objects that are written, the candidates, and what the server's audit log says.
 
 use crate::{
     Failure,
-    apiserver::{Assets, Audit, AuditEvent, Cluster},
+    apiserver::Assets,
     args::Candidates,
-    elector::Pace,
+    elector::{Contest, Elector, Layers, Pace},
     faults::Played,
     journal::Journal,
+    lateness::{End, Late, late},
     proxy::Mode,
     report::{Case, Report},
     roster::Roster,
+    seen::Seen,
+    site::{Site, lock},
 };
 use k8s_openapi::{
     api::{coordination::v1::Lease, core::v1::ConfigMap},
@@ -20,17 +23,22 @@ use kube_client::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use kube_leader_gate::testing::{Judge, LogTime, Verdict, WriteRecord};
+use kube_leader_gate::{
+    LeaseTiming, Policy,
+    fence::{Fence, Writers},
+    lease::LeaseName,
+    testing::{Judge, Verdict},
+};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// The name of both objects.
+/// The name of the lease, and of the object that is written.
 const NAME: &str = "chaos";
 /// Who steals the lease.
 const OUTSIDER: &str = "outsider";
@@ -38,26 +46,24 @@ const OUTSIDER: &str = "outsider";
 const LOOK: Duration = Duration::from_millis(20);
 
 pub struct Stage {
-    pub cluster: Cluster,
+    pub site: Arc<Site>,
     pub roster: Roster,
     pub journal: Arc<Journal>,
     pub lease: Duration,
     pub namespace: String,
     client: Client,
-    seen: Mutex<Seen>,
+    seen: Arc<Mutex<Seen>>,
 }
 
-/// The audit log so far.
-pub struct Seen {
-    audit: Audit,
-    /// The candidates' and the administrator's writes.
-    pub log: Vec<WriteRecord>,
-    /// The holder of the lease, and since when.
-    holder: Option<(String, LogTime)>,
-    /// When each candidate's last effective write arrived.
-    written: BTreeMap<String, LogTime>,
-    /// When each candidate last read the lease, or began to watch it.
-    read: BTreeMap<String, jiff::Timestamp>,
+/// The candidates of one stage.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    /// The numbers of their users.
+    pub numbers: Range<usize>,
+    pub elector: Elector,
+    pub timing: LeaseTiming,
+    pub layers: Layers,
+    pub pace: Pace,
 }
 
 impl Stage {
@@ -68,20 +74,32 @@ impl Stage {
         pace: Pace,
         journal: Journal,
     ) -> Result<Self, Failure> {
-        let cluster = Cluster::start(assets).await;
-        let namespace = cluster.namespace().await;
-        let client = cluster.client("admin");
-        let object = serde_json::from_value(json!({ "metadata": { "name": NAME } }))?;
-        Api::<ConfigMap>::namespaced(client.clone(), &namespace)
-            .create(&PostParams::default(), &object)
-            .await?;
-        let lease = format!("{namespace}/{NAME}");
-        let recipe = candidates.elector.recipe(lease, candidates.timing, pace)?;
-        let journal = Arc::new(journal);
-        let roster = Roster::new(&cluster, candidates.count.into(), recipe, journal.clone()).await?;
-        let seen = Mutex::new(Seen::new(cluster.audit()));
-        let lease = candidates.timing.lease_duration();
-        let stage = Self { cluster, roster, journal, lease, namespace, client, seen };
+        let Candidates { count, timing, elector, layers } = *candidates;
+        let cast = Cast { numbers: 0..count.into(), elector, timing, layers, pace };
+        Self::on(Arc::new(Site::open(assets).await), cast, Arc::new(journal)).await
+    }
+
+    /// Candidates that have been started, in a new namespace.
+    pub async fn on(site: Arc<Site>, cast: Cast, journal: Arc<Journal>) -> Result<Self, Failure> {
+        let Cast { numbers, elector, timing, layers, pace } = cast;
+        let namespace = site.cluster.namespace().await;
+        let seen = site.watch(&namespace);
+        let client = site.cluster.client("admin");
+        let users: Vec<_> = numbers.map(|number| format!("candidate-{number}")).collect();
+        let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
+        for name in pace.objects(NAME, &users) {
+            let object = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
+            maps.create(&PostParams::default(), &object).await?;
+        }
+        let contest = Contest { lease: LeaseName::new(&namespace, NAME)?, users };
+        if layers.fence {
+            let writers = Writers::users(&contest.users)?;
+            Fence::new(&contest.lease, &writers, &Policy::strict())?.apply(&client).await?;
+        }
+        let recipe = elector.recipe(contest, timing, pace, layers)?;
+        let roster = Roster::new(&site.cluster, recipe, journal.clone()).await?;
+        let lease = timing.lease_duration();
+        let stage = Self { site, roster, journal, lease, namespace, client, seen };
         for seat in 0..stage.roster.len() {
             stage.roster.start(seat)?;
         }
@@ -98,15 +116,29 @@ impl Stage {
         Report::new(&Case { judge, candidates, log: &self.seen().log }, played)
     }
 
+    /// The writes that ended after another candidate's acquisition, and when each write of a candidate took effect.
+    pub fn late(&self) -> Result<(Vec<Late>, Vec<Instant>), Failure> {
+        let overlaps = self.report(&[])?.overlaps();
+        let candidates = self.roster.identities();
+        let seen = self.seen();
+        let late = late(&seen.log, &self.judge().verdict(&seen.log).terms, &candidates);
+        let arrived = late.iter().filter(|it| it.end == End::Arrived).count();
+        if arrived != overlaps {
+            return Err(format!("the judge sees {overlaps} late arrivals, this count {arrived}").into());
+        }
+        let effects = seen.log.iter().filter(|it| it.took_effect() && candidates.contains(&it.user));
+        let effects = effects.filter(|it| it.resource != "leases").filter_map(|it| Some(it.completed?.at));
+        Ok((late, effects.collect()))
+    }
+
     fn judge(&self) -> Judge {
         Judge::new(&self.namespace, NAME, self.roster.identities())
     }
 
     /// What the audit log says now.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.catch_up(&self.namespace);
-        seen
+        self.site.catch_up();
+        lock(&self.seen)
     }
 
     /// The candidate that holds the lease.
@@ -123,6 +155,17 @@ impl Stage {
             let (holder, acquired) = seen.holder.as_ref()?;
             let written = seen.written.get(holder).filter(|it| *it > acquired && it.at > from);
             written.and(self.roster.seat(holder))
+        })
+        .await
+    }
+
+    /// Waits until another candidate than this one holds the lease and has written.
+    pub async fn succeeded(&self, former: usize) -> Result<usize, Failure> {
+        self.until("no other candidate leads and writes", || {
+            let seen = self.seen();
+            let (holder, acquired) = seen.holder.as_ref()?;
+            let seat = self.roster.seat(holder).filter(|seat| *seat != former);
+            seen.written.get(holder).filter(|it| *it > acquired).and(seat)
         })
         .await
     }
@@ -178,7 +221,7 @@ impl Stage {
 
     /// Ends the effects of a fault that failed.
     pub fn mend(&self) {
-        self.cluster.thaw();
+        self.site.cluster.thaw();
         for seat in 0..self.roster.len() {
             self.roster.line(seat).set(Mode::Open);
             self.roster.signal(seat, Signal::CONT);
@@ -201,43 +244,5 @@ impl Stage {
             sleep(LOOK).await;
         }
         Err(format!("the administrator cannot reach the lease: {last}").into())
-    }
-}
-
-impl Seen {
-    fn new(audit: Audit) -> Self {
-        let (written, read) = (BTreeMap::new(), BTreeMap::new());
-        Self { audit, log: Vec::new(), holder: None, written, read }
-    }
-
-    fn catch_up(&mut self, namespace: &str) {
-        for event in self.audit.read() {
-            if event.object_ref.namespace.as_deref() == Some(namespace) {
-                self.take_in(&event);
-            }
-        }
-    }
-
-    fn take_in(&mut self, event: &AuditEvent) {
-        let is_lease = event.object_ref.resource == "leases";
-        let user = &event.user.username;
-        let Some(record) = event.write() else {
-            if is_lease && matches!(&*event.verb, "get" | "list" | "watch") {
-                self.read.insert(user.clone(), event.request_received_timestamp);
-            }
-            return;
-        };
-        if record.took_effect() && is_lease {
-            self.holder = record.lease.as_ref().and_then(|lease| {
-                let since = match &self.holder {
-                    Some((holder, since)) if *holder == lease.holder_identity => *since,
-                    _ => record.completed?,
-                };
-                Some((lease.holder_identity.clone(), since))
-            });
-        } else if record.took_effect() {
-            self.written.insert(user.clone(), record.received);
-        }
-        self.log.push(record);
     }
 }

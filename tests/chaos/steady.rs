@@ -11,7 +11,7 @@ use crate::{
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, sleep};
 
-const PACE: Pace = Pace { writers: 1, every: Duration::from_millis(100) };
+const PACE: Pace = Pace { writers: 1, every: Duration::from_millis(100), restless: false };
 
 pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failure> {
     let Candidates { timing, elector, .. } = &options.candidates;
@@ -27,7 +27,7 @@ pub async fn run(assets: &'static Assets, options: &Steady) -> Result<(), Failur
     }
     let until = from + Duration::from_secs(options.seconds);
     let mut counts = BTreeMap::<(String, String), usize>::new();
-    for event in stage.cluster.requests() {
+    for event in stage.site.cluster.requests() {
         let within = event.request_received_timestamp >= from && event.request_received_timestamp < until;
         if within && event.object_ref.resource == "leases" && is_counted(&event) {
             *counts.entry((event.user.username, event.verb)).or_default() += 1;

@@ -31,7 +31,7 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
             sum(|it| it.overlaps),
         );
     }
-    let Report { writes, takeovers, unknown, run_out, not_held, .. } = report;
+    let Report { writes, takeovers, unknown, finished, run_out, not_held, .. } = report;
     let (terms, overlaps) = (report.verdict.terms.len(), report.overlaps());
     let Counts { rejected, cut_off, failed, unanswered, .. } = counts;
     let _ = write!(
@@ -39,11 +39,12 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
         "leaderless: median and most of each fault's longest time in which no write by the holder took effect\n\
          writes: {writes} in {terms} terms with {takeovers} takeovers; by a candidate that another had replaced: {overlaps}, \
          of unknown outcome {unknown}\n\
+         arrived before another candidate's acquisition and took effect after it: {finished}\n\
          by the last holder, after a theft, a deletion or its release: {not_held}; after its lease had run out: {run_out}\n\
          as the candidates count: {rejected} writes rejected, {cut_off} cut off, {failed} failed, \
          {unanswered} dropped unanswered\n\
          timeline: {}\n\
-         again: tests/apiserver/assets.sh cargo test --release --test chaos -- {}\n",
+         again: tests/apiserver/assets.sh cargo test --release --features fence --test chaos -- {}\n",
         journal.path.display(),
         again(options, seed),
     );
@@ -58,6 +59,12 @@ pub fn again(options: &Faults, seed: u64) -> String {
     if !kinds.is_empty() {
         let names: Vec<_> = kinds.iter().map(ToString::to_string).collect();
         let _ = write!(text, " --kinds {}", names.join(","));
+    }
+    if candidates.layers.fence {
+        text += " --fence";
+    }
+    if !candidates.layers.server_time {
+        text += " --server-time off";
     }
     if *holder_only {
         text += " --holder-only";

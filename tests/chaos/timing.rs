@@ -1,4 +1,4 @@
-//! The text form of times in options.
+//! The text form of times and switches in options.
 
 use std::time::Duration;
 
@@ -10,4 +10,13 @@ pub fn duration(written: &str) -> Result<Duration, String> {
     };
     let number: u32 = number.parse().map_err(|error| format!("{written}: {error}"))?;
     Ok(Duration::from_millis(u64::from(number) * unit))
+}
+
+/// `on` or `off`.
+pub fn on_or_off(written: &str) -> Result<bool, String> {
+    match written {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected on or off".to_owned()),
+    }
 }

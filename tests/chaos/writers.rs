@@ -1,5 +1,6 @@
 //! The writes of a candidate, and their outcomes.
 
+use crate::elector::object_of;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Error,
@@ -19,7 +20,8 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// The writers write one `ConfigMap` through the gate.
+/// The writers write one `ConfigMap` through the gate. Restless ones have a `ConfigMap` each, so that the server has no
+/// conflict to solve.
 #[derive(Clone, Debug)]
 pub struct Writers {
     pub api: Api<ConfigMap>,
@@ -27,6 +29,7 @@ pub struct Writers {
     pub identity: String,
     pub count: usize,
     pub every: Duration,
+    pub restless: bool,
     pub counters: Arc<Counters>,
 }
 
@@ -44,22 +47,30 @@ impl Writers {
     /// Writes until told to stop. Open writes then finish, or the gate cuts them off. Dropping it drops the writes.
     pub async fn write(self, stop: CancellationToken) {
         let mut writers = JoinSet::new();
-        for _ in 0..self.count {
-            writers.spawn(self.clone().write_alone(stop.clone()));
+        for number in 0..self.count {
+            let mut writer = self.clone();
+            if self.restless {
+                writer.name = object_of(&self.name, &self.identity, number);
+            }
+            writers.spawn(writer.write_alone(stop.clone()));
         }
         writers.join_all().await;
     }
 
     async fn write_alone(self, stop: CancellationToken) {
-        let Self { api, name, identity, every, counters, .. } = self;
+        let Self { api, name, identity, every, restless, counters, .. } = self;
         let mut ticks = interval(every);
         // A candidate that was delayed does not catch up on missed writes.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pauses = true;
         while !stop.is_cancelled() {
-            ticks.tick().await;
+            if pauses {
+                ticks.tick().await;
+            }
             let attempt = counters.attempts.fetch_add(1, Relaxed);
             let change = json!({ "data": { &identity: attempt.to_string() } });
             let outcome = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
+            pauses = !restless || outcome.is_err();
             counters.outcome(&outcome.map(drop)).fetch_add(1, Relaxed);
         }
     }

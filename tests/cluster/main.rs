@@ -41,6 +41,7 @@ use test_support::{
     harness,
 };
 
+#[expect(clippy::too_many_lines, reason = "the list of the tests")]
 fn main() -> ExitCode {
     if env::var_os(fixture::VICTIM).is_some() {
         fixture::victim();
@@ -74,8 +75,8 @@ fn main() -> ExitCode {
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
             real_time fence::servers::both_api_servers_follow_the_lease;
+            real_time fence::servers::fence_and_limit_add_little_to_a_write;
             real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;
-            real_time fence::servers::a_fence_adds_little_to_a_write;
             real_time fixture::judge_reads_requests_from_audit_log;
             real_time fixture::user_has_the_permissions_of_its_kind;
             real_time fixture::kubectl_reaches_the_server;

@@ -98,8 +98,7 @@ impl Follower {
     async fn start(cluster: &Cluster, user: String, exemption: Option<Exemption>) -> Self {
         let policy = policy(exemption.as_ref());
         let election = election(cluster, &user, policy.clone());
-        let layer = election.layer();
-        let upstream = upstream::connect(&cluster.config(&user), &layer, election.connections());
+        let upstream = upstream::connect(&cluster.config(&user), &election);
         let proxy = Arc::new(Proxy {
             upstream: upstream.expect("a way to the server"),
             hosts: Hosts::new(Vec::new()),

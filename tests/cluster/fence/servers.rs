@@ -82,40 +82,50 @@ async fn dry_run(ground: &Ground, client: &Client) -> Result<serde_json::Value, 
     send(client, Method::POST, &ground.path("configmaps?dryRun=All"), Some(&map)).await
 }
 
-/// The same writes by the holder, in turns with and without the fence.
-pub async fn a_fence_adds_little_to_a_write() {
-    const WRITES: usize = 400;
+/// The same writes, in turns: with and without the fence, by the holder and by another client, and with the limit that
+/// bounded server time adds.
+pub async fn fence_and_limit_add_little_to_a_write() {
+    const ROUNDS: usize = 12;
+    const WRITES: usize = 100;
     let ground = Ground::alone().await;
     let fence = ground.fence(&Policy::strict());
     let a = ground.pod("pod-a").await;
     let stranger = ground.pod("pod-b").await;
     ground.hold("pod-a").await;
-    let (mut without, mut with, mut of_others) = (vec![], vec![], vec![]);
-    for _ in 0..3 {
-        without.extend(timed(&ground, &a, WRITES).await);
+    let (plain, limited) = ("configmaps", "configmaps?timeout=10s");
+    let mut bare = [(&a, plain, vec![]), (&a, limited, vec![])];
+    let mut fenced = [(&a, plain, vec![]), (&a, limited, vec![]), (&ground.admin, plain, vec![])];
+    for _ in 0..ROUNDS {
+        take_turns(&ground, &mut bare, WRITES).await;
         fence.apply(&ground.admin).await.expect("applied");
         until("it is in force", async || refused(&ground.touch(&stranger).await)).await;
         until("the holder may write", async || ground.touch(&a).await.is_ok()).await;
-        with.extend(timed(&ground, &a, WRITES).await);
-        of_others.extend(timed(&ground, &ground.admin, WRITES).await);
+        take_turns(&ground, &mut fenced, WRITES).await;
         fence.remove(&ground.admin).await.expect("removed");
         until("it is gone", async || ground.touch(&stranger).await.is_ok()).await;
     }
-    say(format_args!("{} creations each, one after the other:", without.len()));
-    say(format_args!("  without a fence:            {}", figures(&mut without)));
-    say(format_args!("  with it, by the holder:     {}", figures(&mut with)));
-    say(format_args!("  with it, by another client: {}", figures(&mut of_others)));
+    let ([(.., without), (.., limit)], [(.., with), (.., both), (.., of_others)]) = (&mut bare, &mut fenced);
+    say(format_args!("{} creations each, one after the other, in {ROUNDS} rounds:", without.len()));
+    say(format_args!("  with neither:                   {}", figures(without)));
+    say(format_args!("  with a limit:                   {}", figures(limit)));
+    say(format_args!("  with the fence, by the holder:  {}", figures(with)));
+    say(format_args!("  with both, by the holder:       {}", figures(both)));
+    say(format_args!("  with the fence, by another:     {}", figures(of_others)));
     let middle = |times: &[Duration]| times[times.len() / 2];
-    let most = middle(&without) * 3 + Duration::from_millis(5);
-    assert!(middle(&with) < most, "{:?} with it, {:?} without", middle(&with), middle(&without));
+    let most = middle(without) * 3 + Duration::from_millis(5);
+    assert!(middle(both) < most, "{:?} with both, {:?} with neither", middle(both), middle(without));
 }
 
-async fn timed(ground: &Ground, client: &Client, writes: usize) -> Vec<Duration> {
-    let mut times = Vec::new();
-    for _ in 0..writes {
-        let sent = Instant::now();
-        ground.touch(client).await.expect("it passes");
-        times.push(sent.elapsed());
+/// One write of each, again and again.
+async fn take_turns(ground: &Ground, turns: &mut [(&Client, &str, Vec<Duration>)], writes: usize) {
+    let map = json!({ "metadata": { "generateName": "map-" } });
+    for write in 0..writes {
+        // Which one is first changes too.
+        for turn in 0..turns.len() {
+            let (client, path, times) = &mut turns[(turn + write) % turns.len()];
+            let sent = Instant::now();
+            send(client, Method::POST, &ground.path(path), Some(&map)).await.expect("it passes");
+            times.push(sent.elapsed());
+        }
     }
-    times
 }

@@ -20,7 +20,7 @@ use std::{
     fmt,
     net::Ipv4Addr,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -39,7 +39,7 @@ use tokio_rustls::{
 /// server then refuses those writes.
 #[derive(Debug)]
 pub struct SlowWebhook {
-    asked: Arc<AtomicU64>,
+    pace: Arc<Pace>,
     _server: JoinSet<()>,
 }
 
@@ -50,6 +50,12 @@ pub enum Stage {
     Mutating,
     /// After the policies.
     Validating,
+}
+
+#[derive(Debug)]
+struct Pace {
+    asked: AtomicU64,
+    takes: Mutex<Duration>,
 }
 
 impl SlowWebhook {
@@ -70,9 +76,9 @@ impl SlowWebhook {
             .expect("a certificate with its key");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let url = format!("https://{}/", listener.local_addr().expect("its address"));
-        let asked = Arc::new(AtomicU64::new(0));
+        let pace = Arc::new(Pace { asked: AtomicU64::new(0), takes: Mutex::new(takes) });
         let mut server = JoinSet::new();
-        server.spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), takes, asked.clone()));
+        server.spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), pace.clone()));
         let configuration = json!({
             "metadata": { "name": format!("slow-{namespace}") },
             "webhooks": [{
@@ -89,12 +95,17 @@ impl SlowWebhook {
             Stage::Mutating => create::<MutatingWebhookConfiguration>(client, configuration).await,
             Stage::Validating => create::<ValidatingWebhookConfiguration>(client, configuration).await,
         }
-        Self { asked, _server: server }
+        Self { pace, _server: server }
     }
 
     /// How many writes it was asked about.
     pub fn asked(&self) -> u64 {
-        self.asked.load(Ordering::SeqCst)
+        self.pace.asked.load(Ordering::SeqCst)
+    }
+
+    /// How long the writes wait that it is asked about from now on.
+    pub fn set(&self, takes: Duration) {
+        *self.pace.takes.lock().unwrap_or_else(PoisonError::into_inner) = takes;
     }
 }
 
@@ -112,28 +123,25 @@ fn base64(bytes: &[u8]) -> Value {
     serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec())).expect("JSON")
 }
 
-async fn serve(listener: TcpListener, tls: TlsAcceptor, takes: Duration, asked: Arc<AtomicU64>) {
+async fn serve(listener: TcpListener, tls: TlsAcceptor, pace: Arc<Pace>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        let (tls, asked) = (tls.clone(), asked.clone());
+        let (tls, pace) = (tls.clone(), pace.clone());
         connections.spawn(async move {
             let Ok(stream) = tls.accept(stream).await else { return };
-            let service = service_fn(|request| admit(request, takes, &asked));
+            let service = service_fn(|request| admit(request, &pace));
             // The API server may hang up at any time.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-async fn admit(
-    request: Request<Incoming>,
-    takes: Duration,
-    asked: &AtomicU64,
-) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn admit(request: Request<Incoming>, pace: &Pace) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let body = request.into_body().collect().await?.to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
-    asked.fetch_add(1, Ordering::SeqCst);
+    let takes = *pace.takes.lock().unwrap_or_else(PoisonError::into_inner);
+    pace.asked.fetch_add(1, Ordering::SeqCst);
     sleep(takes).await;
     let verdict = json!({ "uid": review["request"]["uid"], "allowed": true });
     let answer =
