@@ -46,6 +46,8 @@ struct Group {
     webhook: Option<SlowWebhook>,
 }
 
+/// The error names a write that the layers must stop, an election that does not progress, or a candidate that ended by
+/// itself.
 pub async fn run(assets: &'static Assets, options: Freezes) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let journal = Arc::new(Journal::create(options.timeline.as_deref(), &format!("freezes-{seed}"))?);
@@ -78,6 +80,10 @@ pub async fn run(assets: &'static Assets, options: Freezes) -> Result<(), Failur
         table(&frozen),
         journal.path.display(),
     );
+    let broken = frozen.iter().filter(|it| it.is_broken()).count();
+    if broken > 0 {
+        failures.push(format!("in {broken} freezes a write took effect that the layers must stop").into());
+    }
     if failures.is_empty() {
         return Ok(());
     }

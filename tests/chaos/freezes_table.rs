@@ -16,6 +16,20 @@ pub struct Frozen {
     pub writes: usize,
 }
 
+impl Frozen {
+    /// Whether a write was late that these layers stop. The fence follows the lease, so it lets a write pass that
+    /// arrives just after the takeover. It lets none pass that arrives after the new holder could write.
+    pub fn is_broken(&self) -> bool {
+        let Layers { fence, server_time } = self.layers;
+        let stops = |late: &Late| match (self.stall, late.end) {
+            (Stall::Server, _) => server_time,
+            (_, End::Arrived) => fence && late.came_after_a_write,
+            _ => false,
+        };
+        self.late.iter().any(|it| it.took_effect() && stops(it))
+    }
+}
+
 /// A row for each stall and layers.
 pub fn table(frozen: &[Frozen]) -> String {
     let mut rows = BTreeMap::<(String, String), Vec<&Frozen>>::new();

@@ -33,6 +33,8 @@ pub struct Late {
     pub by: Duration,
     /// Whether the new holder had written by then.
     pub after_a_write: bool,
+    /// Whether the new holder had written before this write arrived.
+    pub came_after_a_write: bool,
 }
 
 impl Late {
@@ -59,13 +61,15 @@ pub fn late(log: &[WriteRecord], terms: &[LeaseTerm], candidates: &[String]) -> 
             _ => End::Refused,
         };
         let first = effects.partition_point(|it| it.completed <= Some(acquired));
-        let by_others = effects[first..].iter().take_while(|it| it.completed < Some(completed));
+        let of_others = effects[first..].iter().find(|it| it.user != write.user);
+        let written = of_others.and_then(|it| it.completed);
         Some(Late {
             end,
             received: write.received,
             acquired,
             by: completed.at - acquired.at,
-            after_a_write: by_others.into_iter().any(|it| it.user != write.user),
+            after_a_write: written.is_some_and(|it| it < completed),
+            came_after_a_write: written.is_some_and(|it| it < write.received),
         })
     };
     writes(log, candidates).filter_map(judge).collect()
@@ -115,6 +119,7 @@ pub fn write_is_late_by_its_end() {
         (7, 12, 200, Some((End::Finished, false))),
         (11, 12, 200, Some((End::Arrived, false))),
         (11, 30, 200, Some((End::Arrived, true))),
+        (17, 30, 200, Some((End::Arrived, true))),
         (9, 30, 403, Some((End::Refused, true))),
         (9, 16, 504, Some((End::GivenUp, true))),
         (9, 12, 0, Some((End::GivenUp, false))),
@@ -122,6 +127,7 @@ pub fn write_is_late_by_its_end() {
         let log = [write("b", 14, 15, 200), write("a", received, completed, status)];
         let found = late(&log, &terms, &candidates);
         assert!(found.iter().all(|it| it.acquired == at(10)), "a renewed term is no takeover: {found:?}");
+        assert!(found.iter().all(|it| it.came_after_a_write == (received > 15)), "{found:?}");
         let found: Vec<_> = found.iter().map(|it| (it.end, it.after_a_write, it.by)).collect();
         let expected = expected.map(|(end, after)| (end, after, Duration::from_micros(completed - 10)));
         assert_eq!(found, Vec::from_iter(expected), "{received} to {completed}, {status}");
