@@ -13,6 +13,8 @@ pub(in crate::election) enum Decision {
     Read,
     /// Take it: it has no holder, or the holder's time is over. Create it if there is none.
     Take,
+    /// Take it from the holder, whose process has ended.
+    Succeed,
     /// Take it from the live holder, which this candidate precedes.
     Preempt,
     /// Renew it: this candidate holds it and leads.
@@ -42,6 +44,7 @@ impl Candidacy {
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
                 None => Decision::Take,
             },
+            Hand::Other if now < until && self.early.has_ended(record) => Decision::Succeed,
             Hand::Other | Hand::Double if now < until => match self.preempts(record) {
                 Some(from) if now >= from => Decision::Preempt,
                 from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),

@@ -5,7 +5,10 @@ use super::{
     contact::Contact,
 };
 use crate::{
-    election::preemption::{Overtaken, OwnTerm, Precedence, Priority},
+    election::{
+        early::Succession,
+        preemption::{Overtaken, OwnTerm, Precedence, Priority},
+    },
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
@@ -19,9 +22,12 @@ pub(in crate::election) struct Candidacy {
     pub(super) claims: Claims,
     pub(in crate::election) contact: Contact,
     pub(in crate::election) precedence: Precedence,
+    /// What is known about the end of the holder's process.
+    pub(in crate::election) early: Succession,
     /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
-    /// Until this moment, a write of an earlier process with this identity may take effect.
+    /// Until this moment, a write may take effect that a process without an orderly end had sent: an earlier process
+    /// with this identity, or a holder that this candidate took over from early.
     pub(super) inherited_until: Moment,
     /// The largest version of the lease that was seen, of any object.
     pub(super) newest: u64,
@@ -67,6 +73,7 @@ impl Candidacy {
             claims: Claims::default(),
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
+            early: Succession::default(),
             own: OwnTerm::None,
             inherited_until: Moment::from_nanos(0),
             newest: 0,
@@ -200,6 +207,11 @@ impl Candidacy {
     /// The lease, as last seen.
     pub(in crate::election) fn record(&self) -> Option<&LeaseRecord> {
         self.known.record()
+    }
+
+    /// The lease, as last seen, if another candidate holds it.
+    pub(in crate::election) fn of_another(&self) -> Option<&LeaseRecord> {
+        self.record().filter(|_| self.hand() == Hand::Other)
     }
 
     /// The version of the lease, as last seen.

@@ -11,6 +11,7 @@ mod steps;
 use super::{
     candidacy::{Candidacy, Decision, Inputs, Next, Task},
     candidate::Profile,
+    early::{EarlyTakeover, HolderWatch, Succession},
     ended::LeaseEnd,
     lease_watch::{LeaseWatch, watch_lease},
     preemption::Priority,
@@ -47,6 +48,7 @@ pub(super) struct Elector<L: Lock> {
     candidacy: Candidacy,
     grant: Option<Grant>,
     lease_watch: LeaseWatch,
+    holder_watch: HolderWatch,
     /// How many calls failed since the order to release the lease.
     failed: u32,
     calls: Complaint,
@@ -61,12 +63,16 @@ impl<L: Lock> Elector<L> {
         grantor: Grantor,
         profile: Arc<Profile>,
         priority: Option<Priority>,
+        early: Option<&EarlyTakeover>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, &grantor));
+        let mut candidacy = Candidacy::new(profile.identity.clone(), profile.timing, priority);
+        candidacy.early = Succession::new(early);
         Self {
             lease_watch: watch_lease(lock.clone(), profile.timing),
-            candidacy: Candidacy::new(profile.identity.clone(), profile.timing, priority),
+            holder_watch: HolderWatch::new(early, &profile.lease, profile.timing, grantor.leadership()),
+            candidacy,
             lock,
             leadership: grantor.leadership(),
             grantor,
@@ -109,6 +115,7 @@ impl<L: Lock> Elector<L> {
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
+                        Some(ended) = self.holder_watch.next() => self.candidacy.early.ended(ended),
                     }
                 }
             }
