@@ -12,6 +12,7 @@ mod compatibility;
 mod connections;
 mod dead;
 mod docs;
+mod early;
 mod election;
 mod events;
 mod fencing;
