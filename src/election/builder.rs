@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     built::{Election, ErrBuild},
     candidate::{Candidate, Profile},
+    early::EarlyTakeover,
     hooks::{Hooks, MakeFence},
     preemption::Priority,
     pulse::{Alive, Pulse},
@@ -33,6 +34,7 @@ pub struct ElectionBuilder {
     identity: Option<Identity>,
     timing: LeaseTiming,
     priority: Option<Priority>,
+    early: Option<EarlyTakeover>,
     policy: Policy,
     drain_timeout: Duration,
     grace: Duration,
@@ -54,6 +56,7 @@ impl Election {
             identity: None,
             timing: LeaseTiming::default(),
             priority: None,
+            early: None,
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             grace: DEFAULT_GRACE,
@@ -80,6 +83,12 @@ impl ElectionBuilder {
     /// Lets this candidate take the lease from a live holder that it precedes. Default: it never does.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
+    }
+
+    /// Lets this candidate take the lease from a holder whose container has ended, without waiting for the end of the
+    /// lease. Default: it waits.
+    pub fn early_takeover(self, early: EarlyTakeover) -> Self {
+        Self { early: Some(early), ..self }
     }
 
     /// Sets which writes a follower may send. Default: none.
@@ -200,6 +209,9 @@ impl ElectionBuilder {
     ) -> Result<Election<L>, ErrBuild> {
         let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::LeaseName)?;
         self.policy.validate().map_err(ErrBuild::Policy)?;
+        if let Some(early) = &self.early {
+            early.validate(&self.timing).map_err(ErrBuild::EarlyTakeover)?;
+        }
         let identity = match self.identity {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
@@ -223,6 +235,7 @@ impl ElectionBuilder {
             grace: self.grace,
             attendants: self.attendants,
             priority: self.priority,
+            early: self.early,
             policy: self.policy,
             server_time: self.server_time,
         })

@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     candidate::{Candidate, Profile},
     client::{Connections, WrappedClient},
+    early::{EarlyTakeover, ErrInvalidEarlyTakeover},
     preemption::Priority,
     pulse::Alive,
     reads_only::ReadsOnly,
@@ -61,6 +62,7 @@ pub struct Election<L = KubeLock> {
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
     pub(super) priority: Option<Priority>,
+    pub(super) early: Option<EarlyTakeover>,
     pub(super) policy: Policy,
     pub(super) server_time: bool,
 }
@@ -75,6 +77,8 @@ pub enum ErrBuild {
     Identity(ErrInvalidIdentity),
     /// No request can match a rule of the policy.
     Policy(ErrInvalidRule),
+    /// Early takeover cannot work with its settings.
+    EarlyTakeover(ErrInvalidEarlyTakeover),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
     /// There can be no fence with these settings. This is an
@@ -197,6 +201,7 @@ impl fmt::Display for ErrBuild {
             Self::LeaseName(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
+            Self::EarlyTakeover(error) => error.fmt(f),
             Self::Client(error) => {
                 write!(f, "cannot make a client for the election from the configuration: {error}")
             }
@@ -211,7 +216,7 @@ impl Error for ErrBuild {
         match self {
             Self::Client(error) => Some(error),
             Self::Lock(error) | Self::Fence(error) => Some(&**error),
-            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
+            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) | Self::EarlyTakeover(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! gate](crate::guide::guarantees#s10-a-dead-election-closes-the-gate).
 //!
 //! Inside, `candidacy` decides what to do next: it is pure and knows only what the candidate saw, and when.
-//! `preemption` replaces a live holder. `lease_watch` follows the lease by watch. `elector` is the loop that connects
+//! `preemption` replaces a live holder, and `early` one that has ended. `lease_watch` follows the lease by watch. `elector` is the loop that connects
 //! these with the lock and the leadership word.
 
 mod attendants;
@@ -16,6 +16,7 @@ mod candidacy;
 mod candidate;
 mod checks;
 mod client;
+mod early;
 mod elector;
 mod ended;
 mod hooks;
@@ -37,6 +38,7 @@ pub use self::{
     candidate::Candidate,
     checks::{ErrNotReady, ErrUnhealthy},
     client::Connections,
+    early::{EarlyTakeover, ErrInvalidEarlyTakeover},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},
     reads_only::ReadsOnly,

@@ -67,7 +67,8 @@ impl<L: Lock> Election<L> {
         let pulse = pulse.clone();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
-        let elector = Elector::new(lock, self.grantor, self.profile, self.priority, received);
+        let elector =
+            Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received);
         let alive = self.alive;
         let elect = async move {
             elector.run().await;

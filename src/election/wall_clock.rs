@@ -1,4 +1,5 @@
-//! The wall clock, in the API's `MicroTime` format. It is for people only: no decision uses it.
+//! The wall clock, in the API's `MicroTime` format. It is for people. Of all decisions only early takeover uses it: it
+//! compares a holder's times with a time of the same clock.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -12,6 +12,7 @@ mod compatibility;
 mod connections;
 mod dead;
 mod docs;
+mod early;
 mod election;
 mod events;
 #[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]

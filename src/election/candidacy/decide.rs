@@ -101,7 +101,7 @@ impl Candidacy {
             Decision::Read => at_once(LeaseCall::Read),
             _ if doubt != Doubt::None => at_once(LeaseCall::Read),
             // Another program may undo each acquisition at once. This limits how often the candidate acquires.
-            Decision::Take | Decision::Preempt => {
+            Decision::Take | Decision::Succeed | Decision::Preempt => {
                 (Some(LeaseCall::Acquire), self.claims.next_from(self.timing.pause()))
             }
             // Once the successor's time is over, there are better things to do than to shorten its wait.

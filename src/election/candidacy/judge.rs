@@ -13,6 +13,8 @@ pub(in crate::election) enum Decision {
     Read,
     /// Take it: it has no holder, or the holder's time is over. Create it if there is none.
     Take,
+    /// Take it from the holder, whose process has ended.
+    Succeed,
     /// Take it from the live holder, which this candidate precedes.
     Preempt,
     /// Renew it: this candidate holds it and leads.
@@ -31,7 +33,7 @@ impl Candidacy {
     /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
         match (self.judge(now, leading), self.opening.rests_until(now, self.timing)) {
-            (Decision::Take | Decision::Preempt, Some(until)) if !self.is_mine() => {
+            (Decision::Take | Decision::Succeed | Decision::Preempt, Some(until)) if !self.is_mine() => {
                 Decision::WaitUntil(until)
             }
             (decision, _) => decision,
@@ -56,6 +58,7 @@ impl Candidacy {
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
                 (None, None) => Decision::Take,
             },
+            Hand::Other if now < until && self.early.has_ended(record) => Decision::Succeed,
             Hand::Other | Hand::Double if now < until => match self.preempts(record) {
                 Some(from) if now >= from => Decision::Preempt,
                 from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),

@@ -6,7 +6,10 @@ use super::{
     opening::Opening,
 };
 use crate::{
-    election::preemption::{Overtaken, OwnTerm, Precedence, Priority},
+    election::{
+        early::Succession,
+        preemption::{Overtaken, OwnTerm, Precedence, Priority},
+    },
     leadership::{Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming},
 };
@@ -20,10 +23,13 @@ pub(in crate::election) struct Candidacy {
     pub(super) claims: Claims,
     pub(in crate::election) contact: Contact,
     pub(in crate::election) precedence: Precedence,
+    /// What is known about the end of the holder's process.
+    pub(in crate::election) early: Succession,
     /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
     pub(in crate::election) opening: Opening,
-    /// Until this moment, a write of an earlier process with this identity may take effect.
+    /// Until this moment, a write may take effect that a process without an orderly end had sent: an earlier process
+    /// with this identity, or a holder that this candidate took over from early.
     pub(super) inherited_until: Moment,
     /// The largest version of the lease that was seen, of any object.
     pub(super) newest: u64,
@@ -69,6 +75,7 @@ impl Candidacy {
             claims: Claims::default(),
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
+            early: Succession::default(),
             own: OwnTerm::None,
             opening: Opening::default(),
             inherited_until: Moment::from_nanos(0),
@@ -209,6 +216,11 @@ impl Candidacy {
     /// The lease, as last seen.
     pub(in crate::election) fn record(&self) -> Option<&LeaseRecord> {
         self.known.record()
+    }
+
+    /// The lease, as last seen, if another candidate holds it.
+    pub(in crate::election) fn of_another(&self) -> Option<&LeaseRecord> {
+        self.record().filter(|_| self.hand() == Hand::Other)
     }
 
     /// The version of the lease, as last seen.

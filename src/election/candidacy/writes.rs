@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     election::{
+        early::HOLDER_POD,
         preemption::{HOLDER_KEY, Handover, Overtaken},
         wall_clock,
     },
@@ -17,14 +18,18 @@ use crate::{
 impl Candidacy {
     /// Makes the claim that acquires the lease at `now`, and records it as tried.
     pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
-        let preempting = self.decide(now, false) == Decision::Preempt;
-        self.precedence.taking(self.overtakes(now), preempting);
+        let decision = self.decide(now, false);
+        self.precedence.taking(self.overtakes(now), decision == Decision::Preempt);
+        if decision == Decision::Succeed {
+            self.inherited_until = now.saturating_add(self.timing.tolerated_skew());
+        }
         let record = self.known.record();
         let transitions = record.map_or(0, |record| following(record.transitions()));
         let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
         if record.is_some_and(|record| record.holder().is_some()) {
-            // The key in the lease belongs to the former holder and is removed with it, as Istio does.
+            // The key in the lease belongs to the former holder and is removed with it, as Istio does. So does its pod.
             claim.annotations.entry(HOLDER_KEY).or_insert(None);
+            claim.annotations.entry(HOLDER_POD).or_insert(None);
         }
         self.claims.note(claim.clone(), now, record);
         self.opening.claim(now, self.timing);
@@ -41,7 +46,8 @@ impl Candidacy {
             Hand::Inherited | Hand::Double => Handover::under_way(record)?.from,
             Hand::Other => record.transitions(),
         };
-        Some(Overtaken { term, until: *until }).filter(|overtaken| now < overtaken.until)
+        let until = self.early.settles(record, *until, now);
+        Some(Overtaken { term, until }).filter(|overtaken| now < overtaken.until)
     }
 
     /// Makes the claim that renews the lease at `now`. It always differs from the claim that it replaces. If nothing
@@ -70,13 +76,15 @@ impl Candidacy {
         // While an overtaken holder may be writing, the next holder must wait for it too.
         let overtaken = self.overtaken(now);
         let recorded = overtaken.and_then(|_| self.record()?.duration()).map_or(own, |it| it.as_secs());
+        let mut annotations = self.precedence.annotations(transitions, overtaken);
+        annotations.extend(self.early.annotation(self.identity.as_str(), transitions));
         Claim {
             holder: self.identity.to_string(),
             duration_seconds: own.max(recorded),
             acquire_time,
             renew_time,
             transitions,
-            annotations: self.precedence.annotations(transitions, overtaken),
+            annotations,
         }
     }
 }

@@ -110,6 +110,7 @@ impl<L: Lock> Elector<L> {
                 biased;
                 output = &mut future => return output,
                 Some(news) = self.lease_watch.next() => self.on_watch_news(news),
+                Some(ended) = self.holder_watch.next() => self.candidacy.early.ended(ended),
             }
         }
     }

@@ -15,6 +15,7 @@ use self::asking::Asking;
 use super::{
     candidacy::{Candidacy, Decision, Inputs, Next, Task},
     candidate::Profile,
+    early::{EarlyTakeover, HolderWatch, Succession},
     ended::LeaseEnd,
     lease_watch::{LeaseWatch, watch_lease},
     preemption::Priority,
@@ -52,6 +53,7 @@ pub(super) struct Elector<L: Lock> {
     grant: Option<Grant>,
     lease_watch: LeaseWatch,
     asking: Option<Asking>,
+    holder_watch: HolderWatch,
     /// How many calls failed since the order to release the lease.
     failed: u32,
     calls: Complaint,
@@ -68,14 +70,18 @@ impl<L: Lock> Elector<L> {
         grantor: Grantor,
         profile: Arc<Profile>,
         priority: Option<Priority>,
+        early: Option<&EarlyTakeover>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         let lock = Arc::new(ReleaseLock::new(lock, &grantor));
         let candidacy = Candidacy::new(profile.identity.clone(), profile.timing, priority);
         let asks = profile.hooks.fenced.is_some();
+        let mut candidacy = if asks { candidacy.asks_before_opening() } else { candidacy };
+        candidacy.early = Succession::new(early);
         Self {
             lease_watch: watch_lease(lock.clone(), profile.timing),
-            candidacy: if asks { candidacy.asks_before_opening() } else { candidacy },
+            holder_watch: HolderWatch::new(early, &profile.lease, profile.timing, grantor.leadership()),
+            candidacy,
             asking: None,
             lock,
             leadership: grantor.leadership(),
@@ -122,6 +128,7 @@ impl<L: Lock> Elector<L> {
                         () = leadership.sleep_until(until) => {}
                         answer = Asking::answer(&mut self.asking) => self.on_answer(answer),
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
+                        Some(ended) = self.holder_watch.next() => self.candidacy.early.ended(ended),
                     }
                 }
             }

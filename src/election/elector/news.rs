@@ -53,6 +53,7 @@ impl<L: Lock> Elector<L> {
                 self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
             }
         }
+        self.holder_watch.follow(self.candidacy.of_another());
         let record = self.candidacy.record();
         if record.is_some() {
             self.profile.pulse.see();

@@ -58,6 +58,10 @@ impl<L: Lock> Elector<L> {
         // The read may have shown something that the watch has not shown yet.
         match self.candidacy.decide(sent, false) {
             Decision::Take => {}
+            Decision::Succeed => {
+                let holder = self.candidacy.record().and_then(LeaseRecord::holder);
+                tracing::info!(holder, "the holder's container has ended; taking the lease early");
+            }
             Decision::Preempt => {
                 let record = self.candidacy.record();
                 let (holder, holder_key) =

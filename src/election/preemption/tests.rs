@@ -325,7 +325,7 @@ proptest! {
                     lease = written(version, &lease, &claim);
                     candidacy.observe(lease.clone(), at(now));
                 }
-                Decision::Read | Decision::WaitUntil(_) => leading = false,
+                Decision::Read | Decision::Succeed | Decision::WaitUntil(_) => leading = false,
                 Decision::GiveBack => unreachable!("nothing must agree here"),
             }
             let other_may_write = deadline.is_some_and(|deadline| now < deadline);

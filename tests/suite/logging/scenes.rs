@@ -3,6 +3,7 @@
 use super::heard::Heard;
 use crate::{
     bent::{Bend, bent},
+    early::pods::{replica, report_end},
     fenced::wall::{Mood, Wall},
     support::{
         LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, steal, until, within, write,
@@ -45,6 +46,7 @@ pub fn play_all() {
     play(true, work());
     play(true, preemption());
     play(true, priorities_that_disagree());
+    play(true, early_takeover());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
     play(true, fence());
@@ -245,6 +247,20 @@ async fn priorities_that_disagree() {
         build(&server, key, builder(key).priority(priority)).unwrap().start()
     });
     pass(MINUTE * 60).await;
+}
+
+async fn early_takeover() {
+    let server = ApiServer::new();
+    let a = replica(&server, "a").start();
+    leads(&a).await;
+    let refused = server.inject(Fault::forbidden().resource("pods"));
+    let b = replica(&server, "b").start();
+    pass(MINUTE).await;
+    drop(refused);
+    pass(MINUTE + SOON).await;
+    drop(a);
+    report_end(&server, "a");
+    leads(&b).await;
 }
 
 async fn a_pool_without_its_watch() {
