@@ -7,8 +7,11 @@ use kube_leader_gate::{
     testing::{ApiServer, WriteRecord},
 };
 use serde_json::json;
-use std::{future::pending, time::Duration};
+use std::time::Duration;
 use tokio::time::timeout;
+
+/// For a program that writes once and ends.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 const CHECKLIST: &str = include_str!("../../docs/PRODUCTION.md");
 
@@ -30,8 +33,7 @@ async fn written_as_follower<P: Future<Output = ()>>(program: impl FnOnce(Config
     let path = "/apis/coordination.k8s.io/v1/namespaces/my-namespace/leases/my-controller";
     server.put("other", path, lease).unwrap();
     let endpoint = server.serve().await.unwrap();
-    // The program runs until then. What it does in this time is the outcome.
-    let _ = timeout(Duration::from_secs(2), program(endpoint.config("me"))).await;
+    timeout(PATIENCE, program(endpoint.config("me"))).await.expect("it has tried its write");
     server.write_log().into_iter().filter(|write| write.user == "me").collect()
 }
 
@@ -41,8 +43,8 @@ async fn program(config: Config, choose: fn(Client, Client) -> Client) {
     let gated = election.client(&config).unwrap();
     let client = choose(gated, Client::try_from(config).unwrap());
     let workload = async {
+        // What the server's log says is the outcome.
         let _ = write(&client).await;
-        pending::<()>().await;
     };
     let _ = election.run(workload).await;
 }

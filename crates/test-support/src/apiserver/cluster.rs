@@ -11,13 +11,14 @@ use kube_client::{Client, Config};
 use kube_leader_gate::testing::WriteRecord;
 use serde_json::{Value, json};
 use std::{
-    fs, io,
+    io::{self, Write as _},
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The start takes about 3 s on an idle machine.
@@ -111,7 +112,10 @@ impl Cluster {
         let port = server.rsplit(':').next().unwrap_or_default();
         let file = self.folder().join(format!("{user}-{port}.kubeconfig"));
         let content = users::kubeconfig(server, &self.ca(), user).to_string();
-        fs::write(&file, content).expect("its folder is there");
+        // Another test may be reading the file, so it is replaced whole.
+        let mut new = NamedTempFile::new_in(self.folder()).expect("its folder is there");
+        new.write_all(content.as_bytes()).expect("a new file");
+        new.persist(&file).expect("its folder is there");
         file
     }
 
