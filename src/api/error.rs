@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 // === impl CallError ===
 
 impl CallError {
-    pub(super) fn new(failure: Failure, message: impl Into<String>) -> Self {
+    pub(crate) fn new(failure: Failure, message: impl Into<String>) -> Self {
         Self { failure, message: message.into() }
     }
 

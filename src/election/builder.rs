@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     built::{Election, ErrBuild},
     candidate::{Candidate, Profile},
+    coordination::{Coordination, Enrolment},
     hooks::Hooks,
     preemption::Priority,
     pulse::{Alive, Pulse},
@@ -13,7 +14,7 @@ use crate::{
     lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::Policy,
 };
-use kube_client::Config;
+use kube_client::{Client, Config};
 use std::{error::Error, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,7 @@ pub struct ElectionBuilder {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) hooks: Hooks,
+    coordination: Option<Enrolment>,
     identity: Option<Identity>,
     timing: LeaseTiming,
     priority: Option<Priority>,
@@ -50,6 +52,7 @@ impl Election {
             namespace: namespace.into(),
             name: name.into(),
             hooks: Hooks::default(),
+            coordination: None,
             identity: None,
             timing: LeaseTiming::default(),
             priority: None,
@@ -79,6 +82,31 @@ impl ElectionBuilder {
     /// Lets this candidate take the lease from a live holder that it precedes. Default: it never does.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
+    }
+
+    /// Leaves the choice of the leader to the coordinator of the API server. Default: candidates contend by themselves.
+    ///
+    /// **Beta**: Kubernetes calls its API beta, and may change it. The API server needs a feature gate. See the
+    /// [guide](crate::guide::coordinated).
+    ///
+    /// `client` keeps this candidate's `LeaseCandidate` object. Use a separate client without a gate: a gate would
+    /// reject a follower's answer to a ping ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
+    ///
+    /// ```no_run
+    /// use kube_client::{Client, Config};
+    /// use kube_leader_gate::{Election, election::Coordination};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::infer().await?;
+    /// let client = Client::try_from(config.clone())?;
+    /// let election = Election::builder("my-namespace", "my-controller")
+    ///     .coordinated(client, Coordination::new(env!("CARGO_PKG_VERSION"))?)
+    ///     .build(&config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn coordinated(self, client: Client, coordination: Coordination) -> Self {
+        Self { coordination: Some(Enrolment::new(client, coordination)), ..self }
     }
 
     /// Sets which writes a follower may send. Default: none.
@@ -203,6 +231,9 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
+        if let Some(coordination) = &self.coordination {
+            coordination.check(&identity, self.priority.as_ref()).map_err(ErrBuild::Coordination)?;
+        }
         let grantor = Grantor::of_election(self.clock);
         let pulse = Arc::new(Pulse::new(grantor.now()));
         Ok(Election {
@@ -214,6 +245,7 @@ impl ElectionBuilder {
             grace: self.grace,
             attendants: self.attendants,
             priority: self.priority,
+            coordination: self.coordination,
             policy: self.policy,
             server_time: self.server_time,
         })

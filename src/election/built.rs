@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     candidate::{Candidate, Profile},
     client::{Connections, WrappedClient},
+    coordination::{Enrolment, ErrInvalidCoordination},
     preemption::Priority,
     pulse::Alive,
     reads_only::ReadsOnly,
@@ -60,6 +61,7 @@ pub struct Election<L = KubeLock> {
     pub(super) alive: Alive,
     pub(super) attendants: Attendants,
     pub(super) priority: Option<Priority>,
+    pub(super) coordination: Option<Enrolment>,
     pub(super) policy: Policy,
     pub(super) server_time: bool,
 }
@@ -74,6 +76,8 @@ pub enum ErrBuild {
     Identity(ErrInvalidIdentity),
     /// No request can match a rule of the policy.
     Policy(ErrInvalidRule),
+    /// The election cannot be coordinated with these settings.
+    Coordination(ErrInvalidCoordination),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
     /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock. This is the lock's own error.
@@ -183,6 +187,7 @@ impl fmt::Display for ErrBuild {
             Self::LeaseName(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
+            Self::Coordination(error) => error.fmt(f),
             Self::Client(error) => {
                 write!(f, "cannot make a client for the election from the configuration: {error}")
             }
@@ -196,7 +201,7 @@ impl Error for ErrBuild {
         match self {
             Self::Client(error) => Some(error),
             Self::Lock(error) => Some(&**error),
-            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) => None,
+            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) | Self::Coordination(_) => None,
         }
     }
 }

@@ -16,6 +16,7 @@ mod candidacy;
 mod candidate;
 mod checks;
 mod client;
+mod coordination;
 mod elector;
 mod ended;
 mod hooks;
@@ -35,6 +36,7 @@ pub use self::{
     candidate::Candidate,
     checks::{ErrNotReady, ErrUnhealthy},
     client::Connections,
+    coordination::{Coordination, ErrInvalidCoordination},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},
     reads_only::ReadsOnly,

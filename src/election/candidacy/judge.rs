@@ -23,11 +23,20 @@ pub(in crate::election) enum Decision {
     Open,
     /// Another candidate holds it until this moment, unless that candidate renews it.
     WaitUntil(Moment),
+    /// Wait for the coordinator: no candidate holds the lease, and only the coordinator may name one.
+    Await,
+    /// Release it once no admitted write can take effect: the coordinator prefers another candidate.
+    GiveWay,
 }
 
 impl Candidacy {
     /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
+        self.as_coordinated(self.decide_alone(now, leading), now)
+    }
+
+    /// Decides for a candidate that contends by itself.
+    fn decide_alone(&self, now: Moment, leading: bool) -> Decision {
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
             Known::Absent { until, .. } if now < *until => return Decision::WaitUntil(*until),

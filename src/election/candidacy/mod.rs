@@ -1,11 +1,12 @@
 //! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
 //! no I/O, and the caller passes the time.
 //!
-//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `judge` is what the
+//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `coordinated` is what a coordinator changes. `judge` is what the
 //! lease calls for, `decide` which call is next, `writes` what stands in it.
 
 mod claims;
 mod contact;
+mod coordinated;
 mod decide;
 mod judge;
 mod state;
@@ -17,6 +18,8 @@ pub(super) use self::{
     state::Candidacy,
 };
 
+#[cfg(test)]
+mod coordinated_tests;
 #[cfg(test)]
 mod next_tests;
 #[cfg(test)]

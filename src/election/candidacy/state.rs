@@ -3,6 +3,7 @@
 use super::{
     claims::{Claims, Hand},
     contact::Contact,
+    coordinated::Coordinated,
 };
 use crate::{
     election::preemption::{Overtaken, OwnTerm, Precedence, Priority},
@@ -21,6 +22,8 @@ pub(in crate::election) struct Candidacy {
     pub(in crate::election) precedence: Precedence,
     /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
+    /// None if candidates contend by themselves.
+    pub(super) coordinated: Option<Coordinated>,
     /// Until this moment, a write of an earlier process with this identity may take effect.
     pub(super) inherited_until: Moment,
     /// The largest version of the lease that was seen, of any object.
@@ -68,6 +71,7 @@ impl Candidacy {
             contact: Contact::new(timing),
             precedence: Precedence::new(priority, timing.lease_duration()),
             own: OwnTerm::None,
+            coordinated: None,
             inherited_until: Moment::from_nanos(0),
             newest: 0,
             renewed: Moment::from_nanos(0),
@@ -112,6 +116,7 @@ impl Candidacy {
         };
         self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
         self.own = OwnTerm::None;
+        self.has_given_way();
     }
 
     /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
@@ -134,6 +139,7 @@ impl Candidacy {
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
+        self.note_former(&news, at);
         // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
         let deleted_until = match &self.known {
             Known::Absent { until, .. } => Some(*until),
@@ -169,6 +175,9 @@ impl Candidacy {
         // If the lease is not this candidate's, its last claim may still be under way.
         if hand == Hand::Current {
             self.precedence.observe_own(record, at);
+        }
+        if !hand.is_mine() {
+            self.has_given_way();
         }
     }
 
@@ -242,7 +251,11 @@ impl Candidacy {
         if !self.is_named_in(record) {
             return record.holder().map_or(Hand::None, |_| Hand::Other);
         }
-        let by_name = if *inherited { Hand::Inherited } else { Hand::Double };
+        let by_name = match inherited {
+            _ if self.is_named_by_coordinator(record) => Hand::Coordinator,
+            true => Hand::Inherited,
+            false => Hand::Double,
+        };
         self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
     }
 
@@ -256,7 +269,7 @@ impl Candidacy {
         self.hand() == Hand::Current
     }
 
-    fn is_named_in(&self, record: &LeaseRecord) -> bool {
+    pub(super) fn is_named_in(&self, record: &LeaseRecord) -> bool {
         record.holder() == Some(self.identity.as_str())
     }
 }

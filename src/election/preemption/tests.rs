@@ -326,6 +326,7 @@ proptest! {
                     candidacy.observe(lease.clone(), at(now));
                 }
                 Decision::Read | Decision::WaitUntil(_) => leading = false,
+                Decision::Await | Decision::GiveWay => unreachable!("there is no coordinator"),
             }
             let other_may_write = deadline.is_some_and(|deadline| now < deadline);
             prop_assert!(!(leading && other_may_write), "at {} s: {:?}", now, lease);
