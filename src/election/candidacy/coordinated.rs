@@ -73,7 +73,9 @@ impl Candidacy {
             }),
             Known::Absent { until, .. } => Some(Overtaken { term: news.transitions(), until: *until }),
             Known::Present { record, until, .. } => {
-                let replaced = record.holder() != news.holder() || record.uid() != news.uid();
+                // A coordinator may also name the same holder anew, for a shorter time.
+                let named = record.acquire_time().is_some() && news.acquire_time().is_none();
+                let replaced = named || record.holder() != news.holder() || record.uid() != news.uid();
                 let unreleased = record.holder().is_some() && news.holder().is_some();
                 (replaced && unreleased && !self.is_mine())
                     .then(|| Overtaken { term: record.transitions(), until: *until })
