@@ -35,8 +35,17 @@ struct Log {
 impl Real<&'static Cluster> {
     pub async fn shared() -> Self {
         static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
-        let cluster = apiserver::shared().await;
-        let log = LOG.get_or_init(|| Log::of(cluster)).clone();
+        Self::on(apiserver::shared().await, &LOG).await
+    }
+
+    /// The tests' common server with coordinated leader election.
+    pub async fn coordinated() -> Self {
+        static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
+        Self::on(apiserver::coordinated().await, &LOG).await
+    }
+
+    async fn on(cluster: &'static Cluster, log: &'static OnceLock<Arc<Mutex<Log>>>) -> Self {
+        let log = log.get_or_init(|| Log::of(cluster)).clone();
         Self { cluster, namespace: cluster.namespace().await, log }
     }
 }

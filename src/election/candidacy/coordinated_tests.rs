@@ -255,7 +255,7 @@ proptest! {
                 live = false;
             }
             candidacy.observe(lease.clone(), at(now));
-            if lease.holder() == Some("other") && lease.acquire_time().is_some() && lease != before {
+            if lease.holder() == Some("other") && lease.acquire_time().is_some() && !lease.says_the_same(&before) {
                 (live, live_until) = (true, at(now + 15));
             }
             let decision = candidacy.decide(at(now), false);
