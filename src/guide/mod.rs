@@ -40,6 +40,8 @@ pages! {
     migrating: "MIGRATING.md", "From client-go, Pinniped, kubert and others to this crate.";
     many: "MANY.md", "Many elections in one process, over shared connections.";
     priority: "PRIORITY.md", "A preferred replica takes the lease from a live one.";
+    #[cfg(any(not(doctest), feature = "election"))]
+    coordinated: "COORDINATED.md", "Beta: the API server chooses the leader, by version.";
     sidecar: "SIDECAR.md", "The gate as a proxy, for programs in any language.";
     sidecar_http: "SIDECAR_HTTP.md", "How the sidecar treats connections, limits and each header.";
     comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
