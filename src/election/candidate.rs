@@ -68,9 +68,9 @@ impl Candidate {
         self.leadership.holder()
     }
 
-    /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, or the
-    /// program does not drive the election. It also says what to do. None if all is well. The log says the same of the
-    /// first two.
+    /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, the
+    /// coordinator of a coordinated election does not choose this process, or the program does not drive the election.
+    /// It also says what to do. None if all is well. The log says the same of all but the last.
     ///
     /// If the API server refuses a watch, this is not trouble: the election polls the lease then.
     #[must_use]

@@ -1,12 +1,14 @@
 //! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
 //! no I/O, and the caller passes the time.
 //!
-//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `coordinated` is what a coordinator changes. `judge` is what the
-//! lease calls for, `decide` which call is next, `writes` what stands in it.
+//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `judge` is what the
+//! lease calls for, `decide` which call is next, `writes` what stands in it. `coordination` is what a coordinator changes,
+//! with `coordinated`, what it needs to remember.
 
 mod claims;
 mod contact;
 mod coordinated;
+mod coordination;
 mod decide;
 mod judge;
 mod state;

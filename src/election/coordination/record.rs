@@ -1,12 +1,12 @@
 //! A `LeaseCandidate` object. It keeps all fields, and trusts none of them.
 
 use super::settings::Coordination;
-use crate::lease::{Identity, LeaseName};
+use crate::{
+    election::wall_clock::micro,
+    lease::{Identity, LeaseName},
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
-
-/// The format of the API's `MicroTime`.
-const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
 
 /// What this candidate's object should say.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Card {
     pub(super) fn created(&self, now: Timestamp) -> Value {
         let mut spec = self.spec();
         spec.insert("leaseName".into(), self.lease.name().into());
-        spec.insert("renewTime".into(), micro(now));
+        spec.insert("renewTime".into(), micro(now).into());
         json!({
             "apiVersion": "coordination.k8s.io/v1beta1",
             "kind": "LeaseCandidate",
@@ -60,7 +60,7 @@ impl Card {
         for (field, value) in self.spec() {
             object["spec"][field] = value;
         }
-        object["spec"]["renewTime"] = micro(renewed);
+        object["spec"]["renewTime"] = micro(renewed).into();
         object
     }
 
@@ -121,8 +121,4 @@ impl CandidateRecord {
     fn metadata(&self, key: &str) -> &str {
         self.0["metadata"][key].as_str().unwrap_or_default()
     }
-}
-
-fn micro(time: Timestamp) -> Value {
-    time.strftime(FORMAT).to_string().into()
 }

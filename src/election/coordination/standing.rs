@@ -12,7 +12,7 @@ use crate::{
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use kube_client::Client;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, future::pending, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::JoinSet};
 use tracing::{Instrument, Span};
 
@@ -104,12 +104,15 @@ impl Standing {
         self.told.borrow().trouble.clone().or_else(|| self.vacancy.text().cloned())
     }
 
-    /// Waits until there is news of the trouble. Cancel-safe.
-    pub(in crate::election) async fn changed(&mut self) {
-        if self.told.changed().await.is_err() {
-            // The task has panicked. The candidate goes on, but the coordinator will forget it.
-            std::future::pending::<()>().await;
+    /// Waits until the trouble of `standing` may have changed. Cancel-safe.
+    pub(in crate::election) async fn changed(standing: &mut Option<Self>) {
+        if let Some(standing) = standing
+            && standing.told.changed().await.is_ok()
+        {
+            return;
         }
+        // An election without a coordinator. Or the task has panicked: the coordinator then forgets this candidate.
+        pending().await
     }
 
     /// A future that waits until the coordinator can no longer choose this candidate, or its object cannot be deleted.

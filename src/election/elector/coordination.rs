@@ -6,7 +6,6 @@ use crate::{
     leadership::{ErrStillWriting, Loss, Moment},
     lease::{LeaseRecord, Lock},
 };
-use std::future::pending;
 use tokio::time::timeout;
 
 impl<L: Lock> Elector<L> {
@@ -70,13 +69,5 @@ impl<L: Lock> Elector<L> {
             // If it takes longer, the lease matters more.
             let _ = self.hearing(withdrawn).await;
         }
-    }
-}
-
-/// Waits until the trouble of `standing` has changed. Cancel-safe.
-pub(super) async fn changed(standing: &mut Option<Standing>) {
-    match standing {
-        Some(standing) => standing.changed().await,
-        None => pending().await,
     }
 }

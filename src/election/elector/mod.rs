@@ -121,7 +121,7 @@ impl<L: Lock> Elector<L> {
                         _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
-                        () = coordination::changed(&mut self.standing) => self.note_trouble(),
+                        () = Standing::changed(&mut self.standing) => self.note_trouble(),
                     }
                 }
             }

@@ -256,6 +256,10 @@ async fn coordinated_election() {
     leads(&a).await;
     pass(MINUTE * 6).await;
     a.stop().await;
+    let _refused = server.inject(Fault::forbidden().verb("watch").resource("leasecandidates"));
+    let b = coordinator::coordinated(&server, "b").start();
+    pass(MINUTE * 3).await;
+    drop(b);
 }
 
 async fn priorities_that_disagree() {
