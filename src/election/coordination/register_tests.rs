@@ -107,10 +107,9 @@ fn deleted_object_is_created_again() {
 /// A restarted container has the name of the one before it, and perhaps another version.
 #[test]
 fn versions_of_an_earlier_process_are_replaced() {
-    let mut register = Register::new(card());
-    register.watches(true);
-    register.read(Some(stored(1, |object| object["spec"]["binaryVersion"] = "1.3.0".into())), at(0));
-    let Next::Update(object) = register.next(true, at(0), wall()) else { panic!() };
+    let mut register = registered();
+    register.hear(stored(2, |object| object["spec"]["binaryVersion"] = "1.3.0".into()));
+    let Next::Update(object) = register.next(true, at(1), wall()) else { panic!() };
     assert_eq!(object["spec"]["binaryVersion"], "1.5.0");
 }
 
