@@ -14,6 +14,9 @@ const POLL: Duration = Duration::from_secs(2);
 /// How often the object is read although it is watched. A watch may hang.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// The pause between two writes. Another program may undo each of them at once.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// What is known about the object.
 #[derive(Debug)]
 pub(super) struct Register {
@@ -72,11 +75,13 @@ impl Register {
             return Next::Wait(self.not_before);
         }
         let look = self.looked.saturating_add(if self.watching { LOOK } else { POLL });
+        let again = self.wrote.saturating_add(PAUSE);
         let record = match &self.seen {
             Seen::Nothing if !stands => return Next::Wait(now.saturating_add(LOOK)),
             Seen::Absent if !stands && !self.in_doubt => return Next::Wait(now.saturating_add(LOOK)),
             Seen::Nothing => return Next::Read,
             _ if self.in_doubt || now >= look => return Next::Read,
+            Seen::Absent if now < again => return Next::Wait(again),
             Seen::Absent => return Next::Create(self.card.created(wall_clock)),
             Seen::Present(record) => record,
         };
@@ -88,6 +93,9 @@ impl Register {
         }
         let renewal = self.wrote.saturating_add(RENEWAL);
         let is_due = record.unanswered_ping().is_some() || !self.card.agrees_with(record) || now >= renewal;
+        if is_due && now < again {
+            return Next::Wait(again);
+        }
         if is_due {
             return Next::Update(self.card.renewed(record, wall_clock));
         }

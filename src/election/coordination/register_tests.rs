@@ -146,3 +146,18 @@ fn failed_call_is_followed_by_a_pause_and_a_read() {
     assert!(until > at(1) && until <= at(2));
     assert_eq!(register.next(true, at(3), wall()), Next::Read);
 }
+
+/// Another program undoes each write at once, for example an admission webhook.
+#[test]
+fn undone_writes_are_repeated_once_a_second() {
+    let mut register = registered();
+    let undone = |version| stored(version, |object| object["spec"]["strategy"] = "example.com/other".into());
+    register.hear(undone(2));
+    assert_eq!(register.next(true, at(0), wall()), Next::Wait(at(1)));
+    assert!(matches!(register.next(true, at(1), wall()), Next::Update(_)));
+    register.written(undone(3), at(1));
+    assert_eq!(register.next(true, at(1), wall()), Next::Wait(at(2)));
+    register.hear_deletion(&undone(4));
+    assert_eq!(register.next(true, at(1), wall()), Next::Wait(at(2)));
+    assert!(matches!(register.next(true, at(2), wall()), Next::Create(_)));
+}
