@@ -4,7 +4,7 @@ use super::{
     attendants::Attendants,
     built::{Election, ErrBuild},
     candidate::{Candidate, Profile},
-    coordination::{Coordination, Enrolment},
+    coordination::{self, Coordination, Enrolment},
     hooks::Hooks,
     preemption::Priority,
     pulse::{Alive, Pulse},
@@ -231,8 +231,8 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
-        if let Some(coordination) = &self.coordination {
-            coordination.check(&identity, self.priority.as_ref()).map_err(ErrBuild::Coordination)?;
+        if self.coordination.is_some() {
+            coordination::check(&identity, self.priority.as_ref()).map_err(ErrBuild::Coordination)?;
         }
         let grantor = Grantor::of_election(self.clock);
         let pulse = Arc::new(Pulse::new(grantor.now()));

@@ -16,4 +16,7 @@ mod standing;
 mod watch;
 
 pub use self::settings::{Coordination, ErrInvalidCoordination};
-pub(super) use self::standing::{Enrolment, Standing};
+pub(super) use self::{
+    settings::check,
+    standing::{Enrolment, Standing},
+};

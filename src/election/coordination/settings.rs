@@ -95,28 +95,24 @@ impl Coordination {
     pub fn strategy_name(&self) -> &str {
         &self.strategy
     }
+}
 
-    /// Checks what the coordinator compares with the rest of the election.
-    pub(super) fn check(
-        &self,
-        identity: &Identity,
-        priority: Option<&Priority>,
-    ) -> Result<(), ErrInvalidCoordination> {
-        if let Some(priority) = priority {
-            return Err(refused(
-                "priority",
-                priority.key(),
-                "none, since the coordinator chooses the holder",
-            ));
-        }
-        let name = identity.as_str();
-        let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if !name.bytes().all(inside) || name == "." || name.starts_with("..") {
-            let allowed = "the name of a LeaseCandidate: A-Z, a-z, 0-9, '-', '_' and '.', and not '..' at the beginning";
-            return Err(refused("identity", name, allowed));
-        }
-        Ok(())
+/// Checks the rest of the election: the coordinator alone chooses, and each identity names a `LeaseCandidate`.
+pub(in crate::election) fn check(
+    identity: &Identity,
+    priority: Option<&Priority>,
+) -> Result<(), ErrInvalidCoordination> {
+    if let Some(priority) = priority {
+        return Err(refused("priority", priority.key(), "none, since the coordinator chooses the holder"));
     }
+    let name = identity.as_str();
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if !name.bytes().all(inside) || name == "." || name.starts_with("..") {
+        let allowed =
+            "the name of a LeaseCandidate: A-Z, a-z, 0-9, '-', '_' and '.', and not '..' at the beginning";
+        return Err(refused("identity", name, allowed));
+    }
+    Ok(())
 }
 
 fn version(what: &'static str, given: &str) -> Result<Version, ErrInvalidCoordination> {
@@ -218,10 +214,9 @@ mod tests {
 
     #[test]
     fn priority_and_odd_identities_are_refused() {
-        let coordination = Coordination::new("1.0.0").unwrap();
         let check = |identity: &str, priority| {
             let identity = Identity::new(identity).unwrap();
-            coordination.check(&identity, priority).map_err(|error| error.what())
+            check(&identity, priority).map_err(|error| error.what())
         };
         assert_eq!(check("pod-1_0a.b", None), Ok(()));
         for odd in ["a/b", "a b", "..a", "a:b", "."] {

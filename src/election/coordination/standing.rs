@@ -3,11 +3,10 @@
 use super::{
     keeper::{Keeper, Told},
     record::Card,
-    settings::{Coordination, ErrInvalidCoordination},
+    settings::Coordination,
 };
 use crate::{
     api::Complaint,
-    election::preemption::Priority,
     leadership::{Leadership, Moment},
     lease::{Identity, LeaseName, LeaseTiming},
 };
@@ -45,15 +44,6 @@ pub(in crate::election) struct Standing {
 impl Enrolment {
     pub(in crate::election) fn new(client: Client, coordination: Coordination) -> Self {
         Self { client, coordination }
-    }
-
-    /// Checks what the coordinator compares with the rest of the election.
-    pub(in crate::election) fn check(
-        &self,
-        identity: &Identity,
-        priority: Option<&Priority>,
-    ) -> Result<(), ErrInvalidCoordination> {
-        self.coordination.check(identity, priority)
     }
 
     /// Spawns the task in the current runtime. This candidate does not stand yet.
@@ -112,7 +102,7 @@ impl Standing {
             return;
         }
         // An election without a coordinator. Or the task has panicked: the coordinator then forgets this candidate.
-        pending().await
+        pending::<()>().await;
     }
 
     /// A future that waits until the coordinator can no longer choose this candidate, or its object cannot be deleted.

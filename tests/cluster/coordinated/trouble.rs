@@ -51,8 +51,8 @@ async fn grant(world: &Coordinated, whole: bool) {
     let manifest = role.strip_prefix("yaml\n").expect("YAML").replace("my-namespace", world.namespace());
     let manifest = manifest.replace("my-controller-election", if whole { "whole" } else { "part" });
     let manifest = manifest.replace("[my-controller]", "[operator]");
-    let rule = "  - apiGroups: [coordination.k8s.io]\n    resources: [leasecandidates]\n";
-    let (part, _) = manifest.split_once(rule).expect("the last rule");
+    let last = "  - apiGroups: [coordination.k8s.io]\n    resources: [leasecandidates]\n";
+    let (part, _) = manifest.split_once(last).expect("the last rule");
     let role = post(
         world,
         &format!("{rbac}/roles"),
