@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     built::{Election, ErrBuild},
     candidate::{Candidate, Profile},
+    coordination::{self, Coordination, Enrolment},
     early::EarlyTakeover,
     hooks::{Hooks, MakeFence},
     preemption::Priority,
@@ -14,7 +15,7 @@ use crate::{
     lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::Policy,
 };
-use kube_client::Config;
+use kube_client::{Client, Config};
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,7 @@ pub struct ElectionBuilder {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) hooks: Hooks,
+    coordination: Option<Enrolment>,
     pub(crate) fence: Option<MakeFence>,
     identity: Option<Identity>,
     timing: LeaseTiming,
@@ -52,6 +54,7 @@ impl Election {
             namespace: namespace.into(),
             name: name.into(),
             hooks: Hooks::default(),
+            coordination: None,
             fence: None,
             identity: None,
             timing: LeaseTiming::default(),
@@ -89,6 +92,31 @@ impl ElectionBuilder {
     /// lease. Default: it waits.
     pub fn early_takeover(self, early: EarlyTakeover) -> Self {
         Self { early: Some(early), ..self }
+    }
+
+    /// Leaves the choice of the leader to the coordinator of the API server. Default: candidates contend by themselves.
+    ///
+    /// **Beta**: Kubernetes calls its API beta, and may change it. The API server needs a feature gate. See the
+    /// [guide](crate::guide::coordinated).
+    ///
+    /// `client` keeps this candidate's `LeaseCandidate` object. Use a separate client without a gate: a gate would
+    /// reject a follower's answer to a ping ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
+    ///
+    /// ```no_run
+    /// use kube_client::{Client, Config};
+    /// use kube_leader_gate::{Election, election::Coordination};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::infer().await?;
+    /// let client = Client::try_from(config.clone())?;
+    /// let election = Election::builder("my-namespace", "my-controller")
+    ///     .coordinated(client, Coordination::new(env!("CARGO_PKG_VERSION"))?)
+    ///     .build(&config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn coordinated(self, client: Client, coordination: Coordination) -> Self {
+        Self { coordination: Some(Enrolment::new(client, coordination)), ..self }
     }
 
     /// Sets which writes a follower may send. Default: none.
@@ -216,6 +244,10 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Identity)?,
         };
+        if self.coordination.is_some() {
+            let early = self.early.is_some();
+            coordination::check(&identity, self.priority.as_ref(), early).map_err(ErrBuild::Coordination)?;
+        }
         let mut hooks = self.hooks;
         if let Some(make) = self.fence {
             let mut fenced = make(&lease, &identity, &self.policy).map_err(ErrBuild::Fence)?;
@@ -236,6 +268,7 @@ impl ElectionBuilder {
             attendants: self.attendants,
             priority: self.priority,
             early: self.early,
+            coordination: self.coordination,
             policy: self.policy,
             server_time: self.server_time,
         })

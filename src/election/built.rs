@@ -4,6 +4,7 @@ use super::{
     attendants::Attendants,
     candidate::{Candidate, Profile},
     client::{Connections, WrappedClient},
+    coordination::{Enrolment, ErrInvalidCoordination},
     early::{EarlyTakeover, ErrInvalidEarlyTakeover},
     preemption::Priority,
     pulse::Alive,
@@ -63,6 +64,7 @@ pub struct Election<L = KubeLock> {
     pub(super) attendants: Attendants,
     pub(super) priority: Option<Priority>,
     pub(super) early: Option<EarlyTakeover>,
+    pub(super) coordination: Option<Enrolment>,
     pub(super) policy: Policy,
     pub(super) server_time: bool,
 }
@@ -79,6 +81,8 @@ pub enum ErrBuild {
     Policy(ErrInvalidRule),
     /// Early takeover cannot work with its settings.
     EarlyTakeover(ErrInvalidEarlyTakeover),
+    /// The election cannot be coordinated with these settings.
+    Coordination(ErrInvalidCoordination),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
     /// There can be no fence with these settings. This is an
@@ -202,6 +206,7 @@ impl fmt::Display for ErrBuild {
             Self::Identity(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
             Self::EarlyTakeover(error) => error.fmt(f),
+            Self::Coordination(error) => error.fmt(f),
             Self::Client(error) => {
                 write!(f, "cannot make a client for the election from the configuration: {error}")
             }
@@ -216,7 +221,11 @@ impl Error for ErrBuild {
         match self {
             Self::Client(error) => Some(error),
             Self::Lock(error) | Self::Fence(error) => Some(&**error),
-            Self::LeaseName(_) | Self::Identity(_) | Self::Policy(_) | Self::EarlyTakeover(_) => None,
+            Self::LeaseName(_)
+            | Self::Identity(_)
+            | Self::Policy(_)
+            | Self::EarlyTakeover(_)
+            | Self::Coordination(_) => None,
         }
     }
 }

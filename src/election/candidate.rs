@@ -69,8 +69,8 @@ impl Candidate {
     }
 
     /// Why the election makes no progress, in words for a person: lease calls fail, the fence lets no write pass, the
-    /// lease makes no sense, or the program does not drive the election. It also says what to do. None if all is well.
-    /// The log says the same, but not of an election that is not driven.
+    /// lease makes no sense, the coordinator of a coordinated election does not choose this process, or the program does
+    /// not drive the election. It also says what to do. None if all is well. The log says the same of all but the last.
     ///
     /// If the API server refuses a watch, this is not trouble: the election polls the lease then.
     #[must_use]

@@ -16,6 +16,7 @@ mod candidacy;
 mod candidate;
 mod checks;
 mod client;
+mod coordination;
 mod early;
 mod elector;
 mod ended;
@@ -38,6 +39,7 @@ pub use self::{
     candidate::Candidate,
     checks::{ErrNotReady, ErrUnhealthy},
     client::Connections,
+    coordination::{Coordination, ErrInvalidCoordination},
     early::{EarlyTakeover, ErrInvalidEarlyTakeover},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     preemption::{ErrInvalidPriority, Priority},

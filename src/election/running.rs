@@ -67,8 +67,13 @@ impl<L: Lock> Election<L> {
         let pulse = pulse.clone();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
+        let standing = self.coordination.map(|enrolment| {
+            let leadership = self.grantor.leadership();
+            enrolment.start(lease.clone(), identity.clone(), *timing, leadership, self.drain_timeout, &span)
+        });
         let elector =
-            Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received);
+            Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received)
+                .coordinated(standing);
         let alive = self.alive;
         let elect = async move {
             elector.run().await;
@@ -178,6 +183,11 @@ impl Running {
     /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
+    }
+
+    /// Contends while the work of a term runs.
+    pub(super) fn work(&self) {
+        self.orders.send_replace(Orders::Work);
     }
 
     /// Closes the gate and keeps it closed until [`contend`](Self::contend), even if an acquisition is under way now.

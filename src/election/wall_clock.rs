@@ -1,12 +1,17 @@
-//! The wall clock, in the API's `MicroTime` format. It is for people. Of all decisions only early takeover uses it: it
-//! compares a holder's times with a time of the same clock.
+//! The wall clock, in the API's `MicroTime` format. It is for people and for a coordinator. Of all decisions of this
+//! crate only early takeover uses it: it compares a holder's times with a time of the same clock.
 
 use jiff::{SignedDuration, Timestamp};
 
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
 
 pub(super) fn now() -> String {
-    Timestamp::now().strftime(FORMAT).to_string()
+    micro(Timestamp::now())
+}
+
+/// Writes `time` as a `MicroTime`.
+pub(super) fn micro(time: Timestamp) -> String {
+    time.strftime(FORMAT).to_string()
 }
 
 /// Returns `time`, or the next microsecond if `time` equals `seen`. A clock may stand still.

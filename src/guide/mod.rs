@@ -40,6 +40,8 @@ pages! {
     migrating: "MIGRATING.md", "From client-go, Pinniped, kubert and others to this crate.";
     many: "MANY.md", "Many elections in one process, over shared connections.";
     priority: "PRIORITY.md", "A preferred replica takes the lease from a live one.";
+    #[cfg(any(not(doctest), feature = "election"))]
+    coordinated: "COORDINATED.md", "Beta: the API server chooses the leader, by version.";
     early_takeover: "EARLY_TAKEOVER.md", "A follower takes over when the leader's container has ended, before the lease runs out.";
     #[cfg(any(not(doctest), feature = "fence"))]
     fencing: "FENCING.md", "The API server refuses what a former leader sent too late.";

@@ -122,6 +122,11 @@ impl LeaseRecord {
         self.text("renewTime")
     }
 
+    /// The candidate to which the holder should give the lease, by a coordinated election.
+    pub(crate) fn preferred_holder(&self) -> Option<&str> {
+        self.text("preferredHolder").filter(|preferred| !preferred.is_empty())
+    }
+
     pub(crate) fn annotation(&self, name: &str) -> Option<&Value> {
         self.object.get("metadata")?.get("annotations")?.get(name)
     }

@@ -35,8 +35,22 @@ struct Log {
 impl Real<&'static Cluster> {
     pub async fn shared() -> Self {
         static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
-        let cluster = apiserver::shared().await;
-        let log = LOG.get_or_init(|| Log::of(cluster)).clone();
+        Self::with(apiserver::shared().await, &LOG).await
+    }
+
+    /// The tests' common server with coordinated leader election.
+    pub async fn coordinated() -> Self {
+        static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
+        Self::with(apiserver::coordinated().await, &LOG).await
+    }
+
+    /// On a server that the test shares with no other.
+    pub async fn on(cluster: &'static Cluster) -> Self {
+        Self { cluster, namespace: cluster.namespace().await, log: Log::of(cluster) }
+    }
+
+    async fn with(cluster: &'static Cluster, log: &'static OnceLock<Arc<Mutex<Log>>>) -> Self {
+        let log = log.get_or_init(|| Log::of(cluster)).clone();
         Self { cluster, namespace: cluster.namespace().await, log }
     }
 }
@@ -47,13 +61,6 @@ impl Real<Cluster> {
         let cluster = Cluster::start(apiserver::assets()).await;
         let (namespace, log) = (cluster.namespace().await, Log::of(&cluster));
         Self { cluster, namespace, log }
-    }
-}
-
-impl Real<&'static Cluster> {
-    /// A namespace of its own on this server.
-    pub async fn on(cluster: &'static Cluster) -> Self {
-        Self { cluster, namespace: cluster.namespace().await, log: Log::of(cluster) }
     }
 }
 

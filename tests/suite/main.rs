@@ -10,6 +10,7 @@ mod bad_input;
 mod bent;
 mod compatibility;
 mod connections;
+mod coordinated;
 mod dead;
 mod docs;
 mod early;

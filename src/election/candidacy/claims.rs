@@ -36,6 +36,8 @@ pub(super) enum Hand {
     Double,
     /// An earlier process with this identity.
     Inherited,
+    /// The coordinator, which has named this candidate.
+    Coordinator,
     /// A claim of this process, but in another object.
     Copy,
     /// A claim of this process, but not its last one, or with a shorter duration than it claimed.

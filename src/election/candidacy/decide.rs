@@ -43,7 +43,7 @@ pub(in crate::election) enum Next {
 }
 
 /// A call and the earliest moment for it. If there is no call, the moment to decide again.
-type Due = (Option<LeaseCall>, Moment);
+pub(super) type Due = (Option<LeaseCall>, Moment);
 
 /// Whether the lease was released, or why it is left to expire.
 type Outcome = Result<(), &'static str>;
@@ -85,7 +85,7 @@ impl Candidacy {
         let period = self.timing.retry_period();
         match self.decide(now, inputs.leads) {
             Decision::Renew => {
-                let due = self.renewed.saturating_add(period.saturating_sub(self.contact.early));
+                let due = self.next_renewal();
                 // A renewal shows as much as a read, and the deadline depends on the renewal only (rule S9).
                 let reads = now < due && doubt != Doubt::None;
                 if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
@@ -98,12 +98,14 @@ impl Candidacy {
                 let renewal = (Some(LeaseCall::Renew), self.renewed.saturating_add(period));
                 self.give_back(inputs, 0).map_or(renewal, |release| sooner(release, renewal))
             }
+            Decision::GiveWay => self.give_way(inputs),
             Decision::Read => at_once(LeaseCall::Read),
             _ if doubt != Doubt::None => at_once(LeaseCall::Read),
             // Another program may undo each acquisition at once. This limits how often the candidate acquires.
             Decision::Take | Decision::Succeed | Decision::Preempt => {
                 (Some(LeaseCall::Acquire), self.claims.next_from(self.timing.pause()))
             }
+            Decision::Await => (Some(LeaseCall::Read), self.contact.next_look),
             // Once the successor's time is over, there are better things to do than to shorten its wait.
             Decision::WaitUntil(until) => {
                 let wait = sooner((None, until), (Some(LeaseCall::Read), self.contact.next_look));
@@ -171,6 +173,12 @@ impl Candidacy {
         self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
     }
 
+    /// When a leader renews next.
+    pub(super) fn next_renewal(&self) -> Moment {
+        let period = self.timing.retry_period().saturating_sub(self.contact.early);
+        self.renewed.saturating_add(period)
+    }
+
     /// The earliest moment at which the lease ends for the other candidates. They count from when they saw its last
     /// renewal, or a claim whose answer this candidate never got.
     fn end(&self) -> Moment {
@@ -179,6 +187,6 @@ impl Candidacy {
 }
 
 /// The earlier of the two; the first if they are equal.
-fn sooner(one: Due, other: Due) -> Due {
+pub(super) fn sooner(one: Due, other: Due) -> Due {
     if one.1 <= other.1 { one } else { other }
 }

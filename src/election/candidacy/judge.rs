@@ -27,12 +27,17 @@ pub(in crate::election) enum Decision {
     GiveBack,
     /// Another candidate holds it until this moment, unless that candidate renews it.
     WaitUntil(Moment),
+    /// Wait for the coordinator: no candidate holds the lease, and only the coordinator may name one.
+    Await,
+    /// Release it once no admitted write can take effect: the coordinator prefers another candidate.
+    GiveWay,
 }
 
 impl Candidacy {
     /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
-        match (self.judge(now, leading), self.opening.rests_until(now, self.timing)) {
+        let coordinated = self.as_coordinated(self.decide_alone(now, leading), now);
+        match (coordinated, self.opening.rests_until(now, self.timing)) {
             (Decision::Take | Decision::Succeed | Decision::Preempt, Some(until)) if !self.is_mine() => {
                 Decision::WaitUntil(until)
             }
@@ -40,7 +45,8 @@ impl Candidacy {
         }
     }
 
-    fn judge(&self, now: Moment, leading: bool) -> Decision {
+    /// Decides for a candidate that contends by itself, whether or not it rests.
+    fn decide_alone(&self, now: Moment, leading: bool) -> Decision {
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
             Known::Absent { until, .. } if now < *until => return Decision::WaitUntil(*until),

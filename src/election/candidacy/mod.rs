@@ -3,9 +3,12 @@
 //!
 //! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `opening` is
 //! whether the gate may open, `judge` what the lease calls for, `decide` which call is next, `writes` what stands in it.
+//! `coordination` is what a coordinator changes, with `coordinated`, what it needs to remember.
 
 mod claims;
 mod contact;
+mod coordinated;
+mod coordination;
 mod decide;
 mod judge;
 mod opening;
@@ -18,6 +21,8 @@ pub(super) use self::{
     state::Candidacy,
 };
 
+#[cfg(test)]
+mod coordinated_tests;
 #[cfg(test)]
 mod next_tests;
 #[cfg(test)]

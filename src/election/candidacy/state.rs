@@ -3,6 +3,7 @@
 use super::{
     claims::{Claims, Hand},
     contact::Contact,
+    coordinated::Coordinated,
     opening::Opening,
 };
 use crate::{
@@ -28,6 +29,8 @@ pub(in crate::election) struct Candidacy {
     /// This candidate's last term, which another candidate may have preempted.
     pub(in crate::election) own: OwnTerm,
     pub(in crate::election) opening: Opening,
+    /// None if candidates contend by themselves.
+    pub(super) coordinated: Option<Coordinated>,
     /// Until this moment, a write may take effect that a process without an orderly end had sent: an earlier process
     /// with this identity, or a holder that this candidate took over from early.
     pub(super) inherited_until: Moment,
@@ -78,6 +81,7 @@ impl Candidacy {
             early: Succession::default(),
             own: OwnTerm::None,
             opening: Opening::default(),
+            coordinated: None,
             inherited_until: Moment::from_nanos(0),
             newest: 0,
             renewed: Moment::from_nanos(0),
@@ -127,6 +131,7 @@ impl Candidacy {
         };
         self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()) };
         self.own = OwnTerm::None;
+        self.has_given_way();
     }
 
     /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
@@ -149,6 +154,7 @@ impl Candidacy {
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
+        self.note_former(&news, at);
         // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
         let deleted_until = match &self.known {
             Known::Absent { until, .. } => Some(*until),
@@ -184,6 +190,9 @@ impl Candidacy {
         // If the lease is not this candidate's, its last claim may still be under way.
         if hand == Hand::Current {
             self.precedence.observe_own(record, at);
+        }
+        if !hand.is_mine() {
+            self.has_given_way();
         }
     }
 
@@ -263,7 +272,11 @@ impl Candidacy {
         if !self.is_named_in(record) {
             return record.holder().map_or(Hand::None, |_| Hand::Other);
         }
-        let by_name = if *inherited { Hand::Inherited } else { Hand::Double };
+        let by_name = match inherited {
+            _ if self.is_named_by_coordinator(record) => Hand::Coordinator,
+            true => Hand::Inherited,
+            false => Hand::Double,
+        };
         self.claims.hand(record, self.timing.lease_duration()).unwrap_or(by_name)
     }
 
@@ -277,7 +290,7 @@ impl Candidacy {
         self.hand() == Hand::Current
     }
 
-    fn is_named_in(&self, record: &LeaseRecord) -> bool {
+    pub(super) fn is_named_in(&self, record: &LeaseRecord) -> bool {
         record.holder() == Some(self.identity.as_str())
     }
 }

@@ -42,6 +42,7 @@ impl Candidacy {
         let term = match self.hand() {
             Hand::None => return None,
             Hand::Current | Hand::Earlier | Hand::Copy => return self.overtaken(now),
+            Hand::Coordinator => return self.former(now),
             // An earlier process with this identity was waiting for the holder before it.
             Hand::Inherited | Hand::Double => Handover::under_way(record)?.from,
             Hand::Other => record.transitions(),

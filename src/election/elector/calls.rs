@@ -19,7 +19,8 @@ impl<L: Lock> Elector<L> {
                 let now = self.leadership.now();
                 self.candidacy.observe_read(record, before.as_deref(), now);
                 self.act_on_news();
-                let waits = matches!(self.candidacy.decide(now, false), Decision::WaitUntil(_));
+                let waits =
+                    matches!(self.candidacy.decide(now, false), Decision::WaitUntil(_) | Decision::Await);
                 // A read between two failing writes is not a success.
                 if waits || !self.candidacy.contact.is_failing() {
                     self.worked(LeaseCall::Read);
@@ -102,7 +103,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Runs `future` to its end, and acts on a theft or a deletion meanwhile (rules S7 and S8).
-    async fn hearing<T>(&mut self, future: impl Future<Output = T>) -> T {
+    pub(super) async fn hearing<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
             tokio::select! {

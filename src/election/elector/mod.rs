@@ -2,11 +2,12 @@
 //! ends, even by a panic (rule S10).
 //!
 //! `candidacy` decides what is next after each wait. `steps` are the things that a candidate does, `calls` makes one
-//! lease call, `news` acts on news of the lease, `opening` waits until the gate
-//! may open, and `asking` is the question.
+//! lease call, `news` acts on news of the lease, `opening` waits until the gate may open, and `asking` is the question.
+//! `coordination` is what a coordinator changes.
 
 mod asking;
 mod calls;
+mod coordination;
 mod news;
 mod opening;
 mod steps;
@@ -15,6 +16,7 @@ use self::asking::Asking;
 use super::{
     candidacy::{Candidacy, Decision, Inputs, Next, Task},
     candidate::Profile,
+    coordination::Standing,
     early::{EarlyTakeover, HolderWatch, Succession},
     ended::LeaseEnd,
     lease_watch::{LeaseWatch, watch_lease},
@@ -37,6 +39,8 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 pub(super) enum Orders {
     /// Contend, lead, and contend again.
     Contend,
+    /// The same, while the work of a term runs: the end of that work orders the release.
+    Work,
     /// Renew a held lease, but acquire nothing: the admitted writes finish.
     Hold,
     /// Release the lease, report how it was left, and acquire nothing more.
@@ -51,6 +55,8 @@ pub(super) struct Elector<L: Lock> {
     orders: watch::Receiver<Orders>,
     candidacy: Candidacy,
     grant: Option<Grant>,
+    /// None if candidates contend by themselves.
+    standing: Option<Standing>,
     lease_watch: LeaseWatch,
     asking: Option<Asking>,
     holder_watch: HolderWatch,
@@ -89,6 +95,7 @@ impl<L: Lock> Elector<L> {
             profile,
             orders,
             grant: None,
+            standing: None,
             failed: 0,
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
@@ -113,13 +120,18 @@ impl<L: Lock> Elector<L> {
                 // A preempted term ends with its last write.
                 self.lose(Loss::Taken);
             }
+            let cut_off_at = self.coordinate(&order, writing);
             self.tell_vacancy();
             self.ask_before_opening();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
-                Next::GivenUp(outcome) => self.given_up(&order, outcome),
+                Next::GivenUp(outcome) => {
+                    self.withdraw().await;
+                    self.given_up(&order, outcome);
+                }
                 Next::Wait(until) => {
+                    let until = cut_off_at.map_or(until, |at| at.min(until));
                     let leadership = self.leadership.clone();
                     tokio::select! {
                         biased;
@@ -129,6 +141,7 @@ impl<L: Lock> Elector<L> {
                         answer = Asking::answer(&mut self.asking) => self.on_answer(answer),
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
                         Some(ended) = self.holder_watch.next() => self.candidacy.early.ended(ended),
+                        () = Standing::changed(&mut self.standing) => self.note_trouble(),
                     }
                 }
             }
@@ -137,7 +150,8 @@ impl<L: Lock> Elector<L> {
 
     fn inputs(&mut self, order: &Orders, writing: bool) -> Inputs {
         let task = match order {
-            Orders::Contend => Task::Contend,
+            Orders::Work if self.candidacy.gives_way() => Task::Hold,
+            Orders::Contend | Orders::Work => Task::Contend,
             Orders::Hold => Task::Hold,
             // The caller has received the result, or no longer waits for it.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
@@ -170,18 +184,21 @@ impl<L: Lock> Elector<L> {
 
     /// Whether it may contend now.
     fn contends(&self) -> bool {
-        matches!(*self.orders.borrow(), Orders::Contend)
+        matches!(*self.orders.borrow(), Orders::Contend | Orders::Work)
     }
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        self.grantor.note_trouble(self.calls.text().or(self.shut.text()).or(self.oddity.text()).cloned());
+        let trouble = self.calls.text().or(self.shut.text()).or(self.oddity.text()).cloned();
+        let trouble = trouble.or_else(|| self.standing.as_ref().and_then(Standing::trouble));
+        self.grantor.note_trouble(trouble);
     }
 
     fn tell_vacancy(&self) {
         if let Some(hook) = &self.profile.hooks.lease {
             let now = self.leadership.now();
-            hook.vacant(self.grant.is_none() && self.candidacy.decide(now, false) == Decision::Take, now);
+            let is_free = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Await);
+            hook.vacant(self.grant.is_none() && is_free, now);
         }
     }
 

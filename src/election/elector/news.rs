@@ -51,6 +51,8 @@ impl<L: Lock> Elector<L> {
                 let uid = self.candidacy.record().map(LeaseRecord::uid);
                 let deleted = uid != Some(grant.term().lease_uid());
                 self.lose(if deleted { Loss::Deleted } else { Loss::Taken });
+            } else if self.candidacy.gives_way() {
+                self.give_way();
             }
         }
         self.holder_watch.follow(self.candidacy.of_another());

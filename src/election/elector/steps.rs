@@ -32,6 +32,11 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Renew => self.renew().await,
             LeaseCall::Acknowledge => self.acknowledge().await,
             LeaseCall::Release => {
+                self.withdraw().await;
+                // There may have been news meanwhile (rule S5).
+                if !self.candidacy.is_mine() {
+                    return;
+                }
                 if self.contends()
                     && self.candidacy.decide(self.leadership.now(), false) == Decision::GiveBack
                 {
@@ -108,7 +113,7 @@ impl<L: Lock> Elector<L> {
                 // The watch has shown a theft meanwhile, or the deadline has passed. Either ends the term.
                 return;
             }
-        } else if !waits && self.contends() {
+        } else if !waits && self.contends() && !self.candidacy.gives_way() {
             // An error means that the answer came after the deadline, or that this election stops or stands down.
             let token = self.candidacy.fencing_token();
             let granted = token.map_or(term.clone(), |token| term.clone().with_fencing_token(token));

@@ -327,6 +327,7 @@ proptest! {
                 }
                 Decision::Read | Decision::Succeed | Decision::WaitUntil(_) => leading = false,
                 Decision::GiveBack => unreachable!("nothing must agree here"),
+                Decision::Await | Decision::GiveWay => unreachable!("there is no coordinator"),
             }
             let other_may_write = deadline.is_some_and(|deadline| now < deadline);
             prop_assert!(!(leading && other_may_write), "at {} s: {:?}", now, lease);

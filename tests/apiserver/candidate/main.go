@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ type candidate struct {
 	timing          timing
 	writers         int
 	writeEvery      time.Duration
+	version         string // of the candidate for a coordinated election; empty: it contends by itself
 
 	election, work  kubernetes.Interface
 	working         sync.Mutex // held while there are writers
@@ -86,6 +88,7 @@ func fromFlags() (*candidate, error) {
 	seconds := flag.String("timing", "15/10/2", "`LEASE/RENEW/RETRY` in seconds, the last two with fractions if need be")
 	every := flag.Duration("write-every", 0, "how often each writer writes while this leads; 0: never")
 	writers := flag.Int("writers", 1, "how many writers there are")
+	version := flag.String("coordinated", "", "takes part in a coordinated election, with this binary and emulation `VERSION`")
 	flag.Parse()
 
 	namespace, name, found := strings.Cut(*lease, "/")
@@ -114,7 +117,7 @@ func fromFlags() (*candidate, error) {
 	}
 	return &candidate{
 		identity: *identity, namespace: namespace, name: name, timing: timing,
-		writers: *writers, writeEvery: *every, election: election, work: work,
+		writers: *writers, writeEvery: *every, version: *version, election: election, work: work,
 	}, nil
 }
 
@@ -143,6 +146,14 @@ func (c *candidate) contend(stop context.Context) {
 		defer c.working.Unlock()
 		cancel()
 	}()
+	if c.version != "" {
+		registered, _, err := leaderelection.NewCandidate(c.election, c.namespace, c.identity, c.name, c.version, c.version,
+			coordinationv1.OldestEmulationVersion)
+		if err != nil {
+			log.Fatal(err)
+		}
+		go registered.Run(ctx)
+	}
 	for ctx.Err() == nil {
 		c.term(ctx, stop)
 	}
@@ -161,6 +172,7 @@ func (c *candidate) term(ctx, stop context.Context) {
 		RenewDeadline:   c.timing.renew,
 		RetryPeriod:     c.timing.retry,
 		ReleaseOnCancel: true,
+		Coordinated:     c.version != "",
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				led.Store(true)

@@ -3,6 +3,7 @@
 use super::heard::Heard;
 use crate::{
     bent::{Bend, bent},
+    coordinated::support as coordinator,
     early::pods::{replica, report_end},
     fenced::wall::{Mood, Wall},
     support::{
@@ -45,6 +46,7 @@ pub fn play_all() {
     play(true, reconcilers());
     play(true, work());
     play(true, preemption());
+    play(true, coordinated_election());
     play(true, priorities_that_disagree());
     play(true, early_takeover());
     play(true, a_pool_without_its_watch());
@@ -238,6 +240,30 @@ async fn preemption() {
     let high = ranked("high", "high");
     until(SOON, "it has taken the lease", || high.candidate().holder().as_deref() == Some("high")).await;
     high.stop().await;
+}
+
+async fn coordinated_election() {
+    let server = ApiServer::new();
+    let (a, client) = coordinator::leading(&server, "a").await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let cut_off = tokio::spawn(async move { write(&client).await });
+    until(SOON, "a write is under way", || hang.hits() > 0).await;
+    coordinator::prefer(&server, "b");
+    cut_off.await.unwrap().unwrap_err();
+    drop(hang);
+    let refused = server.inject(Fault::forbidden().resource("leasecandidates"));
+    server.delete("outsider", &coordinator::path("a")).unwrap();
+    pass(MINUTE * 2).await;
+    drop(refused);
+    pass(MINUTE * 2).await;
+    coordinator::name(&server, "a");
+    leads(&a).await;
+    pass(MINUTE * 6).await;
+    a.stop().await;
+    let _refused = server.inject(Fault::forbidden().verb("watch").resource("leasecandidates"));
+    let b = coordinator::coordinated(&server, "b").start();
+    pass(MINUTE * 3).await;
+    drop(b);
 }
 
 async fn priorities_that_disagree() {

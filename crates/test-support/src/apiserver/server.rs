@@ -23,6 +23,8 @@ rules:
 /// The files and ports of one server, which can be started on them more than once.
 #[derive(Debug)]
 pub(super) struct Setup {
+    /// Flags of the API server beyond those that every server has.
+    flags: &'static [&'static str],
     folder: PathBuf,
     pub(super) ca_der: Vec<u8>,
     pub(super) port: u16,
@@ -33,12 +35,12 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn new(folder: &Path) -> io::Result<Self> {
+    pub(super) fn new(folder: &Path, flags: &'static [&'static str]) -> io::Result<Self> {
         let [port, etcd_port, etcd_peer_port] = free_ports()?;
         let ca_der = write_certificates(folder).map_err(io::Error::other)?;
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         users::write_tokens(folder)?;
-        Ok(Self { folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
+        Ok(Self { flags, folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
     }
 
     /// Another API server on the same etcd, with the same users and keys.
@@ -98,7 +100,8 @@ impl Setup {
             .arg(format!("--audit-policy-file={}", file("audit-policy.yaml")))
             .arg(format!("--audit-log-path={}", self.audit_log().display()))
             // In megabytes, so that the log stays one file.
-            .arg("--audit-log-maxsize=1000000");
+            .arg("--audit-log-maxsize=1000000")
+            .args(self.flags);
         self.spawn(&command, &self.apiserver_log())
     }
 

@@ -138,11 +138,16 @@ impl<L: Lock> Election<L> {
                 () = unwanted(&tenure) => continue,
                 () = settled(&leadership, margin) => {}
             }
+            // From here on, the end of the work orders the release, if a coordinator prefers another candidate.
+            running.work();
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
                 // The work has done nothing yet, and must not begin now.
-                End::Lost if !shift.has_begun() => continue,
+                End::Lost if !shift.has_begun() => {
+                    running.contend();
+                    continue;
+                }
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
                     return Ok(Finished::new((), running.stop().await));

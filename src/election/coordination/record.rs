@@ -1,0 +1,124 @@
+//! A `LeaseCandidate` object. It keeps all fields, and trusts none of them.
+
+use super::settings::Coordination;
+use crate::{
+    election::wall_clock::micro,
+    lease::{Identity, LeaseName},
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// What this candidate's object should say.
+#[derive(Clone, Debug)]
+pub(super) struct Card {
+    pub(super) identity: Identity,
+    pub(super) lease: LeaseName,
+    pub(super) coordination: Coordination,
+}
+
+/// A `LeaseCandidate` as the API server sent it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CandidateRecord(Value);
+
+// === impl Card ===
+
+impl Card {
+    /// The path of the objects in the lease's namespace.
+    pub(super) fn collection(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1beta1/namespaces/{}/leasecandidates", self.lease.namespace())
+    }
+
+    pub(super) fn object(&self) -> String {
+        format!("{}/{}", self.collection(), self.identity)
+    }
+
+    /// The object to create at `now`.
+    pub(super) fn created(&self, now: Timestamp) -> Value {
+        let mut spec = self.spec();
+        spec.insert("leaseName".into(), self.lease.name().into());
+        spec.insert("renewTime".into(), micro(now).into());
+        json!({
+            "apiVersion": "coordination.k8s.io/v1beta1",
+            "kind": "LeaseCandidate",
+            "metadata": { "namespace": self.lease.namespace(), "name": self.identity.as_str() },
+            "spec": spec,
+        })
+    }
+
+    /// The object to write over `seen` at `now`: renewed, and with this candidate's versions.
+    ///
+    /// The coordinator compares `renewTime` with its own `pingTime`. So the answer to a ping counts from the ping, and
+    /// a difference between the two clocks does not matter.
+    pub(super) fn renewed(&self, seen: &CandidateRecord, now: Timestamp) -> Value {
+        let renewed = seen
+            .unanswered_ping()
+            .map_or(now, |ping| ping.checked_add(SignedDuration::from_micros(1)).unwrap_or(ping));
+        let mut object = seen.0.clone();
+        if !object["spec"].is_object() {
+            object["spec"] = json!({});
+        }
+        for (field, value) in self.spec() {
+            object["spec"][field] = value;
+        }
+        object["spec"]["renewTime"] = micro(renewed).into();
+        object
+    }
+
+    /// Whether `seen` says what this candidate would write, apart from the times.
+    pub(super) fn agrees_with(&self, seen: &CandidateRecord) -> bool {
+        self.spec().iter().all(|(field, value)| seen.0["spec"].get(field) == Some(value))
+    }
+
+    /// Another lease that `seen` is for.
+    pub(super) fn other_lease<'a>(&self, seen: &'a CandidateRecord) -> Option<&'a str> {
+        seen.0["spec"]["leaseName"].as_str().filter(|name| *name != self.lease.name())
+    }
+
+    fn spec(&self) -> Map<String, Value> {
+        let own = &self.coordination;
+        Map::from_iter([
+            ("binaryVersion".into(), own.binary_version().into()),
+            ("emulationVersion".into(), own.emulation_version().into()),
+            ("strategy".into(), own.strategy_name().into()),
+        ])
+    }
+}
+
+// === impl CandidateRecord ===
+
+impl CandidateRecord {
+    /// Reads the API server's JSON. None if it is not an object with a uid and a resource version.
+    pub(super) fn from_json(object: Value) -> Option<Self> {
+        let record = Self(object);
+        let named = !record.uid().is_empty() && !record.metadata("resourceVersion").is_empty();
+        named.then_some(record)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.metadata("name")
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        self.metadata("uid")
+    }
+
+    /// Whether this is the lower of two versions that can be compared.
+    pub(super) fn is_older_than(&self, other: &Self) -> bool {
+        let version = |it: &Self| it.metadata("resourceVersion").parse::<u64>().ok();
+        version(self).zip(version(other)).is_some_and(|(own, other)| own < other)
+    }
+
+    /// The coordinator's ping, if this candidate has not renewed the object since.
+    pub(super) fn unanswered_ping(&self) -> Option<Timestamp> {
+        let ping = self.time("pingTime")?;
+        self.time("renewTime").is_none_or(|renewed| renewed < ping).then_some(ping)
+    }
+
+    fn time(&self, field: &str) -> Option<Timestamp> {
+        self.0["spec"][field].as_str()?.parse().ok()
+    }
+
+    fn metadata(&self, key: &str) -> &str {
+        self.0["metadata"][key].as_str().unwrap_or_default()
+    }
+}
