@@ -1,0 +1,16 @@
+//! Early takeover on a real API server. It has no kubelet, so each test patches the status of the pods in its place.
+
+pub mod look_alikes;
+mod node;
+pub mod permissions;
+mod replicas;
+pub mod restarts;
+pub mod takeovers;
+
+use std::time::Duration;
+
+/// How long the gate waits by default.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// How long a look-alike is looked at. A takeover takes some milliseconds.
+const LOOK: Duration = Duration::from_secs(1);
