@@ -17,5 +17,5 @@ pub(super) use self::{follow::HolderWatch, holder_pod::HOLDER_POD, succession::S
 
 #[cfg(test)]
 mod proof_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "test-util"))]
 mod tests;
