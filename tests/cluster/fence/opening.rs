@@ -119,8 +119,11 @@ pub async fn a_candidate_that_may_not_write_leaves_the_lease_to_others() {
     let ground = Ground::new().await;
     ground.fence(&Policy::strict()).apply(&ground.admin).await.expect("applied");
     let a = Replica::with(&ground, "pod-a", &ground.podless_config().await);
-    let trouble = a.trouble().await;
-    assert!(trouble.contains("a token that names no pod"), "{trouble}");
+    // Until the fence is in force, there is none.
+    until("it says why its gate is shut", async || {
+        a.candidate().trouble().is_some_and(|trouble| trouble.contains("a token that names no pod"))
+    })
+    .await;
     until("it holds the lease", async || a.candidate().holder().as_deref() == Some("pod-a")).await;
     let b = Replica::start(&ground, "pod-b").await;
     b.elected().await;
