@@ -1,4 +1,4 @@
-//! Turns a refusal by the server-side fence into [`ErrNotLeader`].
+//! Turns a refusal by the server-side fence into [`ErrNotLeader`](crate::ErrNotLeader).
 //!
 //! The gate has admitted a write, and the API server refuses it, because its fence finds another holder in the Lease. To
 //! the caller this is the same as a refusal by the gate: nothing was changed, and the write belongs to the leader. So
@@ -6,7 +6,7 @@
 //!
 //! 1. It looks at answers with status 403 to requests that are no reads, and at nothing else.
 //! 2. It reads at most 16 KiB of such an answer. If the answer is the refusal of this fence, the caller gets
-//!    [`ErrNotLeader`]. If not (RBAC, a quota, another policy), the caller gets the whole answer as it came.
+//!    that error. If not (RBAC, a quota, another policy), the caller gets the whole answer as it came.
 //! 3. Put it outside of the gate. The gate then sees the answer, and knows that the outcome of the write is certain
 //!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //!
