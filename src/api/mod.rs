@@ -1,11 +1,12 @@
-//! Calls to the API server, shared by the lease and the events: one call, its errors, the pause after failures, and
-//! the log of trouble.
+//! Calls to the API server, shared by the lease and the events: one call, its errors, a watch, the pause after
+//! failures, and the log of trouble.
 
 mod backoff;
 mod call;
 mod complaint;
 mod error;
 mod lines;
+mod watch;
 
 #[cfg(all(test, feature = "test-util"))]
 pub(crate) use self::lines::LONGEST;
@@ -15,4 +16,5 @@ pub(crate) use self::{
     complaint::Complaint,
     error::{CallError, Failure},
     lines::lines,
+    watch::{Change, LONGEST_PAUSE, Lines, change, watch_of_all, watch_of_one, watch_one},
 };

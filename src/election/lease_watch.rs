@@ -1,7 +1,7 @@
 //! Follows the lease by watch for ever. If the watch ends, it connects again.
 
 use crate::{
-    api::backoff,
+    api::{LONGEST_PAUSE, backoff},
     lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
@@ -10,9 +10,6 @@ use futures_util::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
-
-/// The longest pause between two attempts to watch, for example if the API server refuses the watch.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// If a watch has lasted this long, the next one may begin at once.
 const STEADY: Duration = Duration::from_secs(10);

@@ -2,25 +2,12 @@
 
 use super::record::{CandidateRecord, Card};
 use crate::{
-    api::{self, CallError, Failure, backoff},
+    api::{self, CallError, Change, Failure, LONGEST_PAUSE, Lines, backoff},
     lease::LeaseTiming,
 };
-use bytes::Bytes;
-use futures_util::{
-    Stream, StreamExt,
-    stream::{self, BoxStream},
-};
-use http::{Method, StatusCode};
+use futures_util::{Stream, StreamExt, stream};
 use kube_client::Client;
-use serde_json::Value;
-use std::time::Duration;
-use tokio::time::{sleep, timeout};
-
-/// The shortest time that a watch asks for, in seconds. It adds a random time up to the same again, so that watches
-/// do not all end together.
-const SECONDS: u64 = 300;
-/// The longest pause between two attempts to watch, for example if the API server refuses the watch.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+use tokio::time::sleep;
 
 pub(super) enum News {
     /// The watch has begun.
@@ -35,7 +22,7 @@ struct State {
     client: Client,
     card: Card,
     timing: LeaseTiming,
-    lines: Option<BoxStream<'static, Result<Bytes, CallError>>>,
+    lines: Option<Lines>,
     /// How many watches in a row ended before they showed something.
     failures: u32,
 }
@@ -80,17 +67,10 @@ impl State {
             sleep(backoff(self.timing.pause(), self.failures - 1, LONGEST_PAUSE)).await;
         }
         self.failures = self.failures.saturating_add(1);
-        let seconds = SECONDS + fastrand::u64(..SECONDS);
-        let query = format!(
-            "watch=true&timeoutSeconds={seconds}&fieldSelector=metadata.name%3D{}",
-            self.card.identity
-        );
-        let path = format!("{}?{query}", self.card.collection());
-        let patience = self.timing.call_timeout();
-        let opened = timeout(patience, api::open(&self.client, Method::GET, path, None)).await;
-        match opened.unwrap_or_else(|_| Err(CallError::timeout(patience))) {
-            Ok(body) => {
-                self.lines = Some(api::lines(body).boxed());
+        let (collection, name) = (self.card.collection(), self.card.identity.as_str());
+        match api::watch_one(&self.client, &collection, name, self.timing.call_timeout()).await {
+            Ok(lines) => {
+                self.lines = Some(lines);
                 News::Up
             }
             Err(error) => News::Down(Some(error)),
@@ -100,23 +80,12 @@ impl State {
 
 /// Reads a line: the name of the object, and the news. None for a bookmark.
 fn read(line: &[u8]) -> Result<Option<(String, News)>, CallError> {
-    let garbage = |what: &str| CallError::new(Failure::Garbage, what);
-    let mut event: Value =
-        serde_json::from_slice(line).map_err(|_| garbage("a line of the watch is not JSON"))?;
-    let object = event.get_mut("object").map(Value::take).unwrap_or_default();
-    let wrap: fn(CandidateRecord) -> News = match event["type"].as_str() {
-        Some("ADDED" | "MODIFIED") => News::Present,
-        Some("DELETED") => News::Deleted,
-        Some("BOOKMARK") => return Ok(None),
-        _ => {
-            let code = object["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-            let status = code.and_then(|code| StatusCode::from_u16(code).ok());
-            let message =
-                object["message"].as_str().unwrap_or("the watch reports an error without a message");
-            return Err(CallError::new(status.map_or(Failure::Garbage, Failure::Status), message));
-        }
-    };
-    let record =
-        CandidateRecord::from_json(object).ok_or_else(|| garbage("the watch shows no LeaseCandidate"))?;
-    Ok(Some((record.name().to_owned(), wrap(record))))
+    let Some((change, object)) = api::change(line)? else { return Ok(None) };
+    let garbage = || CallError::new(Failure::Garbage, "the watch shows no LeaseCandidate");
+    let record = CandidateRecord::from_json(object).ok_or_else(garbage)?;
+    let name = record.name().to_owned();
+    Ok(Some(match change {
+        Change::Seen => (name, News::Present(record)),
+        Change::Deleted => (name, News::Deleted(record)),
+    }))
 }

@@ -2,29 +2,21 @@
 
 use super::{holder_pod::HolderPod, proof::has_ended, settings::EarlyTakeover, succession::Ended};
 use crate::{
-    api::{self, CallError, Complaint, Failure, backoff},
+    api::{self, CallError, Change, Complaint, Failure, LONGEST_PAUSE, Lines, backoff},
     leadership::Leadership,
     lease::{LeaseName, LeaseRecord, LeaseTiming},
 };
-use bytes::Bytes;
 use futures_util::{
-    Stream, StreamExt,
+    StreamExt,
     stream::{self, BoxStream},
 };
 use http::{Method, StatusCode};
 use kube_client::Client;
 use serde_json::Value;
-use std::time::Duration;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout},
 };
-
-/// The longest pause between two attempts, for example if the API server refuses them.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// The shortest time that a watch asks for, in seconds. It adds a random time up to the same again.
-const SECONDS: u64 = 300;
 
 /// Reports the end of the holder's process.
 pub(in crate::election) struct HolderWatch {
@@ -52,7 +44,7 @@ struct State {
 /// The pod that is watched.
 struct Pod {
     name: String,
-    lines: Option<BoxStream<'static, Result<Bytes, CallError>>>,
+    lines: Option<Lines>,
     /// As last shown. None if it is not known, or is gone.
     seen: Option<Value>,
 }
@@ -173,8 +165,7 @@ impl State {
         let Some(pod) = &mut self.pod else { return Ok(()) };
         let Some(lines) = &mut pod.lines else {
             let patience = self.timing.call_timeout();
-            let opened = timeout(patience, open(&self.client, &self.pods, &pod.name)).await;
-            pod.lines = Some(opened.unwrap_or_else(|_| Err(CallError::timeout(patience)))?);
+            pod.lines = Some(api::watch_one(&self.client, &self.pods, &pod.name, patience).await?);
             return Ok(());
         };
         let Some(line) = lines.next().await else {
@@ -183,7 +174,8 @@ impl State {
             self.not_before = Instant::now() + self.timing.pause();
             return Ok(());
         };
-        pod.seen = shown(&line?)?;
+        let Some((change, shown)) = api::change(&line?)? else { return Ok(()) };
+        pod.seen = (change == Change::Seen).then_some(shown);
         self.failures = 0;
         self.complaint.settle(self.leadership.now());
         if let Some(Err(reason)) = pod.seen.as_ref().map(|pod| has_ended(record, pod)) {
@@ -202,36 +194,5 @@ impl State {
         self.complaint.raise(error.failure.as_str(), &details, self.leadership.now());
         self.not_before = Instant::now() + backoff(self.timing.pause(), self.failures, LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
-    }
-}
-
-/// Opens a watch of one pod. It ends by itself even if its connection hangs.
-async fn open(
-    client: &Client,
-    pods: &str,
-    name: &str,
-) -> Result<BoxStream<'static, Result<Bytes, CallError>>, CallError> {
-    let seconds = SECONDS + fastrand::u64(..SECONDS);
-    let path = format!("{pods}?watch=true&timeoutSeconds={seconds}&fieldSelector=metadata.name%3D{name}");
-    let lines = api::lines(api::open(client, Method::GET, path, None).await?);
-    Ok(until(lines, Instant::now() + Duration::from_secs(seconds + 30)).boxed())
-}
-
-/// The items of `lines` until `deadline`.
-fn until<T: Send>(
-    lines: impl Stream<Item = T> + Send + Unpin + 'static,
-    deadline: Instant,
-) -> impl Stream<Item = T> + Send {
-    lines.take_until(sleep_until(deadline))
-}
-
-/// The pod in a line of the watch. None if it was deleted.
-fn shown(line: &[u8]) -> Result<Option<Value>, CallError> {
-    let garbage = || CallError::new(Failure::Garbage, "a line of the watch makes no sense");
-    let mut event: Value = serde_json::from_slice(line).map_err(|_| garbage())?;
-    match event["type"].as_str() {
-        Some("ADDED" | "MODIFIED") => Ok(Some(event["object"].take())),
-        Some("DELETED") => Ok(None),
-        _ => Err(garbage()),
     }
 }
