@@ -1,6 +1,7 @@
 //! Rollouts of all replicas under load, on a real API server.
 
 use super::world::{PATIENCE, World};
+use crate::support::DELAY;
 use kube_leader_gate::{CancellationToken, testing::SuccessionKind};
 use std::time::Duration;
 use test_support::harness::say;
@@ -8,10 +9,6 @@ use tokio::time::sleep;
 
 /// The pause between two actions of the user.
 const BUSY: Duration = Duration::from_millis(15);
-
-/// From a release to the next acquisition. It takes milliseconds; the rest is what a busy machine may add. A poll of
-/// the lease would take longer.
-const LEADERLESS: Duration = Duration::from_secs(1);
 
 pub async fn gated() {
     rollout_misses_and_duplicates_no_object("gated").await;
@@ -46,7 +43,7 @@ async fn rollout_misses_and_duplicates_no_object(mode: &'static str) {
     assert!(report.changes.len() >= 4, "{:#?}", report.changes);
     for change in &report.changes {
         assert_eq!(change.kind, SuccessionKind::Graceful, "{change:?}");
-        assert!(change.leaderless < LEADERLESS, "{change:?}");
+        assert!(change.leaderless < DELAY, "{change:?}");
     }
 }
 
