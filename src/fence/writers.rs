@@ -4,7 +4,7 @@ use super::{
     cel,
     error::{ErrInvalidFence, refuse},
 };
-use crate::lease::{Identity, LeaseName};
+use crate::lease::{Identity, is_label, is_subdomain};
 use std::str::FromStr;
 
 /// More replicas than an election has. The API server goes through the list at each write of the cluster.
@@ -69,8 +69,7 @@ impl Writers {
     /// # Errors
     /// [`ErrInvalidFence`] if Kubernetes would refuse the namespace or the name.
     pub fn service_account(namespace: &str, name: &str) -> Result<Self, ErrInvalidFence> {
-        // The names of service accounts follow the same rules as those of leases.
-        if LeaseName::new(namespace, name).is_err() {
+        if !is_label(namespace) || !is_subdomain(name) {
             let allowed = "the namespace and the name of a service account, as Kubernetes allows them";
             return refuse("service account", &format!("{namespace}/{name}"), allowed);
         }
@@ -135,7 +134,7 @@ impl Writers {
     pub(super) fn admit(&self, identity: &Identity) -> Result<(), ErrInvalidFence> {
         let given = identity.as_str();
         match &self.who {
-            Who::ServiceAccount(_) if LeaseName::new("n", given).is_err() => refuse(
+            Who::ServiceAccount(_) if !is_subdomain(given) => refuse(
                 "identity",
                 given,
                 "the name of the pod, since the fence compares the holder with the pod in the token; leave the \

@@ -73,10 +73,10 @@ impl Word {
 
     /// Counts a write in and returns the grant that admits it. If no grant does, counts the write out again.
     ///
-    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count, and it
-    /// reads the count by a swap. So the two meet at the count: if the writer was first, the drain sees the write. If
-    /// the drain was first, the writer sees the changed word. The clock is read last: if a thread was frozen in
-    /// between, it compares with the time at which it woke.
+    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count, and
+    /// it reads the count by a read-modify-write. So the two meet at the count: if the writer was first, the drain sees
+    /// the write. If the drain was first, the writer sees the changed word. The clock is read last: if a thread was
+    /// frozen in between, it compares with the time at which it woke.
     pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<u64, Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });

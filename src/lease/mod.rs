@@ -30,4 +30,8 @@ pub use self::{
     release::ReleaseLock,
     timing::{ErrInvalidTiming, LeaseTiming},
 };
-pub(crate) use self::{timing::JITTER, vetted::VettedLock};
+pub(crate) use self::{
+    name::{is_label, is_subdomain},
+    timing::JITTER,
+    vetted::VettedLock,
+};

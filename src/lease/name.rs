@@ -36,11 +36,11 @@ impl LeaseName {
     /// (Kubernetes, "Object Names and IDs").
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Result<Self, ErrInvalidLeaseName> {
         let (namespace, name) = (namespace.into(), name.into());
-        if namespace.len() > 63 || !is_label(&namespace) {
+        if !is_label(&namespace) {
             let allowed = "1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends";
             return Err(ErrInvalidLeaseName { what: "lease namespace", given: namespace, allowed });
         }
-        if name.len() > 253 || !name.split('.').all(is_label) {
+        if !is_subdomain(&name) {
             let allowed =
                 "1 to 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part";
             return Err(ErrInvalidLeaseName { what: "lease name", given: name, allowed });
@@ -61,7 +61,17 @@ impl LeaseName {
     }
 }
 
-fn is_label(text: &str) -> bool {
+/// Whether this is an RFC 1123 label, as the name of a namespace or of a container.
+pub(crate) fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_part(text)
+}
+
+/// Whether this is an RFC 1123 subdomain, as the name of a pod. Nothing in it has a meaning in a path or in a query.
+pub(crate) fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+fn is_part(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }

@@ -1,6 +1,9 @@
 //! How a program takes part in a coordinated election.
 
-use crate::{election::preemption::Priority, lease::Identity};
+use crate::{
+    election::preemption::Priority,
+    lease::{Identity, is_subdomain},
+};
 use semver::Version;
 use std::{error::Error, fmt};
 
@@ -129,16 +132,11 @@ fn version(what: &'static str, given: &str) -> Result<Version, ErrInvalidCoordin
 /// Whether these are the parts of a qualified name, as Kubernetes defines it.
 fn is_qualified((domain, name): (&str, &str)) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let is_word = |text: &str, inside: fn(&u8) -> bool| {
-        let bytes = text.as_bytes();
-        is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(inside)
-    };
-    let in_label = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-    let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    domain.len() <= 253
-        && domain.split('.').all(|label| is_word(label, in_label))
-        && name.len() <= 63
-        && is_word(name, in_name)
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let bytes = name.as_bytes();
+    let is_name =
+        bytes.len() <= 63 && bytes.iter().all(inside) && is_end(bytes.first()) && is_end(bytes.last());
+    is_name && is_subdomain(domain)
 }
 
 fn refused(what: &'static str, given: impl Into<String>, allowed: &'static str) -> ErrInvalidCoordination {

@@ -1,6 +1,6 @@
 //! What a holder writes about its pod into the lease.
 
-use crate::lease::LeaseRecord;
+use crate::lease::{LeaseRecord, is_subdomain};
 use serde_json::{Value, json};
 
 /// The annotation which says in which pod the holder of this term runs.
@@ -29,7 +29,7 @@ impl HolderPod {
             name => Some(name.as_str()?.to_owned()),
         };
         let pod = Self { name: text("pod")?, uid: text("uid")?, container };
-        (of_this_term && is_object_name(&pod.name) && is_uid(&pod.uid)).then_some(pod)
+        (of_this_term && is_subdomain(&pod.name) && is_uid(&pod.uid)).then_some(pod)
     }
 
     /// The annotation of `holder` in its term.
@@ -40,19 +40,6 @@ impl HolderPod {
         }
         said.to_string()
     }
-}
-
-/// Whether this can be the name of a pod. Nothing in it has a meaning in a path or in a query.
-pub(super) fn is_object_name(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    text.len() <= 253 && bytes.iter().copied().all(inside) && ends(bytes.first()) && ends(bytes.last())
-}
-
-/// Whether this can be the name of a container or of a namespace.
-pub(super) fn is_container_name(text: &str) -> bool {
-    text.len() <= 63 && is_object_name(text) && !text.contains('.')
 }
 
 pub(super) fn is_uid(text: &str) -> bool {

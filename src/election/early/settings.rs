@@ -1,7 +1,7 @@
 //! The settings of early takeover.
 
-use super::holder_pod::{HolderPod, is_container_name, is_object_name, is_uid};
-use crate::lease::LeaseTiming;
+use super::holder_pod::{HolderPod, is_uid};
+use crate::lease::{LeaseTiming, is_label, is_subdomain};
 use kube_client::Client;
 use std::{env, error::Error, fmt, time::Duration};
 
@@ -101,7 +101,7 @@ impl EarlyTakeover {
             Err(ErrInvalidEarlyTakeover { what, given: format!("{given:?}"), allowed: allowed.to_owned() })
         };
         let HolderPod { name, uid, container } = &self.own;
-        if !is_object_name(name) {
+        if !is_subdomain(name) {
             let allowed = "a pod's name, as the downward API's metadata.name in POD_NAME";
             return refuse("the pod's name", name, allowed);
         }
@@ -109,11 +109,11 @@ impl EarlyTakeover {
             let allowed = "a pod's uid, as the downward API's metadata.uid in POD_UID";
             return refuse("the pod's uid", uid, allowed);
         }
-        if let Some(container) = container.as_ref().filter(|name| !is_container_name(name)) {
+        if let Some(container) = container.as_ref().filter(|name| !is_label(name)) {
             let allowed = "the name of a container: 1 to 63 of a-z, 0-9 and '-'";
             return refuse("the container", container, allowed);
         }
-        if let Some(namespace) = self.namespace.as_ref().filter(|name| !is_container_name(name)) {
+        if let Some(namespace) = self.namespace.as_ref().filter(|name| !is_label(name)) {
             return refuse("the pods' namespace", namespace, "1 to 63 of a-z, 0-9 and '-'");
         }
         if self.settle > timing.lease_duration() {

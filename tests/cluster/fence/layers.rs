@@ -18,44 +18,67 @@ struct Case {
     stage: Stage,
     fenced: bool,
     bounded: bool,
+    /// Of this case alone, since a fence judges its users' writes in all namespaces.
+    users: [&'static str; 2],
     /// Its status in the audit log. A success has taken effect when the next replica leads already.
     status: u16,
 }
 
 const CASES: [Case; 5] = [
-    Case { stage: Stage::Mutating, fenced: true, bounded: false, status: 403 },
-    Case { stage: Stage::Mutating, fenced: false, bounded: true, status: 504 },
+    Case {
+        stage: Stage::Mutating,
+        fenced: true,
+        bounded: false,
+        users: ["candidate-0", "candidate-1"],
+        status: 403,
+    },
+    Case {
+        stage: Stage::Mutating,
+        fenced: false,
+        bounded: true,
+        users: ["candidate-2", "candidate-3"],
+        status: 504,
+    },
     // The fence has judged it before the webhook was asked.
-    Case { stage: Stage::Validating, fenced: true, bounded: false, status: 200 },
-    Case { stage: Stage::Validating, fenced: false, bounded: true, status: 504 },
-    Case { stage: Stage::Validating, fenced: true, bounded: true, status: 504 },
-];
-
-/// No two cases share a user, since a fence judges its users' writes in all namespaces.
-const USERS: [[&str; 2]; CASES.len()] = [
-    ["candidate-0", "candidate-1"],
-    ["candidate-2", "candidate-3"],
-    ["candidate-4", "candidate-5"],
-    ["candidate-6", "candidate-7"],
-    ["candidate-8", "candidate-9"],
+    Case {
+        stage: Stage::Validating,
+        fenced: true,
+        bounded: false,
+        users: ["candidate-4", "candidate-5"],
+        status: 200,
+    },
+    Case {
+        stage: Stage::Validating,
+        fenced: false,
+        bounded: true,
+        users: ["candidate-6", "candidate-7"],
+        status: 504,
+    },
+    Case {
+        stage: Stage::Validating,
+        fenced: true,
+        bounded: true,
+        users: ["candidate-8", "candidate-9"],
+        status: 504,
+    },
 ];
 
 impl Case {
-    async fn play(&self, cluster: &'static Cluster, users: [&'static str; 2]) {
+    async fn play(&self, cluster: &'static Cluster) {
         let world = Real::on(cluster).await;
-        let writers = Writers::users(users).expect("users");
+        let writers = Writers::users(self.users).expect("users");
         if self.fenced {
             let lease = LeaseName::new(world.namespace(), "operator").expect("a name");
             let fence = Fence::new(&lease, &writers, &Policy::strict()).expect("a fence");
             fence.apply(&world.client("admin")).await.expect("applied");
         }
-        let silence = Silence::of(world, users, self.stage, |world, user, builder| {
+        let silence = Silence::of(world, self.users, self.stage, |world, user, builder| {
             let builder = builder.server_time(self.bounded);
             if self.fenced { builder.fence(writers.clone(), world.client(user)) } else { builder }
         })
         .await;
         let write = silence.write().await;
-        let Self { stage, fenced, bounded, status } = self;
+        let Self { stage, fenced, bounded, status, .. } = self;
         assert_eq!(write.status, *status, "{stage:?}, fenced: {fenced}, bounded: {bounded}");
         assert_eq!(silence.landed_late().await, *status == 200, "{write:?}");
     }
@@ -63,6 +86,5 @@ impl Case {
 
 pub async fn each_layer_stops_what_the_guide_says() {
     let cluster: &Cluster = Box::leak(Box::new(Cluster::start(apiserver::assets()).await));
-    let cases = CASES.iter().zip(USERS);
-    futures_util::future::join_all(cases.map(|(case, users)| case.play(cluster, users))).await;
+    futures_util::future::join_all(CASES.iter().map(|case| case.play(cluster))).await;
 }

@@ -1,11 +1,10 @@
 //! The sidecar with `--fence`.
 
 use super::ground::{ACCOUNT, Ground, send};
-use crate::support::until;
+use crate::{operators::process::kubeconfig, support::until};
 use http::Method;
 use kube_leader_gate::{Policy, fence::Fence, lease::LeaseName};
-use serde_json::{Value, json};
-use std::fs;
+use serde_json::Value;
 use test_support::sidecar::{callers::create, process::Sidecar};
 
 /// The lease of each sidecar in the tests.
@@ -14,10 +13,8 @@ const SIDECARS: (&str, &str) = ("default", "app");
 pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
     let ground = Ground::alone().await;
     let writers = format!("service-account:{}/{ACCOUNT}", ground.namespace);
-    let file = ground.cluster.kubeconfig("admin", &ground.cluster.url());
-    let text = fs::read_to_string(file).expect("a kubeconfig");
-    let mut kubeconfig: Value = serde_json::from_str(&text).expect("JSON");
-    kubeconfig["users"][0]["user"] = json!({ "token": ground.token(Some("pod-a")).await });
+    let (url, ca) = (ground.cluster.url(), ground.cluster.ca());
+    let kubeconfig = kubeconfig(&url, &ca, &ground.token(Some("pod-a")).await, SIDECARS.0);
     let sidecar = Sidecar::start_with(kubeconfig, "pod-a", &["--timing", "fast", "--fence", &writers]).await;
     until("it says why its gate is shut", async || {
         sidecar.leader().await["trouble"].as_str().is_some_and(|trouble| trouble.contains("no fence"))

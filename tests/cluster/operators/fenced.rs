@@ -2,16 +2,15 @@
 
 use super::{
     process::{Replica, kubeconfig},
-    world::PATIENCE,
+    world::{PATIENCE, admin_of, kind_is_served, leader_among},
 };
 use crate::{
     fence::ground::{ACCOUNT, Ground},
     operator::NAME,
-    support::until,
     user::User,
 };
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, Client};
+use kube::Api;
 use kube_leader_gate::{Policy, fence::Fence, lease::LeaseName};
 
 pub async fn replicas_hand_over_behind_a_fence() {
@@ -19,6 +18,7 @@ pub async fn replicas_hand_over_behind_a_fence() {
     let lease = LeaseName::new(&ground.namespace, NAME).expect("a name");
     let fence = Fence::new(&lease, &ground.writers(), &Policy::strict()).expect("a fence");
     fence.apply(&ground.admin).await.expect("applied");
+    let leases = Api::<Lease>::namespaced(ground.admin.clone(), &ground.namespace);
     let mut replicas = Vec::new();
     for name in ["pod-a", "pod-b"] {
         let token = ground.token(Some(name)).await;
@@ -26,12 +26,10 @@ pub async fn replicas_hand_over_behind_a_fence() {
         let kubeconfig = kubeconfig(&url, &ca, &token, &ground.namespace);
         let writers = format!("service-account:{}/{ACCOUNT}", ground.namespace);
         replicas.push(Replica::start(name, &kubeconfig, &["--cluster", "--fast", "--fence", &writers]));
-        leader_is_one_of(&ground, &replicas).await;
+        leader_among(&leases, &replicas).await;
     }
-    let mut config = ground.cluster.config("admin");
-    config.default_namespace.clone_from(&ground.namespace);
-    let client = Client::try_from(config).expect("a client");
-    super::world::kind_is_served(&client).await;
+    let client = admin_of(ground.cluster, &ground.namespace);
+    kind_is_served(&client).await;
     let mut user = User::new(client);
     let name = user.create().await.expect("created");
     user.satisfied(PATIENCE).await.expect("by the first leader");
@@ -46,14 +44,4 @@ pub async fn replicas_hand_over_behind_a_fence() {
         .collect();
     assert!(refused.is_empty(), "{refused:#?}");
     replicas.remove(0).terminate().await;
-}
-
-async fn leader_is_one_of(ground: &Ground, replicas: &[Replica]) {
-    let leases = Api::<Lease>::namespaced(ground.admin.clone(), &ground.namespace);
-    until("a replica leads", async || {
-        let lease = leases.get_opt(NAME).await.expect("an answer");
-        let holder = lease.and_then(|it| it.spec?.holder_identity);
-        holder.is_some_and(|holder| replicas.iter().any(|it| it.name == holder))
-    })
-    .await;
 }

@@ -3,7 +3,7 @@
 pub mod changes;
 pub mod crash;
 pub mod fenced;
-mod process;
+pub mod process;
 pub mod rbac;
 pub mod rollouts;
 pub mod show;

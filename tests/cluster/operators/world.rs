@@ -53,9 +53,7 @@ impl World {
     }
 
     fn client(&self) -> Client {
-        let mut config = self.cluster.config("admin");
-        config.default_namespace.clone_from(&self.namespace);
-        Client::try_from(config).expect("a client")
+        admin_of(self.cluster, &self.namespace)
     }
 
     /// A replica with a new name.
@@ -80,22 +78,11 @@ impl World {
 
     /// The holder of the lease, once a running replica holds it.
     pub async fn leader(&self) -> String {
-        let holder = async {
-            loop {
-                let lease = self.leases.get_opt(NAME).await.expect("an answer");
-                let holder = lease.and_then(|it| it.spec?.holder_identity).unwrap_or_default();
-                if self.replicas.iter().any(|it| it.name == holder) {
-                    return holder;
-                }
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(PATIENCE, holder).await.unwrap_or_else(|_| panic!("no replica leads: {}", self.logs()))
+        leader_among(&self.leases, &self.replicas).await
     }
 
     pub fn logs(&self) -> String {
-        let logs = self.replicas.iter().map(|it| format!("{}:\n{}", it.name, it.log()));
-        logs.collect::<Vec<_>>().join("\n")
+        logs(&self.replicas)
     }
 
     /// The writes in this namespace.
@@ -112,6 +99,33 @@ impl World {
         assert!(report.strays.is_empty(), "written without leading: {:#?}", report.strays);
         report
     }
+}
+
+/// A client of an administrator who works in this namespace.
+pub fn admin_of(cluster: &Cluster, namespace: &str) -> Client {
+    let mut config = cluster.config("admin");
+    namespace.clone_into(&mut config.default_namespace);
+    Client::try_from(config).expect("a client")
+}
+
+/// The holder of the lease, once one of these replicas holds it.
+pub async fn leader_among(leases: &Api<Lease>, replicas: &[Replica]) -> String {
+    let holder = async {
+        loop {
+            let lease = leases.get_opt(NAME).await.expect("an answer");
+            let holder = lease.and_then(|it| it.spec?.holder_identity).unwrap_or_default();
+            if replicas.iter().any(|it| it.name == holder) {
+                return holder;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, holder).await.unwrap_or_else(|_| panic!("no replica leads: {}", logs(replicas)))
+}
+
+fn logs(replicas: &[Replica]) -> String {
+    let logs = replicas.iter().map(|it| format!("{}:\n{}", it.name, it.log()));
+    logs.collect::<Vec<_>>().join("\n")
 }
 
 /// Waits until the operator has applied its kind.
