@@ -253,6 +253,13 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
+    /// What the request does to a resource. None if it addresses none.
+    #[cfg(feature = "election")]
+    pub(crate) fn verb_on_resource(&self) -> Option<Verb> {
+        let parts = self.parts();
+        (parts.kind == Kind::Resource).then(|| self.verb_on(&parts))
+    }
+
     /// The parts, or empty parts if the request addresses no resource.
     fn resource_parts(&self) -> Parts<'a> {
         Some(self.parts()).filter(|parts| parts.kind == Kind::Resource).unwrap_or_default()

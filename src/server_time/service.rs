@@ -75,8 +75,8 @@ where
 
 /// Whether the API server itself carries the request out, and no backend reads its query.
 fn changes_a_resource(asked: &RequestInfo<'_>) -> bool {
-    let verb = asked.verb();
-    let changes =
-        matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection);
-    changes && asked.is_resource()
+    matches!(
+        asked.verb_on_resource(),
+        Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
+    )
 }
