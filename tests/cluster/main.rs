@@ -73,6 +73,7 @@ fn main() -> ExitCode {
             real_time fence::managing::apply_is_idempotent_and_check_finds_nothing;
             real_time fence::managing::kubectl_applies_the_printed_manifest;
             real_time fence::managing::check_names_each_change_and_apply_undoes_it;
+            real_time fence::managing::second_binding_of_the_policy_is_named;
             real_time fence::managing::objects_of_other_tools_are_left_alone;
             real_time fence::managing::a_failed_binding_leaves_no_policy;
             real_time fence::managing::missing_permission_to_read_is_named;
