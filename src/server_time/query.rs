@@ -1,6 +1,6 @@
 //! The parameter `timeout` of a query.
 
-use crate::request::timeout_of;
+use crate::request::{has_no_room, timeout_of};
 use http::{Uri, uri::PathAndQuery};
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ const MOST_SECONDS: f64 = 9_223_372_036.0;
 /// The longest path with a query that every version of the crate `http` takes, in bytes.
 const LONGEST: usize = 65_534;
 
-/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long.
+/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long or have too many
+/// pairs.
 ///
 /// The server reads the first `timeout` of a query, so this one goes to the front.
 pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
@@ -26,7 +27,7 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
     let rest = query.strip_prefix('&').unwrap_or(query);
     let separator = if rest.is_empty() { "" } else { "&" };
     let path_and_query = format!("{}?timeout={left}ms{separator}{rest}", uri.path());
-    if path_and_query.len() > LONGEST {
+    if path_and_query.len() > LONGEST || has_no_room(rest) {
         return None;
     }
     let mut parts = uri.clone().into_parts();
@@ -156,6 +157,14 @@ mod tests {
         for left in [Duration::ZERO, Duration::from_nanos(1)] {
             assert_eq!(bounded("/n", left).as_deref(), Some("/n?timeout=1ms"));
         }
+    }
+
+    /// With one pair more, the server would ignore the whole query, `dryRun` too.
+    #[test]
+    fn query_with_as_many_pairs_as_the_server_reads_stays() {
+        let query = |pairs: usize| format!("/n?dryRun=All{}", "&".repeat(pairs - 1));
+        assert!(bounded(&query(9_999), Duration::from_secs(1)).is_some());
+        assert!(bounded(&query(10_000), Duration::from_secs(1)).is_none());
     }
 
     #[test]
