@@ -121,6 +121,7 @@ fn main() -> ExitCode {
             real_time retries::refused_eviction_is_sent_once;
             real_time rbac::replica_without_role_is_unready_until_granted;
             real_time server_time::write_without_bound_lands_after_takeover;
+            real_time server_time::limits_of_callers_are_read_as_the_server_reads_them;
             real_time server_time::s2_bounded_write_never_lands_after_takeover;
         }
         needs [server, programs] {
