@@ -31,9 +31,8 @@ impl Fence {
         })?;
         let user = &answer["status"]["userInfo"];
         let username = user["username"].as_str().unwrap_or_default();
-        let groups: Vec<_> =
-            user["groups"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let groups: Vec<_> = groups.into_iter().map(str::to_owned).collect();
+        let groups = user["groups"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let groups: Vec<_> = groups.map(str::to_owned).collect();
         if !self.writers.contain(username, &groups) {
             return Ok(Asker::Other(username.to_owned()));
         }

@@ -33,8 +33,8 @@ impl Fence {
     /// stands, and that its Lease exists. It changes nothing. It does not show whether the API server has taken the
     /// policy in: an election finds that out before its gate opens.
     ///
-    /// It needs `get` and `list` on `validatingadmissionpolicies`, `get` on `validatingadmissionpolicybindings`, and
-    /// `get` on the Lease. If `client` is one of the replicas, it also checks the [token](Self::identify).
+    /// It needs `get` and `list` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`, and `get`
+    /// on the Lease. If `client` is one of the replicas, it also checks the [token](Self::identify).
     ///
     /// # Errors
     /// [`ErrFence`] says why the comparison was not possible.
@@ -66,6 +66,7 @@ impl Fence {
         }
         findings.extend(self.check_lease(client).await?);
         findings.extend(self.find_others(client).await?);
+        findings.extend(self.find_other_bindings(client).await?);
         Ok(findings)
     }
 
@@ -202,6 +203,22 @@ impl Fence {
                     format!("judges the same replicas by the Lease {lease:?}"),
                     "a replica can write only if it holds that Lease too; if the Lease was renamed, remove the old \
                      fence",
+                )
+            })
+            .collect())
+    }
+
+    /// Other bindings of the policy. The API server judges a request by each of them.
+    async fn find_other_bindings(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
+        let bindings = server::bindings(client).await?.into_iter().filter(|binding| {
+            binding["spec"]["policyName"] == self.name() && binding["metadata"]["name"] != self.name()
+        });
+        Ok(bindings
+            .map(|binding| {
+                Finding::new(
+                    format!("{} {}", Kind::Binding.as_str(), binding["metadata"]["name"]),
+                    "puts the policy in force too",
+                    "the fence also judges as this binding says, for example by another Lease; remove it",
                 )
             })
             .collect())

@@ -70,9 +70,18 @@ pub(super) async fn get(client: &Client, kind: Kind, name: &str) -> Result<Optio
 
 /// All policies that this crate has made.
 pub(super) async fn own_policies(client: &Client) -> Result<Vec<Value>, ErrFence> {
-    let path = format!("{}?labelSelector={}%3D{}", Kind::Policy.path(), MANAGED_BY.0, MANAGED_BY.1);
+    list(client, Kind::Policy, &format!("?labelSelector={}%3D{}", MANAGED_BY.0, MANAGED_BY.1)).await
+}
+
+/// All bindings of the cluster.
+pub(super) async fn bindings(client: &Client) -> Result<Vec<Value>, ErrFence> {
+    list(client, Kind::Binding, "").await
+}
+
+async fn list(client: &Client, kind: Kind, query: &str) -> Result<Vec<Value>, ErrFence> {
+    let path = format!("{}{query}", kind.path());
     let mut list =
-        send(client, Method::GET, &path, None).await.map_err(|error| failed("list", Kind::Policy, error))?;
+        send(client, Method::GET, &path, None).await.map_err(|error| failed("list", kind, error))?;
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 

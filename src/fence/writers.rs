@@ -5,7 +5,7 @@ use super::{
     error::{ErrInvalidFence, refuse},
 };
 use crate::lease::{Identity, is_label, is_subdomain};
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
 /// More replicas than an election has. The API server goes through the list at each write of the cluster.
 const MOST_USERS: usize = 100;
@@ -76,13 +76,15 @@ impl Writers {
         Ok(Self::new(Who::ServiceAccount(format!("system:serviceaccount:{namespace}:{name}"))))
     }
 
-    /// These users. Each one's identity is its name.
+    /// These users, in any order. Each one's identity is its name.
     ///
     /// # Errors
     /// [`ErrInvalidFence`] if there is no user, if there are more than 100, or if a name is empty or has control
     /// characters.
     pub fn users(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, ErrInvalidFence> {
-        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        // Two fences around the same users then have the same condition.
+        let names: Vec<String> =
+            names.into_iter().map(Into::into).collect::<BTreeSet<_>>().into_iter().collect();
         if names.is_empty() || names.len() > MOST_USERS {
             let allowed = "1 to 100 users; give more of them a group";
             return refuse("number of users", &names.len().to_string(), allowed);

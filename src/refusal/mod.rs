@@ -4,7 +4,9 @@
 //! the caller this is the same as a refusal by the gate: nothing was changed, and the write belongs to the leader. So
 //! [`RefusalLayer`] makes the same error of it, with the API server's message.
 //!
-//! 1. It looks at answers with status 403 to requests that are no reads, and at nothing else.
+//! 1. It looks at answers with status 403 to requests that are no reads, and at nothing else. It leaves the answer to a
+//!    `deletecollection` as it came: the API server asks the fence for each object, so some may be gone. The same holds
+//!    for a request that [cannot be parsed](crate::request).
 //! 2. It reads at most 16 KiB of such an answer. If the answer is the refusal of this fence, the caller gets
 //!    that error. If not (RBAC, a quota, another policy), the caller gets the whole answer as it came.
 //! 3. Put it outside of the gate. The gate then sees the answer, and knows that the outcome of the write is certain

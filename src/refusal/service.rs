@@ -5,7 +5,7 @@ use super::{
     future::ResponseFuture,
     settings::{Asked, Settings},
 };
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, Verb};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
@@ -44,7 +44,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let info = RequestInfo::of(&request);
-        let asked = self.settings.as_ref().filter(|_| !info.is_read()).map(|settings| Asked {
+        // The server deletes the objects of a collection one by one. Before a refusal, some may be gone.
+        let is_whole = !matches!(info.verb(), Verb::DeleteCollection | Verb::Unknown);
+        let judged = !info.is_read() && is_whole;
+        let asked = self.settings.as_ref().filter(|_| judged).map(|settings| Asked {
             method: request.method().clone(),
             uri: request.uri().clone(),
             upgrade: info.is_upgrade(),

@@ -80,7 +80,7 @@ use percent_encoding::percent_decode_str;
 
 use self::path::{Connection, Kind, Parts, Prefix};
 #[cfg(feature = "election")]
-pub(crate) use self::query::timeout_of;
+pub(crate) use self::query::{has_no_room, timeout_of};
 use self::segment::Segment;
 pub(crate) use self::upgrade::is_built_in;
 pub use self::verb::Verb;

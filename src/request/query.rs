@@ -30,6 +30,12 @@ pub(crate) fn timeout_of(query: &str) -> Option<String> {
     Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
 }
 
+/// Whether the API server would ignore the whole query if it had one pair more.
+#[cfg(feature = "election")]
+pub(crate) fn has_no_room(query: &str) -> bool {
+    query.split('&').count() >= MOST_PAIRS_OF_GO
+}
+
 /// Whether the query asks for a dry run: there is at least one `dryRun`, each is `All`, and a client's encoder could
 /// have written the whole query.
 ///

@@ -1,17 +1,20 @@
 //! The parameter `timeout` of a query.
 
-use crate::request::timeout_of;
+use crate::request::{has_no_room, timeout_of};
 use http::{Uri, uri::PathAndQuery};
-use jiff::SignedDuration;
 use std::time::Duration;
 
 /// The server takes no smaller unit.
 const LEAST: Duration = Duration::from_millis(1);
 
+/// The longest duration of Go: an `int64` of nanoseconds.
+const MOST_SECONDS: f64 = 9_223_372_036.0;
+
 /// The longest path with a query that every version of the crate `http` takes, in bytes.
 const LONGEST: usize = 65_534;
 
-/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long.
+/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long or have too many
+/// pairs.
 ///
 /// The server reads the first `timeout` of a query, so this one goes to the front.
 pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
@@ -24,7 +27,7 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
     let rest = query.strip_prefix('&').unwrap_or(query);
     let separator = if rest.is_empty() { "" } else { "&" };
     let path_and_query = format!("{}?timeout={left}ms{separator}{rest}", uri.path());
-    if path_and_query.len() > LONGEST {
+    if path_and_query.len() > LONGEST || has_no_room(rest) {
         return None;
     }
     let mut parts = uri.clone().into_parts();
@@ -36,10 +39,42 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
 /// zero time, so that the server's answer stays what it is.
 fn callers(query: &str) -> Option<Duration> {
     let text = timeout_of(query).filter(|text| !text.is_empty())?;
-    let Ok(duration) = text.parse::<SignedDuration>() else {
-        return if text == "0" { None } else { Some(Duration::ZERO) };
+    let seconds = seconds_of(&text).filter(|seconds| seconds.abs() <= MOST_SECONDS);
+    seconds.map_or(Some(Duration::ZERO), |seconds| {
+        (seconds > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    })
+}
+
+/// Reads a duration as Go's `time.ParseDuration` does: numbers with units, in any order, which it adds up. None if Go
+/// refuses the text.
+fn seconds_of(text: &str) -> Option<f64> {
+    let (sign, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
-    duration.is_positive().then(|| duration.unsigned_abs())
+    if rest == "0" {
+        return Some(0.0);
+    }
+    let of_number = |char: char| char.is_ascii_digit() || char == '.';
+    let mut sum = 0.0;
+    loop {
+        let (number, after) = rest.split_at(rest.find(|char| !of_number(char))?);
+        let (unit, next) = after.split_at(after.find(of_number).unwrap_or(after.len()));
+        let unit = match unit {
+            "ns" => 1e-9,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        sum += number.parse::<f64>().ok()? * unit;
+        if next.is_empty() {
+            return Some(sign * sum);
+        }
+        rest = next;
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +100,15 @@ mod tests {
             ("/n?timeout=0s", "/n?timeout=8123ms&timeout=0s"),
             ("/n?timeout=0", "/n?timeout=8123ms&timeout=0"),
             ("/n?timeout=-1s", "/n?timeout=8123ms&timeout=-1s"),
+            ("/n?timeout=-0", "/n?timeout=8123ms&timeout=-0"),
+            ("/n?timeout=9000000%C2%B5s", "/n?timeout=8123ms&timeout=9000000%C2%B5s"),
             ("/n?timeout=", "/n?timeout=8123ms&timeout="),
+            // The server adds the parts up, in any order.
+            ("/n?timeout=1s1h", "/n?timeout=8123ms&timeout=1s1h"),
+            ("/n?timeout=1.5h30m", "/n?timeout=8123ms&timeout=1.5h30m"),
+            ("/n?timeout=.5h", "/n?timeout=8123ms&timeout=.5h"),
+            ("/n?timeout=1.h", "/n?timeout=8123ms&timeout=1.h"),
+            ("/n?timeout=%2B0.123456789012h", "/n?timeout=8123ms&timeout=%2B0.123456789012h"),
             ("/n?timeoutSeconds=1", "/n?timeout=8123ms&timeoutSeconds=1"),
             ("/n?Timeout=1s", "/n?timeout=8123ms&Timeout=1s"),
             // The server drops a pair with a broken escape or a semicolon.
@@ -91,6 +134,17 @@ mod tests {
             "timeout=x",
             "timeout=1",
             "timeout=1+s",
+            "timeout=1%20hour",
+            "timeout=PT1H",
+            "timeout=1:00:00",
+            "timeout=1h%20ago",
+            "timeout=h",
+            "timeout=.h",
+            "timeout=1.2.3h",
+            "timeout=1h1",
+            "timeout=-",
+            "timeout=9999999h",
+            "timeout=-9999999h",
         ];
         for query in queries {
             assert_eq!(bounded(&format!("/n?{query}"), Duration::from_micros(8_123_900)), None, "{query}");
@@ -103,6 +157,14 @@ mod tests {
         for left in [Duration::ZERO, Duration::from_nanos(1)] {
             assert_eq!(bounded("/n", left).as_deref(), Some("/n?timeout=1ms"));
         }
+    }
+
+    /// With one pair more, the server would ignore the whole query, `dryRun` too.
+    #[test]
+    fn query_with_as_many_pairs_as_the_server_reads_stays() {
+        let query = |pairs: usize| format!("/n?dryRun=All{}", "&".repeat(pairs - 1));
+        assert!(bounded(&query(9_999), Duration::from_secs(1)).is_some());
+        assert!(bounded(&query(10_000), Duration::from_secs(1)).is_none());
     }
 
     #[test]

@@ -73,6 +73,7 @@ fn main() -> ExitCode {
             real_time fence::managing::apply_is_idempotent_and_check_finds_nothing;
             real_time fence::managing::kubectl_applies_the_printed_manifest;
             real_time fence::managing::check_names_each_change_and_apply_undoes_it;
+            real_time fence::managing::second_binding_of_the_policy_is_named;
             real_time fence::managing::objects_of_other_tools_are_left_alone;
             real_time fence::managing::a_failed_binding_leaves_no_policy;
             real_time fence::managing::missing_permission_to_read_is_named;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
             real_time fence::opening::a_candidate_that_may_not_write_leaves_the_lease_to_others;
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
+            real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_not_leader;
             real_time fence::servers::both_api_servers_follow_the_lease;
             real_time fence::servers::fence_and_limit_add_little_to_a_write;
             real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
             real_time retries::refused_eviction_is_sent_once;
             real_time rbac::replica_without_role_is_unready_until_granted;
             real_time server_time::write_without_bound_lands_after_takeover;
+            real_time server_time::limits_of_callers_are_read_as_the_server_reads_them;
             real_time server_time::s2_bounded_write_never_lands_after_takeover;
         }
         needs [server, programs] {

@@ -6,9 +6,16 @@ use crate::{
     support::{PATIENCE, lease_writes, until, within},
     world::World,
 };
+use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_client::{Api, api::ListParams};
-use kube_leader_gate::{election::ElectionBuilder, testing::WriteRecord};
+use kube_client::{Api, Error, api::ListParams, client::ClientBuilder};
+use kube_leader_gate::{
+    election::ElectionBuilder,
+    leadership::{Grantor, Term},
+    server_time::ServerTimeLayer,
+    testing::WriteRecord,
+};
+use serde_json::{Value, json};
 use std::time::Duration;
 use test_support::apiserver::{Cluster, SlowWebhook, Stage};
 
@@ -97,4 +104,53 @@ pub async fn s2_bounded_write_never_lands_after_takeover() {
         .find(|it| it.metadata.name.as_deref() == Some("work"));
     assert!(map.expect("the map").data.is_none_or(|data| !data.contains_key("n")), "nothing was committed");
     assert!(timing().renew_deadline() < TAKES);
+}
+
+/// The bound changes no answer: the server refuses the same limits with it and without.
+pub async fn limits_of_callers_are_read_as_the_server_reads_them() {
+    let world = Real::shared().await;
+    let grantor = Grantor::new();
+    let deadline = grantor.now().saturating_add(Duration::from_secs(60));
+    let _grant = grantor.grant(Term::new("u", 1), deadline).expect("a grant");
+    let plain = world.cluster.client("admin");
+    let builder = ClientBuilder::try_from(world.cluster.config("admin")).expect("a client");
+    let bounded = builder.with_layer(&ServerTimeLayer::new(grantor.leadership())).build();
+    for (limit, refused) in [
+        ("1h", false),
+        ("1s1h", false),
+        ("1.5h30m", false),
+        (".5h", false),
+        ("1.h", false),
+        ("%2B0.123456789012h", false),
+        ("9000000%C2%B5s", false),
+        ("9000000%CE%BCs", false),
+        ("-1s", false),
+        ("-0", false),
+        ("0", false),
+        ("1%20hour", true),
+        ("PT1H", true),
+        ("1:00:00", true),
+        ("1h%20ago", true),
+        ("h", true),
+        ("1.2.3h", true),
+        ("1h1", true),
+        ("-", true),
+        ("1d", true),
+        ("9999999h", true),
+        ("-9999999h", true),
+    ] {
+        for client in [&plain, &bounded] {
+            let path =
+                format!("/api/v1/namespaces/{}/configmaps?dryRun=All&timeout={limit}", world.namespace());
+            let map = json!({ "metadata": { "generateName": "map-" } }).to_string().into_bytes();
+            let request =
+                Request::post(path).header(CONTENT_TYPE, "application/json").body(map).expect("a request");
+            let code = match client.request::<Value>(request).await {
+                Ok(_) => 201,
+                Err(Error::Api(status)) => status.code,
+                Err(error) => panic!("{limit}: {error}"),
+            };
+            assert_eq!(code, if refused { 400 } else { 201 }, "{limit}");
+        }
+    }
 }

@@ -167,6 +167,21 @@ fn s4_preferred_candidate_gets_the_lease_after_the_writes() {
     );
 }
 
+/// Its gate may stay shut for long, and the preferred candidate waits.
+#[test]
+fn candidate_whose_gate_is_shut_gives_way_at_once() {
+    let mut candidacy = coordinated().asks_before_opening();
+    let free = held(1, "", 0);
+    candidacy.observe(free.clone(), at(0));
+    candidacy.observe(named(&free, 2, "me"), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.claim_is_settled();
+    candidacy.observe(written(3, &claim), at(0));
+    assert_eq!(candidacy.decide(at(1), false), Decision::Hold(at(10)));
+    candidacy.observe(preferring(&written(3, &claim), 4, "other"), at(1));
+    assert_eq!(candidacy.next(&inputs(Task::Contend, false, 1)), Next::Call(LeaseCall::Release));
+}
+
 /// The work of a term orders the release itself, and an order to stop does too.
 #[test]
 fn s4_lease_of_running_work_is_not_released() {

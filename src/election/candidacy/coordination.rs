@@ -90,7 +90,11 @@ impl Candidacy {
         match (alone, named_until) {
             _ if self.coordinated.is_none() => alone,
             (Decision::Take, None) => Decision::Await,
-            (Decision::Take | Decision::Renew | Decision::Open, Some(until)) if self.gives_way() => {
+            // It waits for a former holder, whose writes no other candidate waits for.
+            (Decision::Hold(_), _) if self.overtaken(now).is_some() => alone,
+            (Decision::Take | Decision::Renew | Decision::Open | Decision::Hold(_), Some(until))
+                if self.gives_way() =>
+            {
                 if self.is_mine() {
                     Decision::GiveWay
                 } else if now < until {

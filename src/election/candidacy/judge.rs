@@ -37,7 +37,7 @@ impl Candidacy {
     /// Decides what to do about the lease at `now`. `leading` says whether this process still has a valid grant.
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
         let coordinated = self.as_coordinated(self.decide_alone(now, leading), now);
-        match (coordinated, self.opening.rests_until(now, self.timing)) {
+        match (coordinated, self.opening.rests_until(now)) {
             (Decision::Take | Decision::Succeed | Decision::Preempt, Some(until)) if !self.is_mine() => {
                 Decision::WaitUntil(until)
             }

@@ -163,6 +163,17 @@ fn a_candidate_that_may_not_open_releases_and_rests() {
     assert_eq!(candidacy.decide(at(12), false), Decision::Take);
 }
 
+/// Only a term that could not open makes it rest.
+#[test]
+fn a_candidate_that_lost_a_race_takes_the_lease_when_it_is_free() {
+    let mut candidacy = candidacy().asks_before_opening();
+    candidacy.observe(held(1, "", 0), at(0));
+    candidacy.acquisition(at(0), "now".into());
+    candidacy.observe(held(2, "other", 0), at(0));
+    candidacy.observe(held(3, "", 10), at(10));
+    assert_eq!(candidacy.decide(at(10), false), Decision::Take);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -9,6 +9,8 @@ pub(in crate::election) struct Opening {
     /// Whether something must agree before the gate opens.
     asks: bool,
     state: State,
+    /// Until this moment the candidate leaves the lease to the others, since it waited in vain.
+    rests_until: Option<Moment>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +26,7 @@ enum State {
 
 impl Opening {
     pub(super) fn asking() -> Self {
-        Self { asks: true, state: State::Free }
+        Self { asks: true, ..Self::default() }
     }
 
     /// Takes in that a claim is tried at `now`.
@@ -58,9 +60,13 @@ impl Opening {
         self.state == State::Agreed
     }
 
-    /// Until when a candidate that waited in vain leaves the lease to the others.
-    pub(super) fn rests_until(&self, now: Moment, timing: LeaseTiming) -> Option<Moment> {
-        let until = self.awaited().filter(|until| now >= *until)?;
-        Some(until.saturating_add(timing.retry_period())).filter(|end| now < *end)
+    /// Takes in that the candidate gives the lease back at `now`, because it waited in vain.
+    pub(super) fn rest(&mut self, now: Moment, timing: LeaseTiming) {
+        self.rests_until = Some(now.saturating_add(timing.retry_period()));
+    }
+
+    /// Until when the candidate leaves the lease to the others.
+    pub(super) fn rests_until(&self, now: Moment) -> Option<Moment> {
+        self.rests_until.filter(|end| now < *end)
     }
 }

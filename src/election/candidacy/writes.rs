@@ -63,7 +63,10 @@ impl Candidacy {
 
     /// Makes the claim that releases the lease, as client-go writes it: no holder, one second, the same count. It
     /// removes this candidate's annotations, as Istio does.
-    pub(in crate::election) fn release(&self, now: Moment, wall_clock: String) -> Claim {
+    pub(in crate::election) fn release(&mut self, now: Moment, wall_clock: String) -> Claim {
+        if self.decide(now, false) == Decision::GiveBack {
+            self.opening.rest(now, self.timing);
+        }
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
         let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
         claim.holder.clear();

@@ -112,6 +112,25 @@ pub async fn check_names_each_change_and_apply_undoes_it() {
     }
 }
 
+/// With a second binding, the replicas must hold the other Lease too.
+pub async fn second_binding_of_the_policy_is_named() {
+    let ground = Ground::new().await;
+    ground.hold("no-pod").await;
+    let fence = ground.fence(&Policy::strict());
+    fence.apply(&ground.admin).await.expect("applied");
+    let mut second = serde_json::to_value(fence.binding()).expect("JSON");
+    let name = format!("second.{}", fence.name());
+    second["metadata"] = json!({ "name": name });
+    second["spec"]["paramRef"]["name"] = "other".into();
+    send(&ground.admin, Method::POST, BINDINGS, Some(&second)).await.expect("made");
+    let found = texts(&fence.check(&ground.admin).await.expect("checked"));
+    let says = format!(
+        "ValidatingAdmissionPolicyBinding {name:?} puts the policy in force too: the fence also judges as this binding \
+         says, for example by another Lease; remove it"
+    );
+    assert_eq!(found, [says]);
+}
+
 pub async fn objects_of_other_tools_are_left_alone() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());

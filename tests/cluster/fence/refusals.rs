@@ -1,6 +1,6 @@
 //! What a caller gets when the API server refuses a write.
 
-use super::ground::{Ground, recognising, send};
+use super::ground::{Ground, recognising, refused, send};
 use http::{Method, Request};
 use kube_leader_gate::{ErrNotLeader, Policy};
 use serde_json::json;
@@ -39,4 +39,34 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
     crate::support::until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
     let request = Request::get(path).body(Vec::new()).unwrap();
     assert!(client.request_text(request).await.unwrap().contains("map-"));
+}
+
+/// The API server judges each object of a collection by itself. Of those before the refusal it says nothing.
+pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
+    const MAPS: usize = 400;
+    let ground = Ground::new().await;
+    let fence = ground.fence(&Policy::strict());
+    ground.fenced(&fence).await;
+    for map in 0..MAPS {
+        ground.post("configmaps", &json!({ "metadata": { "name": format!("a-{map}") } })).await;
+    }
+    let client = recognising(ground.config("pod-a").await, &fence);
+    ground.hold("pod-a").await;
+    crate::support::until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
+    let path = ground.path("configmaps");
+    let maps = async || {
+        let list = send(&ground.admin, Method::GET, &path, None).await.expect("a list");
+        list["items"].as_array().expect("items").len()
+    };
+    let before = maps().await;
+    let deleting = {
+        let (client, path) = (client.clone(), path.clone());
+        tokio::spawn(async move { send(&client, Method::DELETE, &path, None).await })
+    };
+    crate::support::until("the deletion is under way", async || maps().await < before).await;
+    ground.hold("pod-b").await;
+    let error = deleting.await.expect("no panic").unwrap_err();
+    assert!((1..before).contains(&maps().await), "some are gone");
+    assert!(ErrNotLeader::find(&error).is_none(), "{error}");
+    assert!(refused(&Err(error)), "the API server's own answer");
 }

@@ -87,6 +87,20 @@ async fn a_shut_gate_hands_the_lease_on() {
     assert!(!a.candidate().is_leader());
 }
 
+/// The fence is mended while another candidate holds the lease.
+#[tokio::test(start_paused = true)]
+async fn trouble_of_a_shut_gate_ends_with_the_hold() {
+    let wall = Wall::new(Mood::Forbidden);
+    let (election, _) = wall.candidate("a");
+    let a = election.start();
+    until(RENEW_DEADLINE, "there is trouble", || a.candidate().trouble().is_some()).await;
+    let b = crate::support::candidate(&wall.server, "b").start();
+    within(RENEW_DEADLINE + SOON, "the other leads", b.candidate().elected()).await;
+    until(SOON, "it sees that", || a.candidate().holder().as_deref() == Some("b")).await;
+    assert_eq!(a.candidate().trouble(), None);
+    a.candidate().check_ready().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn s4_a_stop_ends_the_wait_at_once() {
     let wall = Wall::new(Mood::Silent);

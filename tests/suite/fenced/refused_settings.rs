@@ -37,6 +37,12 @@ fn writers_that_cannot_be_told_apart_are_refused() {
     );
 }
 
+/// So the check finds the fence of a renamed Lease, in whatever order its users were given.
+#[test]
+fn order_and_repetition_of_users_do_not_matter() {
+    assert_eq!(Writers::users(["b", "a", "b"]).unwrap(), Writers::users(["a", "b"]).unwrap());
+}
+
 #[test]
 fn policies_that_cel_cannot_express_are_refused() {
     let writers = Writers::group("replicas").unwrap();
