@@ -35,9 +35,10 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let config = Config::infer().await?;
-    if let Some(token) = args.replica_token()? {
-        identify(&fence, config.clone(), token).await?;
-    }
+    let replica = match args.replica_token()? {
+        Some(token) => Some(replica(&fence, config.clone(), token).await?),
+        None => None,
+    };
     let client = Client::try_from(config)?;
     match args.task {
         Task::Apply => {
@@ -55,7 +56,10 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Print | Task::Check => {
-            let findings = fence.check(&client).await?;
+            let mut findings = fence.check(&client).await?;
+            if let Some(replica) = replica.filter(|_| findings.is_empty()) {
+                findings.extend(fence.check_as(&replica).await?);
+            }
             for finding in &findings {
                 println!("{finding}");
             }
@@ -68,18 +72,19 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Refuses a token by which the fence cannot tell which replica asks.
-async fn identify(fence: &Fence, mut config: Config, token: String) -> Result<(), Failure> {
+/// A client with this token. Refuses a token by which the fence cannot tell which replica asks.
+async fn replica(fence: &Fence, mut config: Config, token: String) -> Result<Client, Failure> {
     config.auth_info = AuthInfo::default();
     config.auth_info.token = Some(token.into());
-    match fence.identify(&Client::try_from(config)?).await? {
-        Asker::Replica(identity) => {
-            println!("the token is of the replica {identity:?}");
-            Ok(())
-        }
+    let client = Client::try_from(config)?;
+    match fence.identify(&client).await? {
         Asker::Other(user) => {
             Err(format!("the token is of {user:?}, which is not one of the fence's writers").into())
         }
-        _ => Ok(()),
+        Asker::Replica(identity) => {
+            println!("the token is of the replica {identity:?}");
+            Ok(client)
+        }
+        _ => Ok(client),
     }
 }

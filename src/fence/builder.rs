@@ -44,7 +44,7 @@ impl ElectionBuilder {
             writers.admit(identity)?;
             let fence = Fence::new(lease, &writers, policy)?;
             let refusals = RefusalLayer::new(fence.name());
-            Ok(Fenced { opening: Arc::new(Probe::new(&fence, client)), refusals })
+            Ok(Fenced { opening: Arc::new(Probe::new(&fence, client, identity.clone())), refusals })
         }));
         self
     }

@@ -1,8 +1,9 @@
 //! What a fence is: one policy and one binding.
 
 use super::{
-    cel, conditions,
+    anchor, cel, conditions,
     error::{ErrInvalidFence, refuse},
+    server::{Kind, MANAGED_BY},
     writers::Writers,
 };
 use crate::{lease::LeaseName, policy::Policy, refusal::MARKER};
@@ -13,10 +14,9 @@ use k8s_openapi::{
         ValidatingAdmissionPolicySpec, Validation, Variable,
     },
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
+    serde::Serialize,
 };
 
-/// The label of objects that this crate has made, and its value.
-pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kube-leader-gate");
 /// The annotation that names the Lease.
 pub(super) const LEASE: &str = "kube-leader-gate/lease";
 /// What a probe of the holder is answered, before its term.
@@ -134,15 +134,20 @@ impl Fence {
         }
     }
 
-    /// Both as YAML, for `kubectl apply`.
+    /// All as YAML, for `kubectl apply`: the [anchor](Self::apply), the policy and the binding.
     ///
     /// # Panics
-    /// Never: both consist of texts and lists.
+    /// Never: they consist of texts and lists.
     #[must_use]
     pub fn to_yaml(&self) -> String {
-        let policy = serde_saphyr::to_string(&self.policy()).expect("a policy is YAML");
-        let binding = serde_saphyr::to_string(&self.binding()).expect("a binding is YAML");
-        format!("{}\n---\n{}\n", policy.trim_end(), binding.trim_end())
+        fn yaml(object: &impl Serialize) -> String {
+            serde_saphyr::to_string(object).expect("texts and lists are YAML").trim_end().to_owned()
+        }
+        let anchor = [Kind::Policy, Kind::Binding].map(|kind| yaml(&anchor::wanted(kind)));
+        let fence = [yaml(&self.policy()), yaml(&self.binding())];
+        let header =
+            "# All fences of the cluster share the first two objects. Keep them if you delete the others.\n";
+        format!("{header}{}\n---\n{}\n", anchor.join("\n---\n"), fence.join("\n---\n"))
     }
 
     fn metadata(&self) -> ObjectMeta {

@@ -34,6 +34,15 @@ pub enum ErrFence {
         /// Its label `app.kubernetes.io/managed-by`, if it has one.
         manager: Option<String>,
     },
+    /// The object is being deleted, and finalizers of other tools hold it. Until they are gone, it is in force.
+    Ending {
+        /// The kind of the object.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// The finalizers, with commas.
+        finalizers: String,
+    },
     /// Another client changed the object at the same moment. Nothing was changed.
     Changed {
         /// The kind of the object.
@@ -121,6 +130,11 @@ impl fmt::Display for ErrFence {
                      remove it or rename it first"
                 )
             }
+            Self::Ending { kind, name, finalizers } => write!(
+                f,
+                "the {kind} {name:?} is being deleted, and stays in force until its finalizers are gone ({finalizers}); \
+                 try again then"
+            ),
             Self::Changed { kind, message } => {
                 write!(f, "another client changed the {kind} at the same moment; try again: {message}")
             }

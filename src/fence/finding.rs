@@ -38,7 +38,11 @@ const MEANINGS: &[(Kind, &str, &str)] = &[
         "if the Lease is deleted, the API server refuses every write in the cluster, of any user, unless this says Allow",
     ),
     (Kind::Binding, "spec.paramRef", "the fence follows another Lease"),
-    (Kind::Binding, "spec.validationActions", "the API server does not refuse the writes of followers"),
+    (
+        Kind::Binding,
+        "spec.validationActions",
+        "without Deny, the API server does not refuse the writes of followers",
+    ),
     (Kind::Binding, "spec.matchResources", "the fence judges some requests only"),
     (Kind::Binding, "spec", "the binding has more in it than this crate wrote"),
     (Kind::Binding, "metadata", "the label and the annotation say what the fence is for"),

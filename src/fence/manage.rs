@@ -1,13 +1,13 @@
 //! Checks, applies and removes a fence.
 
 use super::{
+    anchor,
     definition::{Fence, LEASE},
     error::ErrFence,
     finding::Finding,
     server::{self, Kind},
 };
-use http::Method;
-use kube_client::{Client, Error};
+use kube_client::Client;
 use serde_json::Value;
 
 /// What [`Fence::apply`] has done.
@@ -47,7 +47,16 @@ impl Fence {
             (Kind::Binding, &binding, self.wanted(Kind::Binding)),
         ] {
             match found {
-                Some(found) => findings.extend(Finding::between(kind, &wanted, found)),
+                Some(found) => {
+                    if server::ending(kind, found).is_some() {
+                        findings.push(Finding::new(
+                            format!("{} {:?}", kind.as_str(), self.name()),
+                            "is being deleted",
+                            "the fence ends when the finalizers of this object are gone",
+                        ));
+                    }
+                    findings.extend(Finding::between(kind, &wanted, found));
+                }
                 None => findings.push(Finding::new(
                     format!("{} {:?}", kind.as_str(), self.name()),
                     "is missing",
@@ -65,6 +74,7 @@ impl Fence {
             ));
         }
         findings.extend(self.check_lease(client).await?);
+        findings.extend(anchor::check(client).await?);
         findings.extend(self.find_others(client).await?);
         findings.extend(self.find_other_bindings(client).await?);
         Ok(findings)
@@ -72,6 +82,11 @@ impl Fence {
 
     /// Makes the fence stand: first the policy, then the binding. Does nothing if it stands already. It uses server-side
     /// apply with the field manager `kube-leader-gate`.
+    ///
+    /// Before them it makes an anchor: a policy and a binding with the name `kube-leader-gate.anchor`, which judge
+    /// nothing, and which all fences of a cluster share. While no binding names a Lease, an API server stops reading
+    /// Leases for its policies, and begins again only with its process (kubernetes/kubernetes#130887). A later fence
+    /// would judge by the holder of that time.
     ///
     /// It reads both objects first. If this crate has not made one of them, it changes nothing. If the binding fails
     /// after the policy was created, it removes the policy again. Without a binding, a policy is not in force.
@@ -87,6 +102,12 @@ impl Fence {
     pub async fn apply(&self, client: &Client) -> Result<Applied, ErrFence> {
         self.check_client(client).await?;
         let found = self.find(client).await?;
+        for (kind, found) in [(Kind::Policy, &found.policy), (Kind::Binding, &found.binding)] {
+            if let Some(ending) = found.as_ref().and_then(|found| server::ending(kind, found)) {
+                return Err(ending);
+            }
+        }
+        anchor::apply(client).await?;
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
         let policy =
             server::apply(client, Kind::Policy, self.wanted(Kind::Policy), found.policy.as_ref()).await?;
@@ -107,7 +128,8 @@ impl Fence {
         })
     }
 
-    /// Removes the fence: first the binding, then the policy. Returns whether there was anything to remove.
+    /// Removes the fence: first the binding, then the policy. Returns whether there was anything to remove. The
+    /// [anchor](Self::apply) stays, for the next fence.
     ///
     /// It reads both objects first. If this crate has not made one of them, it removes nothing. It needs `get` and
     /// `delete` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`.
@@ -168,22 +190,14 @@ impl Fence {
     }
 
     async fn check_lease(&self, client: &Client) -> Result<Option<Finding>, ErrFence> {
-        let (namespace, name) = (self.lease.namespace(), self.lease.name());
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
-        match server::send(client, Method::GET, &path, None).await {
-            Ok(_) => Ok(None),
-            Err(Error::Api(status)) if status.code == 404 => Ok(Some(Finding::new(
+        let found = server::lease(client, &self.lease).await?;
+        Ok(found.is_none().then(|| {
+            Finding::new(
                 format!("Lease \"{}\"", self.lease),
                 "is missing",
                 "the API server refuses no write until a candidate creates it",
-            ))),
-            Err(Error::Api(status)) if status.code == 403 => Err(ErrFence::Forbidden {
-                verb: "get",
-                resource: "leases.coordination.k8s.io",
-                message: status.message.clone(),
-            }),
-            Err(source) => Err(ErrFence::Request { what: format!("get the Lease {}", self.lease), source }),
-        }
+            )
+        }))
     }
 
     /// Other fences around the same replicas: the Lease was renamed, and the old fence stayed.

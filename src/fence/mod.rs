@@ -23,6 +23,7 @@
 //! - It does not tell `update` from `patch`, nor `delete` from `deletecollection`. If the election's policy permits one of
 //!   the two, the fence lets both pass. If it permits `update` or `patch` of objects, their creation passes too. The gate still tells them apart.
 
+mod anchor;
 mod asker;
 mod builder;
 mod cel;
@@ -30,8 +31,10 @@ mod conditions;
 mod definition;
 mod error;
 mod finding;
+mod hearing;
 mod manage;
 mod probe;
+mod question;
 mod server;
 mod writers;
 

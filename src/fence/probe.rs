@@ -1,51 +1,33 @@
 //! Asks the API server whether its fence lets this process write.
 
 use super::{
-    conditions::PROBE,
-    definition::{Fence, PASSES},
-    server::send,
+    definition::Fence,
+    question::{Question, Said},
 };
 use crate::{
     election::{Obstacle, Opening},
     leadership::Term,
-    refusal::{Denial, MARKER},
+    lease::Identity,
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use http::Method;
 use kube_client::{Client, Error};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt;
 
-/// Sends a write that the fence always refuses: the dry-run creation of a Lease with a name of its own. The refusal
-/// says whether the fence would let another write pass, and in which term of the Lease. So one answer shows that
-/// the fence is in force on the API server that answers, that it judges this client, and that this API server has heard
-/// of this very term. A write that is admitted shows that there is no fence.
-///
-/// Admission comes after authorization, so the probe needs a permission. It asks for `create` on `leases`, which the
-/// Role of an election grants already.
+/// Asks the [`Question`] for one replica. One answer shows that the fence is in force on the API server that answers, that
+/// it judges this client, and that this API server has heard of this very term. A question that is admitted shows that
+/// there is no fence.
 pub(super) struct Probe {
     client: Client,
-    path: String,
-    lease: Value,
-    denial: Denial,
+    question: Question,
     fence: String,
+    identity: Identity,
 }
 
 impl Probe {
-    pub(super) fn new(fence: &Fence, client: Client) -> Self {
-        let namespace = fence.lease().namespace();
-        Self {
-            client,
-            path: format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?dryRun=All"),
-            lease: json!({
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": { "name": PROBE, "namespace": namespace },
-                "spec": {},
-            }),
-            denial: Denial::by(fence.name()),
-            fence: fence.name().to_owned(),
-        }
+    /// `client` is the replica with this identity.
+    pub(super) fn new(fence: &Fence, client: Client, identity: Identity) -> Self {
+        Self { client, question: Question::of(fence), fence: fence.name().to_owned(), identity }
     }
 
     /// What the answer says about `term`.
@@ -66,31 +48,29 @@ impl Probe {
             }
         };
         let message = format!("{}: {}", status.code, status.message);
-        match self.denial.reason(&status.message) {
-            Some(reason) => match reason.strip_prefix(PASSES) {
-                Some(passes) if passes == term.to_string() => Ok(()),
-                None if !reason.starts_with(MARKER) => obstacle("refused", message),
-                None if reason.ends_with("no pod") => obstacle("no pod in the token", message),
-                Some(_) | None => for_now("not yet", message),
-            },
+        match self.question.said(&status.message) {
+            Some(Said::Passes(known)) if known == term.to_string() => Ok(()),
+            Some(Said::Refuses { podless: true, .. }) => obstacle("no pod in the token", message),
+            // It has heard of this term, and takes this client for another replica.
+            Some(Said::Refuses { holder, .. }) if holder == Some(self.identity.as_str()) => {
+                let message = format!("the identity of a replica must be its own name: {message}");
+                obstacle("another identity", message)
+            }
+            Some(Said::Passes(_) | Said::Refuses { .. }) => for_now("not yet", message),
             None if status.code == 403 => {
                 let message = format!(
                     "the fence was not asked; grant create on leases, and look for other policies: {message}"
                 );
                 obstacle("forbidden", message)
             }
-            None => obstacle("refused", message),
+            Some(Said::Fails) | None => obstacle("refused", message),
         }
     }
 }
 
 impl Opening for Probe {
     fn ask<'a>(&'a self, term: &'a Term) -> BoxFuture<'a, Result<(), Obstacle>> {
-        async move {
-            let answer = send(&self.client, Method::POST, &self.path, Some(&self.lease)).await;
-            self.judge(answer, term)
-        }
-        .boxed()
+        async move { self.judge(self.question.ask(&self.client).await, term) }.boxed()
     }
 }
 

@@ -1,10 +1,13 @@
 //! Reads and writes the two objects, as JSON, so that fields which this version does not know are seen too.
 
-use super::{definition::MANAGED_BY, error::ErrFence};
+use super::error::ErrFence;
+use crate::lease::LeaseName;
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Error};
 use serde_json::{Value, json};
 
+/// The label of objects that this crate has made, and its value.
+pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kube-leader-gate");
 /// The name under which this crate owns fields.
 const FIELD_MANAGER: &str = "kube-leader-gate";
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -68,6 +71,22 @@ pub(super) async fn get(client: &Client, kind: Kind, name: &str) -> Result<Optio
     }
 }
 
+/// The Lease, if it exists.
+pub(super) async fn lease(client: &Client, name: &LeaseName) -> Result<Option<Value>, ErrFence> {
+    let (namespace, lease) = (name.namespace(), name.name());
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}");
+    match send(client, Method::GET, &path, None).await {
+        Ok(lease) => Ok(Some(lease)),
+        Err(Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(Error::Api(status)) if status.code == 403 => Err(ErrFence::Forbidden {
+            verb: "get",
+            resource: "leases.coordination.k8s.io",
+            message: status.message.clone(),
+        }),
+        Err(source) => Err(ErrFence::Request { what: format!("get the Lease {name}"), source }),
+    }
+}
+
 /// All policies that this crate has made.
 pub(super) async fn own_policies(client: &Client) -> Result<Vec<Value>, ErrFence> {
     list(client, Kind::Policy, &format!("?labelSelector={}%3D{}", MANAGED_BY.0, MANAGED_BY.1)).await
@@ -102,18 +121,27 @@ pub(super) async fn apply(
         }
     }
     let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}&force={force}", kind.path());
-    let mut applied = send(client, Method::PATCH, &path, Some(&wanted))
-        .await
-        .map_err(|error| failed("patch", kind, error))?;
-    if applied["spec"] != wanted["spec"] {
+    let mut applied = match (send(client, Method::PATCH, &path, Some(&wanted)).await, found) {
+        (Ok(applied), _) if applied["spec"] == wanted["spec"] => return Ok(applied),
         // Server-side apply keeps fields and list entries of other managers. A match condition would exempt more.
-        applied["spec"] = wanted["spec"].take();
-        let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}", kind.path());
-        applied = send(client, Method::PUT, &path, Some(&applied))
-            .await
-            .map_err(|error| failed("update", kind, error))?;
-    }
-    Ok(applied)
+        (Ok(applied), _) => applied,
+        // Together with an entry of another manager, the object may be invalid.
+        (Err(Error::Api(status)), Some(found)) if status.code == 422 => found.clone(),
+        (Err(error), _) => return Err(failed("patch", kind, error)),
+    };
+    applied["spec"] = wanted["spec"].take();
+    let path = format!("{}/{name}?fieldManager={FIELD_MANAGER}", kind.path());
+    send(client, Method::PUT, &path, Some(&applied)).await.map_err(|error| failed("update", kind, error))
+}
+
+/// The error of an object that is there only until its finalizers are gone.
+pub(super) fn ending(kind: Kind, object: &Value) -> Option<ErrFence> {
+    let metadata = &object["metadata"];
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let finalizers = finalizers.collect::<Vec<_>>().join(", ");
+    let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+    let ends = metadata["deletionTimestamp"].is_string();
+    ends.then(|| ErrFence::Ending { kind: kind.as_str(), name, finalizers })
 }
 
 /// Deletes the object, if it is still the one that was read.
@@ -123,7 +151,8 @@ pub(super) async fn delete(client: &Client, kind: Kind, found: &Value) -> Result
                           "preconditions": { "uid": found["metadata"]["uid"] } });
     let path = format!("{}/{name}", kind.path());
     match send(client, Method::DELETE, &path, Some(&options)).await {
-        Ok(_) => Ok(()),
+        // It is gone, or there until its finalizers are.
+        Ok(answer) => ending(kind, &answer).map_or(Ok(()), Err),
         Err(Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(failed("delete", kind, error)),
     }

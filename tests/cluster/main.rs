@@ -73,6 +73,7 @@ fn main() -> ExitCode {
             real_time fence::managing::apply_is_idempotent_and_check_finds_nothing;
             real_time fence::managing::kubectl_applies_the_printed_manifest;
             real_time fence::managing::check_names_each_change_and_apply_undoes_it;
+            real_time fence::managing::apply_mends_actions_that_exclude_each_other;
             real_time fence::managing::second_binding_of_the_policy_is_named;
             real_time fence::managing::objects_of_other_tools_are_left_alone;
             real_time fence::managing::a_failed_binding_leaves_no_policy;
@@ -81,12 +82,15 @@ fn main() -> ExitCode {
             real_time fence::managing::renamed_lease_is_found;
             real_time fence::managing::a_token_without_a_pod_is_refused_beforehand;
             real_time fence::opening::the_gate_stays_shut_until_there_is_a_fence;
+            real_time fence::opening::identity_of_another_is_named;
             real_time fence::opening::the_first_write_of_each_term_is_never_refused;
             real_time fence::opening::s7_theft_deletion_and_stop_are_seen_while_the_gate_is_shut;
             real_time fence::opening::a_candidate_that_may_not_write_leaves_the_lease_to_others;
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
             real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_not_leader;
+            real_time fence::returning::fence_that_comes_back_follows_the_lease;
+            real_time fence::returning::fence_that_is_being_deleted_does_not_stand;
             real_time fence::servers::both_api_servers_follow_the_lease;
             real_time fence::servers::fence_and_limit_add_little_to_a_write;
             real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;

@@ -11,5 +11,6 @@ pub mod managing;
 pub mod opening;
 pub mod program;
 pub mod refusals;
+pub mod returning;
 pub mod servers;
 pub mod sidecar;

@@ -71,6 +71,16 @@ pub async fn the_gate_stays_shut_until_there_is_a_fence() {
     assert_eq!(a.running.stop().await, LeaseEnd::Released);
 }
 
+/// The fence compares the holder with the pod in the token.
+pub async fn identity_of_another_is_named() {
+    let ground = Ground::new().await;
+    ground.fence(&Policy::strict()).apply(&ground.admin).await.expect("applied");
+    let a = Replica::with(&ground, "pod-x", &ground.config("pod-a").await);
+    let says = "the identity of a replica must be its own name: 403";
+    until("it says so", async || a.candidate().trouble().is_some_and(|it| it.contains(says))).await;
+    assert!(!a.candidate().is_leader());
+}
+
 /// The API server has heard of the new holder before the gate opens, so it refuses none.
 pub async fn the_first_write_of_each_term_is_never_refused() {
     let ground = Ground::new().await;

@@ -23,7 +23,7 @@ pub async fn it_applies_checks_and_removes() {
     ground.hold("no-pod").await;
     let name = ground.fence(&kube_leader_gate::Policy::strict()).name().to_owned();
     let (code, printed, _) = run(&ground, "admin", "print", &[]);
-    assert_eq!((code, printed.matches("kind: Validating").count()), (Some(0), 2), "{printed}");
+    assert_eq!((code, printed.matches("kind: Validating").count()), (Some(0), 4), "{printed}");
     let (code, missing, _) = run(&ground, "admin", "check", &[]);
     assert!(code == Some(1) && missing.contains("is missing: the API server refuses no write"), "{missing}");
     for done in ["created", "unchanged"] {
