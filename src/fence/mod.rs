@@ -7,7 +7,8 @@
 //! 1. [`Writers`] says whose writes it judges, and how it tells the replicas apart.
 //! 2. [`Fence`] makes the policy and its binding, from the election's lease and [`Policy`](crate::Policy). What the policy
 //!    permits to followers, the fence exempts. Leases are exempt too.
-//! 3. [`Fence::apply`], [`Fence::check`] and [`Fence::remove`] manage it in a cluster; so does the example `fence`.
+//! 3. [`Fence::apply`], [`Fence::check`], [`Fence::check_as`] and [`Fence::remove`] manage it in a cluster; so does the
+//!    example `fence`.
 //! 4. [`ElectionBuilder::fence`](crate::election::ElectionBuilder::fence) makes an election rely on it: the gate opens only
 //!    when the API server lets this replica pass, and a refusal becomes [`ErrNotLeader`](crate::ErrNotLeader).
 //!
