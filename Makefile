@@ -3,7 +3,7 @@
 .PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
-export RUST_TEST_THREADS ?= 8
+export RUST_TEST_THREADS ?= 6
 
 # The word's model check builds with other flags, so in a folder of its own.
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom
