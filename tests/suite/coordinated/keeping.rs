@@ -146,7 +146,9 @@ async fn missing_api_is_one_lasting_trouble() {
         assert_eq!(trouble(), first);
     }
     let mut told = heard.events();
-    told.retain(|event| event.level != "debug" && event.message.contains("the LeaseCandidate cannot be kept"));
+    told.retain(|event| {
+        event.level != "debug" && event.message.contains("the LeaseCandidate cannot be kept")
+    });
     assert!(matches!(&*told, [event] if event.level == "warn"), "{told:#?}");
     // Each pause is half of the retry period at least, which is 2 s. After it, the object is read and created. The
     // watch pauses by itself.
