@@ -72,11 +72,11 @@ impl Args {
     /// The token of a replica. The error names its file.
     pub fn replica_token(&self) -> Result<Option<String>, String> {
         let Some(file) = &self.replica_token else { return Ok(None) };
-        let text = fs::read_to_string(file)
-            .map_err(|error| format!("cannot read the token file {file:?}: {error}"))?;
+        let named = format!("the token file \"{}\"", file.display());
+        let text = fs::read_to_string(file).map_err(|error| format!("cannot read {named}: {error}"))?;
         match text.trim() {
             // With it, the API server would answer as to a user that has no name.
-            "" => Err(format!("the token file {file:?} is empty")),
+            "" => Err(format!("{named} is empty")),
             token => Ok(Some(token.to_owned())),
         }
     }
