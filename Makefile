@@ -52,9 +52,11 @@ bench:
 demo:
 	cargo run --release --example demo
 
-# A real API server to try things on, until Ctrl-C.
+# A real API server to try things on, until Ctrl-C. With COORDINATED=1 it also chooses the leaders of coordinated
+# elections.
 cluster:
-	tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster
+	tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster \
+		$(if $(COORDINATED),-- --coordinated)
 
 CHAOS = CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos --
 

@@ -10,11 +10,13 @@ use kube_leader_gate::{
     lease::LeaseName,
     policy::Preset,
 };
-use std::{fs, io, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 /// A fence for an election: the API server itself refuses the writes of each replica that does not hold the Lease.
 ///
-/// It acts in the cluster of the current kubeconfig, or of the pod. `check` exits with 1 if anything differs.
+/// It acts in the cluster of the current kubeconfig, or of the pod.
+///
+/// Exit status: 0 if it is done, 1 if `check` has found a difference, 2 after an error.
 #[derive(Parser)]
 #[command(name = "fence")]
 pub struct Args {
@@ -67,9 +69,16 @@ impl Args {
         Fence::new(&self.lease, &writers, &policy)
     }
 
-    pub fn replica_token(&self) -> io::Result<Option<String>> {
-        let token = self.replica_token.as_ref().map(fs::read_to_string).transpose()?;
-        Ok(token.map(|token| token.trim().to_owned()))
+    /// The token of a replica. The error names its file.
+    pub fn replica_token(&self) -> Result<Option<String>, String> {
+        let Some(file) = &self.replica_token else { return Ok(None) };
+        let named = format!("the token file \"{}\"", file.display());
+        let text = fs::read_to_string(file).map_err(|error| format!("cannot read {named}: {error}"))?;
+        match text.trim() {
+            // With it, the API server would answer as to a user that has no name.
+            "" => Err(format!("{named} is empty")),
+            token => Ok(Some(token.to_owned())),
+        }
     }
 }
 

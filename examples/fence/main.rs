@@ -11,19 +11,24 @@ use kube_leader_gate::{
     fence::{Applied, Asker, Fence},
     kube_client::{Client, Config, config::AuthInfo},
 };
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, iter, process::ExitCode};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
+/// The status of a difference that `check` has found.
+const DIFFERS: u8 = 1;
+/// The status after an error. A usage error has it too.
+const FAILED: u8 = 2;
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    // A usage error ends the process here, with status 2.
+    // A usage error ends the process here.
     let args = Args::parse();
     match run(&args).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+            eprintln!("error: {}", chain(&*error));
+            ExitCode::from(FAILED)
         }
     }
 }
@@ -34,13 +39,20 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
         print!("{}", fence.to_yaml());
         return Ok(ExitCode::SUCCESS);
     }
+    let token = args.replica_token()?;
     let config = Config::infer().await?;
-    let replica = match args.replica_token()? {
-        Some(token) => Some(replica(&fence, config.clone(), token).await?),
+    let server = config.cluster_url.clone();
+    let asked = ask(args.task, &fence, config, token).await;
+    asked.map_err(|error| format!("{} (the API server is {server})", chain(&*error)).into())
+}
+
+async fn ask(task: Task, fence: &Fence, config: Config, token: Option<String>) -> Result<ExitCode, Failure> {
+    let replica = match token {
+        Some(token) => Some(replica(fence, config.clone(), token).await?),
         None => None,
     };
     let client = Client::try_from(config)?;
-    match args.task {
+    match task {
         Task::Apply => {
             let done = match fence.apply(&client).await? {
                 Applied::Created => "created",
@@ -67,7 +79,7 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
                 println!("{}: stands", fence.name());
                 return Ok(ExitCode::SUCCESS);
             }
-            Ok(ExitCode::FAILURE)
+            Ok(ExitCode::from(DIFFERS))
         }
     }
 }
@@ -87,4 +99,12 @@ async fn replica(fence: &Fence, mut config: Config, token: String) -> Result<Cli
         }
         _ => Ok(client),
     }
+}
+
+/// An error with its causes, outermost first. The text of some errors has their cause in it already.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(error.source(), |&error| error.source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }

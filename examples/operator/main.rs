@@ -26,6 +26,8 @@ use tracing_subscriber::EnvFilter;
 ///
 /// Without options, three replicas run over an in-process API server and are replaced one after the other, while a
 /// user makes, changes and deletes objects. Then the server reports who wrote what.
+///
+/// In a cluster its lease is `greeting-operator`, and examples/operator/rbac.yaml has the permissions that it needs.
 #[derive(Parser)]
 #[command(name = "operator")]
 struct Args {
@@ -42,7 +44,7 @@ struct Args {
     fast: bool,
 
     /// Rely on the API server's fence, which judges these writers: service-account:NS/NAME, users:NAME,NAME or
-    /// group:NAME. The example `fence` makes the fence
+    /// group:NAME. The example `fence` makes the fence, for the lease NS/greeting-operator
     #[arg(long, requires = "cluster", value_name = "WHO")]
     fence: Option<Writers>,
 }

@@ -11,6 +11,9 @@ pub struct ErrInvalidFence {
 }
 
 /// The fence in the cluster could not be read or changed.
+///
+/// The message of an API server's answer is part of the text. Any other cause is not: it is the
+/// [`source`](Error::source).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrFence {
@@ -25,7 +28,7 @@ pub enum ErrFence {
         /// The API server's message.
         message: String,
     },
-    /// An object with the fence's name exists, and this crate has not made it. It was left alone.
+    /// An object with the fence's name exists, and this crate has not made it. This crate changes only its own objects.
     Foreign {
         /// The kind of the object.
         kind: &'static str,
@@ -126,8 +129,8 @@ impl fmt::Display for ErrFence {
                 let manager = manager.as_deref().unwrap_or("unknown");
                 write!(
                     f,
-                    "the {kind} {name:?} was not made by kube-leader-gate (managed by: {manager}), and was left alone; \
-                     remove it or rename it first"
+                    "the {kind} {name:?} was not made by kube-leader-gate (managed by: {manager}), which changes only \
+                     its own objects; delete it if nothing needs it"
                 )
             }
             Self::Ending { kind, name, finalizers } => write!(
@@ -143,8 +146,11 @@ impl fmt::Display for ErrFence {
                 "the token of {username:?} names no pod, so the fence would refuse all of its writes; use the token \
                  that Kubernetes mounts into a pod, or kubectl create token --bound-object-kind Pod"
             ),
-            Self::Request { what, source } => write!(f, "cannot {what}: {source}"),
-            Self::HalfDone { stands, source } => write!(f, "{source}; {stands}"),
+            Self::Request { what, source: kube_client::Error::Api(status) } => {
+                write!(f, "cannot {what}: {}", status.message)
+            }
+            Self::Request { what, .. } => write!(f, "cannot {what}"),
+            Self::HalfDone { stands, .. } => f.write_str(stands),
         }
     }
 }
@@ -152,6 +158,7 @@ impl fmt::Display for ErrFence {
 impl Error for ErrFence {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::Request { source: kube_client::Error::Api(_), .. } => None,
             Self::Request { source, .. } => Some(source),
             Self::HalfDone { source, .. } => Some(source),
             _ => None,

@@ -10,8 +10,8 @@ use tokio::sync::futures::OwnedNotified;
 /// Call [`is_valid`](Self::is_valid) before each step that could send something. If it returns false, drop the write
 /// ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
 ///
-/// Call [`answered`](Self::answered) once the API server has answered. If a write ends without an answer, the API
-/// server may still carry it out. The election then keeps the lease for a while
+/// Call [`answered`](Self::answered) once the receiver has answered: the API server, or a store of your own. If a write
+/// ends without an answer, the receiver may still carry it out. The election then keeps the lease for a while
 /// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 #[derive(Debug)]
 #[must_use = "a write is counted while its admission lives"]
@@ -32,10 +32,10 @@ impl Admission {
         self.inner.word.is_valid(self.grant, || self.inner.now())
     }
 
-    /// Records that the API server has answered this write, so its outcome is known.
+    /// Records that the receiver has answered this write, so its outcome is known.
     ///
-    /// The head of a response is an answer, whatever its status. An error is not an answer: the write may have been
-    /// sent before the error.
+    /// The head of an HTTP response is an answer, whatever its status. So is a store's refusal, for example a violated
+    /// constraint. Any other error is not an answer: the write may have been sent before the error.
     pub fn answered(&mut self) {
         self.answered = true;
     }

@@ -87,6 +87,7 @@ fn main() -> ExitCode {
             real_time fence::opening::s7_theft_deletion_and_stop_are_seen_while_the_gate_is_shut;
             real_time fence::opening::a_candidate_that_may_not_write_leaves_the_lease_to_others;
             real_time fence::program::it_applies_checks_and_removes;
+            real_time fence::program::it_says_why_it_could_not_ask;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
             real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_not_leader;
             real_time fence::returning::fence_that_comes_back_follows_the_lease;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     api::{CallError, Complaint, Failure, call},
-    leadership::Leadership,
+    leadership::{Leadership, Moment},
     lease::LeaseTiming,
 };
 use futures_util::StreamExt;
@@ -73,7 +73,7 @@ impl Keeper {
             self.tell(stands);
             let next = self.register.next(stands, self.leadership.now(), Timestamp::now());
             let Next::Wait(until) = next else {
-                self.make(next).await;
+                self.make(next, stands).await;
                 continue;
             };
             tokio::select! {
@@ -103,7 +103,7 @@ impl Keeper {
         }
     }
 
-    async fn make(&mut self, next: Next) {
+    async fn make(&mut self, next: Next, stands: bool) {
         let sent = self.leadership.now();
         let object = self.register.card.object();
         let (method, path, body) = match &next {
@@ -118,7 +118,7 @@ impl Keeper {
         let answer = answer.unwrap_or_else(|_| Err(CallError::timeout(patience)));
         let gone = matches!(&answer, Err(error) if error.failure == Failure::Status(StatusCode::NOT_FOUND));
         match (next, answer) {
-            (Next::Read, _) if gone => self.register.read(None, sent),
+            (Next::Read, _) if gone => self.register.read(None, stands, sent),
             (Next::Delete(_), answer) if gone || answer.is_ok() => {
                 self.register.deleted();
                 tracing::info!(
@@ -126,18 +126,18 @@ impl Keeper {
                 );
             }
             (next, answer) => match answer.and_then(record) {
-                Ok(record) => self.take_in(&next, record, sent),
+                Ok(record) => self.take_in(&next, record, stands, sent),
                 Err(error) => return self.fail(&next, &error),
             },
         }
-        if self.register.other_lease().is_none() {
+        if !self.register.is_failing() && self.register.other_lease().is_none() {
             self.calls.settle(self.leadership.now());
         }
     }
 
-    fn take_in(&mut self, next: &Next, record: CandidateRecord, sent: crate::leadership::Moment) {
+    fn take_in(&mut self, next: &Next, record: CandidateRecord, stands: bool, sent: Moment) {
         match next {
-            Next::Read => self.register.read(Some(record), sent),
+            Next::Read => self.register.read(Some(record), stands, sent),
             Next::Create(_) => {
                 self.register.written(record, sent);
                 let own = &self.register.card.coordination;

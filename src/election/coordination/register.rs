@@ -91,15 +91,28 @@ impl Register {
         if !stands {
             return Next::Delete(json!({ "preconditions": { "uid": record.uid() } }));
         }
-        let renewal = self.wrote.saturating_add(RENEWAL);
-        let is_due = record.unanswered_ping().is_some() || !self.card.agrees_with(record) || now >= renewal;
-        if is_due && now < again {
+        if !self.is_due(record, now) {
+            return Next::Wait(self.wrote.saturating_add(RENEWAL).min(look));
+        }
+        if now < again {
             return Next::Wait(again);
         }
-        if is_due {
-            return Next::Update(self.card.renewed(record, wall_clock));
+        Next::Update(self.card.renewed(record, wall_clock))
+    }
+
+    /// Whether a renewal is due at `now`.
+    fn is_due(&self, record: &CandidateRecord, now: Moment) -> bool {
+        record.unanswered_ping().is_some()
+            || !self.card.agrees_with(record)
+            || now >= self.wrote.saturating_add(RENEWAL)
+    }
+
+    /// Whether the object must be written at `now`.
+    fn owes_a_write(&self, stands: bool, now: Moment) -> bool {
+        match &self.seen {
+            Seen::Nothing | Seen::Absent => stands,
+            Seen::Present(record) => !stands || self.is_due(record, now),
         }
-        Next::Wait(renewal.min(look))
     }
 
     /// Whether the coordinator may know this candidate.
@@ -116,11 +129,21 @@ impl Register {
         }
     }
 
+    /// Whether the last call failed, or each write that came before it and is still needed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Takes in the answer to a read that was sent at `sent`.
-    pub(super) fn read(&mut self, record: Option<CandidateRecord>, sent: Moment) {
+    pub(super) fn read(&mut self, record: Option<CandidateRecord>, stands: bool, sent: Moment) {
         self.seen = record.map_or(Seen::Absent, Seen::Present);
         self.looked = sent;
-        self.worked();
+        self.in_doubt = false;
+        // If a write has failed and is still needed, an answer to a read does not help: an API server without the API
+        // answers as if the object were missing.
+        if !self.owes_a_write(stands, sent) {
+            self.failures = 0;
+        }
     }
 
     /// Takes in the answer to a create or an update that was sent at `sent`.

@@ -37,7 +37,7 @@ fn stored(version: u64, edit: impl FnOnce(&mut Value)) -> CandidateRecord {
 fn registered() -> Register {
     let mut register = Register::new(card());
     register.watches(true);
-    register.read(None, at(0));
+    register.read(None, true, at(0));
     register.written(stored(1, |_| {}), at(0));
     register
 }
@@ -47,7 +47,7 @@ fn candidate_that_stands_is_read_and_created() {
     let mut register = Register::new(card());
     assert_eq!(register.next(false, at(0), wall()), Next::Wait(at(30)), "nothing is asked before");
     assert_eq!(register.next(true, at(0), wall()), Next::Read);
-    register.read(None, at(0));
+    register.read(None, true, at(0));
     let Next::Create(object) = register.next(true, at(0), wall()) else { panic!() };
     assert_eq!(
         object["spec"],
@@ -88,7 +88,7 @@ fn ping_is_answered_by_the_coordinators_clock() {
 fn object_is_renewed_every_five_minutes() {
     let mut register = registered();
     assert_eq!(register.next(true, at(1), wall()), Next::Wait(at(30)));
-    register.read(Some(stored(1, |_| {})), at(299));
+    register.read(Some(stored(1, |_| {})), true, at(299));
     assert_eq!(register.next(true, at(299), wall()), Next::Wait(at(300)));
     assert!(matches!(register.next(true, at(300), wall()), Next::Update(_)));
 }
@@ -116,7 +116,7 @@ fn versions_of_an_earlier_process_are_replaced() {
 #[test]
 fn object_of_another_lease_is_left_alone() {
     let mut register = Register::new(card());
-    register.read(Some(stored(1, |object| object["spec"]["leaseName"] = "another".into())), at(0));
+    register.read(Some(stored(1, |object| object["spec"]["leaseName"] = "another".into())), true, at(0));
     assert_eq!(register.other_lease(), Some("another"));
     for stands in [true, false] {
         assert_eq!(register.next(stands, at(1), wall()), Next::Wait(at(2)));
@@ -145,6 +145,22 @@ fn failed_call_is_followed_by_a_pause_and_a_read() {
     let Next::Wait(until) = register.next(true, at(1), wall()) else { panic!() };
     assert!(until > at(1) && until <= at(2));
     assert_eq!(register.next(true, at(3), wall()), Next::Read);
+}
+
+/// An API server without the API answers a read as if the object were missing.
+#[test]
+fn read_does_not_shorten_the_pause_of_writes() {
+    let mut register = Register::new(card());
+    let (first, longest) = (Duration::from_millis(500), Duration::from_secs(32));
+    register.read(None, true, at(0));
+    for _ in 0..10 {
+        register.failed(false, first, longest, at(0));
+        register.read(None, true, at(0));
+    }
+    let Next::Wait(until) = register.next(true, at(0), wall()) else { panic!() };
+    assert!(until >= at(16) && register.is_failing(), "{until:?}");
+    register.read(None, false, at(0));
+    assert!(!register.is_failing(), "nothing is to be written");
 }
 
 /// Another program undoes each write at once, for example an admission webhook.

@@ -123,6 +123,7 @@ impl<L: Lock> Elector<L> {
             let cut_off_at = self.coordinate(&order, writing);
             self.tell_vacancy();
             self.ask_before_opening();
+            self.end_the_trouble_of_a_shut_gate();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,

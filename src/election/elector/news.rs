@@ -68,9 +68,6 @@ impl<L: Lock> Elector<L> {
             self.grantor.note_holder(holder);
         }
         let now = self.leadership.now();
-        if self.candidacy.of_another().is_some() {
-            self.shut.settle(now);
-        }
         match self.candidacy.oddity() {
             Some(oddity) => self.oddity.raise(oddity, &oddity, now),
             None => self.oddity.settle(now),

@@ -10,6 +10,16 @@ use crate::{
 const PATIENCE: u32 = 8;
 
 impl<L: Lock> Elector<L> {
+    /// Ends the trouble of a shut gate when another candidate holds the lease, or when this one neither holds it nor
+    /// contends. If this candidate has given the lease back and is to try again soon, the trouble lasts.
+    pub(super) fn end_the_trouble_of_a_shut_gate(&mut self) {
+        let stays_away = !self.contends() && !self.candidacy.is_mine();
+        if self.shut.text().is_some() && (stays_away || self.candidacy.of_another().is_some()) {
+            self.shut.settle(self.leadership.now());
+            self.note_trouble();
+        }
+    }
+
     /// Begins to ask if this candidate waits for its gate to open, and stops asking if it does not.
     pub(super) fn ask_before_opening(&mut self) {
         let Some(fenced) = &self.profile.hooks.fenced else { return };

@@ -169,8 +169,8 @@ pub async fn objects_of_other_tools_are_left_alone() {
     ] {
         let made = send(&ground.admin, Method::POST, collection, Some(&object)).await.expect("made");
         let says = format!(
-            "the {kind} {:?} was not made by kube-leader-gate (managed by: helm), and was left alone; remove it or \
-             rename it first",
+            "the {kind} {:?} was not made by kube-leader-gate (managed by: helm), which changes only its own \
+             objects; delete it if nothing needs it",
             fence.name()
         );
         for error in [

@@ -1,17 +1,27 @@
 //! The example `fence` as a process.
 
 use super::ground::{ACCOUNT, Ground, LEASE};
-use std::{fs, process::Command};
+use std::{fs, net::TcpListener, path::Path, process::Command};
 use test_support::example;
 
 /// The exit code, the output and the errors.
 fn run(ground: &Ground, user: &str, task: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let namespace = &ground.namespace;
     let (lease, writers) = (format!("{namespace}/{LEASE}"), format!("service-account:{namespace}/{ACCOUNT}"));
+    run_with(&ground.cluster.kubeconfig(user, &ground.cluster.url()), &lease, &writers, task, more)
+}
+
+fn run_with(
+    kubeconfig: &Path,
+    lease: &str,
+    writers: &str,
+    task: &str,
+    more: &[&str],
+) -> (Option<i32>, String, String) {
     let output = Command::new(example::build("fence"))
-        .args([task, "--lease", &lease, "--writers", &writers])
+        .args([task, "--lease", lease, "--writers", writers])
         .args(more)
-        .env("KUBECONFIG", ground.cluster.kubeconfig(user, &ground.cluster.url()))
+        .env("KUBECONFIG", kubeconfig)
         .output()
         .expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -42,7 +52,7 @@ pub async fn it_applies_checks_and_removes() {
         );
     }
     let (code, _, error) = run(&ground, "restricted-14", "check", &[]);
-    assert!(code == Some(1) && error.starts_with("error: RBAC does not allow it; grant get on"), "{error}");
+    assert!(code == Some(2) && error.starts_with("error: RBAC does not allow it; grant get on"), "{error}");
 
     let file = |token: String| {
         let file = ground.cluster.folder().join(format!("{}.token", fastrand::u64(..)));
@@ -54,6 +64,45 @@ pub async fn it_applies_checks_and_removes() {
     assert!(said.starts_with("the token is of the replica \"pod-a\"\n"), "{said}");
     run(&ground, "admin", "remove", &[]);
     let (code, _, error) = run(&ground, "admin", "apply", &["--replica-token", &podless]);
-    assert!(code == Some(1) && error.contains("names no pod"), "{error}");
+    assert!(code == Some(2) && error.contains("names no pod"), "{error}");
     assert_eq!(run(&ground, "admin", "remove", &[]).1, format!("{name}: was not there\n"));
+}
+
+pub async fn it_says_why_it_could_not_ask() {
+    let ground = Ground::new().await;
+    let fails = |more: &[&str]| {
+        let (code, said, error) = run(&ground, "admin", "check", more);
+        assert_eq!((code, &*said), (Some(2), ""), "{error}");
+        error
+    };
+    assert_eq!(
+        fails(&["--replica-token", "/nonexistent"]),
+        "error: cannot read the token file \"/nonexistent\": No such file or directory (os error 2)\n"
+    );
+    let empty = ground.cluster.folder().join("empty.token");
+    fs::write(&empty, "\n").expect("its folder is there");
+    let empty = empty.display().to_string();
+    assert_eq!(fails(&["--replica-token", &empty]), format!("error: the token file {empty:?} is empty\n"));
+    assert!(fails(&["--allow", "everything"]).starts_with("error: invalid value 'everything'"));
+
+    // A port on which no server listens.
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
+    let server = format!("https://127.0.0.1:{port}");
+    let away = ground.cluster.kubeconfig("admin", &server);
+    let (code, _, error) = run_with(&away, "default/x", "users:a,b", "check", &[]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.starts_with("error: cannot find out what the API server offers: "), "{error}");
+    assert!(error.ends_with(&format!(" (the API server is {server}/)\n")), "{error}");
+    assert_eq!(error.matches("Connection refused (os error 111)").count(), 1, "{error}");
+
+    let stranger = ground.cluster.kubeconfig("restricted-15", &ground.cluster.url());
+    let kubeconfig = fs::read_to_string(&stranger).expect("it was written");
+    let unknown = ground.cluster.folder().join("unknown.kubeconfig");
+    fs::write(&unknown, kubeconfig.replace("token-of-", "no-token-of-")).expect("its folder is there");
+    let (code, _, error) = run_with(&unknown, "default/x", "users:a,b", "check", &[]);
+    let says = format!(
+        "error: cannot find out what the API server offers: Unauthorized (the API server is {}/)\n",
+        ground.cluster.url()
+    );
+    assert_eq!((code, error), (Some(2), says));
 }

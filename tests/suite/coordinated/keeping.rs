@@ -1,7 +1,10 @@
 //! The `LeaseCandidate` object: it is kept while this candidate contends, and it goes before the lease does.
 
 use super::support::{coordinated, is_listed, leading, path};
-use crate::support::{FIRST, LEASE, SOON, free, lease_writes, pass, until};
+use crate::{
+    logging::heard::Heard,
+    support::{FIRST, LEASE, SOON, free, lease_writes, pass, until},
+};
 use kube_leader_gate::{
     election::LeaseEnd,
     testing::{ApiServer, Fault, WatchBreak},
@@ -124,6 +127,36 @@ async fn server_without_the_api_says_so() {
     a.candidate().check_ready().unwrap_err();
     drop(missing);
     until(5 * SECOND, "it is listed", || !is_gone(&server, "a")).await;
+}
+
+/// The API server answers a read as if the object were missing, and a creation as if the namespace were.
+#[tokio::test(start_paused = true)]
+async fn missing_api_is_one_lasting_trouble() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    free(&server);
+    let missing = server.inject(Fault::status(404).resource("leasecandidates"));
+    let a = coordinated(&server, "a").start();
+    let trouble = || a.candidate().trouble().unwrap_or_default().to_string();
+    until(FIRST, "it says so", || trouble().contains("create: not found")).await;
+    let first = trouble();
+    let begun = tokio::time::Instant::now();
+    while begun.elapsed() < 60 * SECOND {
+        pass(SECOND / 20).await;
+        assert_eq!(trouble(), first);
+    }
+    let mut told = heard.events();
+    told.retain(|event| {
+        event.level != "debug" && event.message.contains("the LeaseCandidate cannot be kept")
+    });
+    assert!(matches!(&*told, [event] if event.level == "warn"), "{told:#?}");
+    // Each pause is half of the retry period at least, which is 2 s. After it, the object is read and created. The
+    // watch pauses by itself.
+    let calls = missing.hits();
+    assert!(calls <= 60 * 2 + 20, "{calls} calls in a minute");
+    drop(missing);
+    until(3 * SECOND, "it is listed", || !is_gone(&server, "a")).await;
+    until(SOON, "this trouble is over", || !trouble().contains("LeaseCandidate")).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use crate::support::{
 use kube_client::Client;
 use kube_leader_gate::{
     Identity,
-    election::{ErrBuild, Priority},
+    election::{EarlyTakeover, ErrBuild, Priority},
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -111,7 +111,10 @@ async fn settings_that_contradict_a_coordinator_are_refused() {
     let priority = Priority::ranked("high", ["high"]).unwrap();
     let preferring = builder("a").priority(priority).coordinated(client(), coordination());
     let odd = builder("a").identity(Identity::new("host/a").unwrap()).coordinated(client(), coordination());
-    for (builder, what) in [(preferring, "priority"), (odd, "identity")] {
+    let early = builder("a")
+        .early_takeover(EarlyTakeover::of_pod(client(), "a", "uid"))
+        .coordinated(client(), coordination());
+    for (builder, what) in [(preferring, "priority"), (early, "early takeover"), (odd, "identity")] {
         let Err(ErrBuild::Coordination(error)) = build(&server, "a", builder) else { panic!("{what}") };
         assert_eq!(error.what(), what);
         assert!(

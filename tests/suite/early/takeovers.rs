@@ -9,7 +9,7 @@ use crate::support::{
     FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, leading, pass, releases, spec, until, within,
 };
 use kube_leader_gate::{
-    election::LeaseEnd,
+    election::{LeaseEnd, Priority},
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -48,6 +48,24 @@ async fn ended_container_is_succeeded_long_before_expiry() {
     assert!(said.as_str().is_some_and(|said| said.contains(r#""holder":"b""#)), "{said}");
     assert_eq!(annotations(&server).as_object().map(serde_json::Map::len), Some(1), "no handover is left");
     assert_eq!(server.reads("b", "get", "pods"), 1);
+}
+
+/// The lower one does not preempt, but succeeds.
+#[tokio::test(start_paused = true)]
+async fn holder_of_higher_priority_is_succeeded_too() {
+    let server = ApiServer::new();
+    let ranked = |name, key| {
+        let priority = Priority::ranked(key, ["high", "low"]).expect("a priority");
+        replica_with(&server, name, |early| early, builder(name).priority(priority)).start()
+    };
+    let a = ranked("a", "high");
+    within(FIRST, "a leads", a.candidate().elected()).await;
+    let b = ranked("b", "low");
+    watches(&server, "b").await;
+    pass(SOON).await;
+    drop(a);
+    report_end(&server, "a");
+    within(SETTLE + SOON * 2, "b leads", b.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]

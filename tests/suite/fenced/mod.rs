@@ -5,4 +5,5 @@ mod old_server;
 mod opening;
 mod refusals;
 mod refused_settings;
+mod together;
 pub mod wall;

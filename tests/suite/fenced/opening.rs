@@ -80,6 +80,7 @@ async fn a_shut_gate_hands_the_lease_on() {
     assert_eq!(holder(&wall.server), "");
     pass(RETRY_PERIOD.saturating_sub(SOON * 3)).await;
     assert_eq!(holder(&wall.server), "", "it rests");
+    assert!(a.candidate().trouble().is_some(), "for the same reason");
     pass(SOON * 3).await;
     assert_eq!(holder(&wall.server), "a", "and tries again");
     let b = crate::support::candidate(&wall.server, "b").start();
@@ -99,6 +100,24 @@ async fn trouble_of_a_shut_gate_ends_with_the_hold() {
     until(SOON, "it sees that", || a.candidate().holder().as_deref() == Some("b")).await;
     assert_eq!(a.candidate().trouble(), None);
     a.candidate().check_ready().unwrap();
+}
+
+/// No other candidate takes the lease meanwhile.
+#[tokio::test(start_paused = true)]
+async fn trouble_of_a_shut_gate_ends_with_a_step_down() {
+    let wall = Wall::new(Mood::Forbidden);
+    let (election, _) = wall.candidate("a");
+    let mut a = election.start();
+    let candidate = a.candidate().clone();
+    until(RENEW_DEADLINE, "there is trouble", || candidate.trouble().is_some()).await;
+    let down = tokio::spawn(async move {
+        a.step_down(RENEW_DEADLINE).await;
+        a
+    });
+    until(SOON, "it releases the lease", || holder(&wall.server).is_empty()).await;
+    until(SOON, "the trouble is over", || candidate.trouble().is_none()).await;
+    let _a = down.await.unwrap();
+    until(RENEW_DEADLINE, "it tries again and says so", || candidate.trouble().is_some()).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,8 +28,8 @@ pub async fn shared() -> &'static Cluster {
     SHARED.get_or_init(|| Cluster::start(assets())).await
 }
 
-/// Serves `LeaseCandidate` objects, and runs the coordinator that chooses among them.
-const COORDINATED: [&str; 2] =
+/// With these flags the server has `LeaseCandidate` objects, and runs the coordinator that chooses among them.
+pub const COORDINATED: [&str; 2] =
     ["--feature-gates=CoordinatedLeaderElection=true", "--runtime-config=coordination.k8s.io/v1beta1=true"];
 
 /// As [`shared`], one server with coordinated leader election.
