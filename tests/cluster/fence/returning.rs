@@ -8,7 +8,7 @@ use crate::support::until;
 use http::Method;
 use kube_leader_gate::{Policy, fence::Applied};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 /// A finalizer holds the policy.
 pub async fn fence_that_is_being_deleted_does_not_stand() {
@@ -28,10 +28,8 @@ pub async fn fence_that_is_being_deleted_does_not_stand() {
         fence.apply(&ground.admin).await.unwrap_err(),
         fence.remove(&ground.admin).await.unwrap_err(),
     ] {
-        assert!(
-            error.to_string().contains("is being deleted")
-                && error.to_string().contains("(example.com/hold)")
-        );
+        let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        assert!(cause.contains("is being deleted") && cause.contains("(example.com/hold)"), "{cause}");
     }
     let found = texts(&fence.check(&ground.admin).await.expect("checked"));
     assert!(found[0].contains("is being deleted"), "{found:?}");
