@@ -39,7 +39,9 @@ async fn grant_leases(world: &Server, users: [&str; 2]) {
 fn documented_rules() -> Value {
     let role =
         GUIDE.split("```yaml\n").find(|block| block.contains("kind: Role\n")).expect("a Role in the guide");
-    let role: Value = serde_saphyr::from_str(role.split("```").next().expect("an end")).expect("YAML");
+    // Its binding follows.
+    let role = role.split("```").next().and_then(|yaml| yaml.split("---\n").next()).expect("an end");
+    let role: Value = serde_saphyr::from_str(role).expect("YAML");
     role["rules"].clone()
 }
 
