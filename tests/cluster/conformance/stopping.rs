@@ -129,6 +129,8 @@ pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
 async fn stopped_too_late(world: &impl World, change: impl AsyncFnOnce(&Outsider)) -> (LeaseEnd, Outsider) {
     let a = leading(world, "candidate-0").await;
     let outsider = Outsider::of(world);
+    // Its connection is open then, so that the line is held only for a short time.
+    outsider.get().await.expect("the lease");
     a.renews(1).await;
     a.line.hold();
     change(&outsider).await;
