@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -17,7 +17,7 @@ test:
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test features minimal-build docs package deny
+check: fmt clippy test counts features minimal-build docs package deny
 
 fmt:
 	cargo fmt --all --check
@@ -36,6 +36,10 @@ minimal:
 
 minimal-build:
 	tests/minimal.sh build
+
+# The instructions that the gate adds to a request are no more than they were. Needs valgrind.
+counts:
+	cargo run --release --package gate-cost
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features

@@ -7,7 +7,6 @@
 //! differences within a round.
 
 mod rounds;
-mod services;
 mod subjects;
 mod threads;
 

@@ -1,71 +1,18 @@
 //! What is measured: a request, and the service that it goes through.
 
-use crate::services::{Bare, Body, NoOp, call_only, send};
-use http::{Request, header};
+use gate_cost::{Bare, Body, NoOp, call_only, metric, read, reads, send, write};
+use http::Request;
 use kube_leader_gate::{
     WriteGateLayer,
     leadership::{Grant, Grantor, Term},
     refusal::RefusalLayer,
     server_time::ServerTimeLayer,
 };
-use std::{
-    hint::black_box,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use std::{hint::black_box, time::Duration};
 use tower::Layer;
 
 /// How many requests are sent at a time.
 pub(crate) const BATCH: usize = 64;
-
-/// Reads as controllers send them.
-const READS: [&str; 16] = [
-    "/api/v1/namespaces/shop/configmaps/web-settings",
-    "/api/v1/namespaces/shop/pods/web-7f6d9c5b8-x2k4q",
-    "/api/v1/namespaces/shop/secrets?limit=500&resourceVersion=0",
-    "/api/v1/nodes?watch=true&resourceVersion=81723&allowWatchBookmarks=true",
-    "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-3",
-    "/api/v1/namespaces/shop/pods/web-7f6d9c5b8-x2k4q/log?follow=true",
-    "/apis/apps/v1/deployments?limit=500&labelSelector=app%3Dweb",
-    "/apis/apps/v1/namespaces/shop/deployments/web",
-    "/apis/apps/v1/namespaces/shop/replicasets/web-7f6d9c5b8",
-    "/apis/batch/v1/namespaces/env-de13d0a01/cronjobs",
-    "/apis/cluster.x-k8s.io/v1beta1/namespaces/prod-eu-1/machines",
-    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/operator",
-    "/apis/monitoring.coreos.com/v1/servicemonitors?watch=true&resourceVersion=12345",
-    "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
-    "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies/web.example.com",
-    "/version",
-];
-
-/// With the headers that a client sets.
-fn with_headers(request: http::request::Builder) -> Request<Body> {
-    request
-        .header(header::ACCEPT, "application/json")
-        .header(header::CONTENT_TYPE, "application/json")
-        .header(header::AUTHORIZATION, "Bearer token")
-        .body(Vec::new())
-        .expect("a request")
-}
-
-fn read() -> Request<Body> {
-    with_headers(Request::get("/apis/apps/v1/namespaces/default/deployments/web"))
-}
-
-/// One after the other of those.
-fn reads() -> Request<Body> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    with_headers(Request::get(READS[NEXT.fetch_add(1, Ordering::Relaxed) % READS.len()]))
-}
-
-/// As an autoscaler asks for it: not spelled like a resource.
-fn metric() -> Request<Body> {
-    with_headers(Request::get("/apis/external.metrics.k8s.io/v1beta1/namespaces/a/s0-rabbitmq-queueName"))
-}
-
-pub(crate) fn write() -> Request<Body> {
-    with_headers(Request::post("/api/v1/namespaces/default/configmaps"))
-}
 
 type Run = dyn FnMut(&mut Vec<Request<Body>>);
 

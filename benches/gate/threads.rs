@@ -1,10 +1,7 @@
 //! Admitted writes from several threads at once. All of them count on one leadership.
 
-use crate::{
-    rounds::median,
-    services::{Bare, Body, send},
-    subjects::{leader, write},
-};
+use crate::{rounds::median, subjects::leader};
+use gate_cost::{Bare, Body, send, write};
 use http::Request;
 use kube_leader_gate::WriteGateLayer;
 use std::{sync::Barrier, thread, time::Instant};

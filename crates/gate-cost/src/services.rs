@@ -1,5 +1,6 @@
 //! The services that are compared, and how a request goes through one.
 
+use crate::requests::Body;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -11,15 +12,16 @@ use std::{
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
 };
-use tower::Service;
+use tower_service::Service;
 
-pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
-pub(crate) type Body = Vec<u8>;
-pub(crate) type Answer = Response<Full<Bytes>>;
+/// The error of a service.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+/// The answer of a service.
+pub type Answer = Response<Full<Bytes>>;
 
 /// The service behind the gate: it answers at once.
-#[derive(Clone)]
-pub(crate) struct Bare;
+#[derive(Clone, Debug)]
+pub struct Bare;
 
 impl Service<Request<Body>> for Bare {
     type Response = Answer;
@@ -37,10 +39,13 @@ impl Service<Request<Body>> for Bare {
 }
 
 /// A layer that does nothing.
-pub(crate) struct NoOp<S>(pub(crate) S);
+#[derive(Debug)]
+pub struct NoOp<S>(pub S);
 
 pin_project! {
-    pub(crate) struct NoOpFuture<F> {
+    /// The future of [`NoOp`].
+    #[derive(Debug)]
+    pub struct NoOpFuture<F> {
         #[pin]
         inner: F,
     }
@@ -69,14 +74,20 @@ impl<F: Future> Future for NoOpFuture<F> {
 }
 
 /// The whole call: readiness, call, poll, and the drop of the response or the error.
-pub(crate) fn send<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>) {
+///
+/// # Panics
+/// If the service is not ready at once.
+pub fn send<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>) {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(service.poll_ready(&mut cx).is_ready());
     let _ = black_box(pin!(service.call(request)).poll(&mut cx));
 }
 
 /// Without the poll, in which a rejection is boxed.
-pub(crate) fn call_only<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>) {
+///
+/// # Panics
+/// If the service is not ready at once.
+pub fn call_only<S: Service<Request<Body>>>(service: &mut S, request: Request<Body>) {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(service.poll_ready(&mut cx).is_ready());
     black_box(&service.call(request));
