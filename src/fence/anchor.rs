@@ -38,6 +38,7 @@ pub(super) async fn check(client: &Client) -> Result<Vec<Finding>, ErrFence> {
     for kind in KINDS {
         let what = match server::get(client, kind, NAME).await? {
             None => "is missing",
+            Some(found) if server::is_ending(&found) => "is being deleted",
             Some(found) if differs(kind, &found) => "says something else than this crate wrote",
             Some(_) => continue,
         };

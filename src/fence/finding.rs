@@ -1,6 +1,6 @@
 //! What is wrong with a fence in a cluster, in words.
 
-use super::server::Kind;
+use super::server::{Kind, is_ending};
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt};
 
@@ -74,6 +74,14 @@ impl Finding {
     /// The differences between the object that is wanted and the one that was found.
     pub(super) fn between(kind: Kind, wanted: &Value, found: &Value) -> Vec<Self> {
         let mut findings = Vec::new();
+        if is_ending(found) {
+            let name = found["metadata"]["name"].as_str().unwrap_or_default();
+            findings.push(Self::new(
+                format!("{} {name:?}", kind.as_str()),
+                "is being deleted",
+                "it stands only until its finalizers are gone",
+            ));
+        }
         for part in ["labels", "annotations"] {
             // Other labels and annotations are not the fence's.
             for (key, value) in wanted["metadata"][part].as_object().into_iter().flatten() {

@@ -47,16 +47,7 @@ impl Fence {
             (Kind::Binding, &binding, self.wanted(Kind::Binding)),
         ] {
             match found {
-                Some(found) => {
-                    if server::ending(kind, found).is_some() {
-                        findings.push(Finding::new(
-                            format!("{} {:?}", kind.as_str(), self.name()),
-                            "is being deleted",
-                            "the fence ends when the finalizers of this object are gone",
-                        ));
-                    }
-                    findings.extend(Finding::between(kind, &wanted, found));
-                }
+                Some(found) => findings.extend(Finding::between(kind, &wanted, found)),
                 None => findings.push(Finding::new(
                     format!("{} {:?}", kind.as_str(), self.name()),
                     "is missing",
@@ -102,10 +93,9 @@ impl Fence {
     pub async fn apply(&self, client: &Client) -> Result<Applied, ErrFence> {
         self.check_client(client).await?;
         let found = self.find(client).await?;
+        // Before the first change, so that nothing is half done.
         for (kind, found) in [(Kind::Policy, &found.policy), (Kind::Binding, &found.binding)] {
-            if let Some(ending) = found.as_ref().and_then(|found| server::ending(kind, found)) {
-                return Err(ending);
-            }
+            found.as_ref().map_or(Ok(()), |found| server::check_stays(kind, found))?;
         }
         anchor::apply(client).await?;
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();

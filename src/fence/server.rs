@@ -112,6 +112,7 @@ pub(super) async fn apply(
     mut wanted: Value,
     found: Option<&Value>,
 ) -> Result<Value, ErrFence> {
+    found.map_or(Ok(()), |found| check_stays(kind, found))?;
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     // An object that another client has created meanwhile is not overwritten: without force, that is a conflict.
     let force = found.is_some();
@@ -134,14 +135,21 @@ pub(super) async fn apply(
     send(client, Method::PUT, &path, Some(&applied)).await.map_err(|error| failed("update", kind, error))
 }
 
-/// The error of an object that is there only until its finalizers are gone.
-pub(super) fn ending(kind: Kind, object: &Value) -> Option<ErrFence> {
+/// Whether the object is there only until its finalizers are gone.
+pub(super) fn is_ending(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// An error if the object is ending.
+pub(super) fn check_stays(kind: Kind, object: &Value) -> Result<(), ErrFence> {
+    if !is_ending(object) {
+        return Ok(());
+    }
     let metadata = &object["metadata"];
     let finalizers = metadata["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let finalizers = finalizers.collect::<Vec<_>>().join(", ");
     let name = metadata["name"].as_str().unwrap_or_default().to_owned();
-    let ends = metadata["deletionTimestamp"].is_string();
-    ends.then(|| ErrFence::Ending { kind: kind.as_str(), name, finalizers })
+    Err(ErrFence::Ending { kind: kind.as_str(), name, finalizers })
 }
 
 /// Deletes the object, if it is still the one that was read.
@@ -152,7 +160,7 @@ pub(super) async fn delete(client: &Client, kind: Kind, found: &Value) -> Result
     let path = format!("{}/{name}", kind.path());
     match send(client, Method::DELETE, &path, Some(&options)).await {
         // It is gone, or there until its finalizers are.
-        Ok(answer) => ending(kind, &answer).map_or(Ok(()), Err),
+        Ok(answer) => check_stays(kind, &answer),
         Err(Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(failed("delete", kind, error)),
     }

@@ -6,36 +6,41 @@ use super::{
 };
 use crate::support::until;
 use http::Method;
-use kube_leader_gate::{Policy, fence::Applied};
+use kube_leader_gate::{Policy, fence::ErrFence};
 use serde_json::{Value, json};
 use std::{error::Error, time::Duration};
 
-/// A finalizer holds the policy.
+/// A finalizer holds the policy of the fence, or of the anchor.
 pub async fn fence_that_is_being_deleted_does_not_stand() {
-    let ground = Ground::new().await;
+    let ground = Ground::alone().await;
     ground.hold("no-pod").await;
     let fence = ground.fence(&Policy::strict());
     fence.apply(&ground.admin).await.expect("applied");
-    let path = format!("{POLICIES}/{}", fence.name());
-    let held = async |finalizers: Value| {
-        let mut policy = get(&ground, POLICIES, fence.name()).await.expect("it is there");
-        policy["metadata"]["finalizers"] = finalizers;
-        send(&ground.admin, Method::PUT, &path, Some(&policy)).await.expect("changed");
-    };
-    held(json!(["example.com/hold"])).await;
-    for error in [
-        fence.remove(&ground.admin).await.unwrap_err(),
-        fence.apply(&ground.admin).await.unwrap_err(),
-        fence.remove(&ground.admin).await.unwrap_err(),
-    ] {
-        let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        assert!(cause.contains("is being deleted") && cause.contains("(example.com/hold)"), "{cause}");
+    for name in [fence.name(), ANCHOR] {
+        let path = format!("{POLICIES}/{name}");
+        let held = async |finalizers: Value| {
+            let mut policy = get(&ground, POLICIES, name).await.expect("it is there");
+            policy["metadata"]["finalizers"] = finalizers;
+            send(&ground.admin, Method::PUT, &path, Some(&policy)).await.expect("changed");
+        };
+        held(json!(["example.com/hold"])).await;
+        let says = |error: &ErrFence| {
+            let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            assert!(cause.contains("is being deleted") && cause.contains("(example.com/hold)"), "{cause}");
+        };
+        if name == ANCHOR {
+            send(&ground.admin, Method::DELETE, &path, None).await.expect("it ends later");
+        } else {
+            says(&fence.remove(&ground.admin).await.unwrap_err());
+            says(&fence.remove(&ground.admin).await.unwrap_err());
+        }
+        says(&fence.apply(&ground.admin).await.unwrap_err());
+        let found = texts(&fence.check(&ground.admin).await.expect("checked"));
+        assert!(found.iter().any(|it| it.contains("is being deleted") && it.contains(name)), "{found:?}");
+        held(json!([])).await;
+        fence.apply(&ground.admin).await.expect("applied");
+        assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
     }
-    let found = texts(&fence.check(&ground.admin).await.expect("checked"));
-    assert!(found[0].contains("is being deleted"), "{found:?}");
-    held(json!([])).await;
-    assert_eq!(fence.apply(&ground.admin).await.expect("applied"), Applied::Created);
-    assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
 }
 
 /// An API server stops reading Leases for its policies if for a second no binding names one, and begins again only with
