@@ -58,10 +58,12 @@ pin_project! {
 }
 
 impl<F, W> ResponseFuture<F, W> {
+    #[inline]
     pub(super) fn passed(inner: F) -> Self {
         Self { state: State::Passed { inner } }
     }
 
+    #[inline]
     pub(super) fn admitted(
         inner: F,
         admission: Admission,
@@ -69,9 +71,11 @@ impl<F, W> ResponseFuture<F, W> {
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
         // If the term ended before this line, the first poll sees it. If it ends later, the write is woken.
-        Self { state: State::Admitted { inner, ended: admission.term_ended(), admission, write, observer } }
+        let ended = admission.term_ended();
+        Self { state: State::Admitted { inner, ended, admission, write, observer } }
     }
 
+    #[inline]
     pub(super) fn rejected(error: ErrNotLeader) -> Self {
         Self { state: State::Rejected { error: Some(error) } }
     }
