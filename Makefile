@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench demo cluster chaos freezes attack
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -52,6 +52,16 @@ deny: target/tools/bin/cargo-deny
 
 bench:
 	cargo bench
+
+# Where the time of an admitted write goes, as a picture. Needs perf, and inferno (`cargo install inferno`).
+FLAME = target/flame/write
+flame:
+	RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_DEBUG=1 \
+		cargo build --release --package gate-cost --target-dir target/flame
+	perf record --quiet --freq 5000 --event cpu-clock -g --output $(FLAME).data target/flame/release/gate-cost write-real-clock 5000000
+	perf script --input $(FLAME).data | inferno-collapse-perf | grep -o 'gate_cost::services::send.*' > $(FLAME).folded
+	mkdir -p docs/performance
+	inferno-flamegraph --title "An admitted write" --countname samples --minwidth 0.5 $(FLAME).folded > docs/performance/admitted-write.svg
 
 demo:
 	cargo run --release --example demo

@@ -33,8 +33,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "write-rejected", beside: "write-bare", at_most: 645, run: |n| followed(write, n) },
 ];
 
-/// The same requests without a gate.
-const BARE: &[(&str, Run)] = &[
+/// The same requests without a gate, and a leader's writes with the real clock, for a profile.
+const OTHERS: &[(&str, Run)] = &[
+    ("write-real-clock", |n| lead(&Grantor::new(), n)),
     ("read-bare", |n| bare(read, n)),
     ("reads-bare", |n| bare(reads, n)),
     ("metric-bare", |n| bare(metric, n)),
@@ -44,7 +45,7 @@ const BARE: &[(&str, Run)] = &[
 /// What sends the requests of a subject, with or without the gate.
 pub(crate) fn named(name: &str) -> Option<Run> {
     let gated = SUBJECTS.iter().map(|subject| (subject.name, subject.run));
-    gated.chain(BARE.iter().copied()).find_map(|(its, run)| (its == name).then_some(run))
+    gated.chain(OTHERS.iter().copied()).find_map(|(its, run)| (its == name).then_some(run))
 }
 
 fn bare(request: fn() -> Request<Body>, requests: u32) {
@@ -67,8 +68,11 @@ fn exempted(requests: u32) {
 }
 
 fn led(requests: u32) {
-    let grantor = Grantor::with_clock(Arc::new(Standing));
-    let deadline = grantor.now().saturating_add(Duration::from_secs(60));
+    lead(&Grantor::with_clock(Arc::new(Standing)), requests);
+}
+
+fn lead(grantor: &Grantor, requests: u32) {
+    let deadline = grantor.now().saturating_add(Duration::from_secs(3_600));
     let grant = grantor.grant(Term::new("uid", 1), deadline).expect("a deadline to come");
     let mut gate = WriteGateLayer::new(grantor.leadership()).layer(Bare);
     (0..requests).for_each(|_| send(&mut gate, write()));
