@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack
+.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench first-write demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -48,6 +48,12 @@ deny: target/tools/bin/cargo-deny
 
 bench:
 	cargo bench
+
+# From SIGTERM to the next leader's first write, of the example operator on a real API server. Each of these may be left
+# out: make first-write OBJECTS=1000 ROUNDS=10 TRACE=1
+first-write: export CI = true
+first-write:
+	tests/apiserver/assets.sh cargo bench --all-features --bench first_write
 
 demo:
 	cargo run --release --example demo

@@ -140,11 +140,15 @@
 
 mod feed;
 mod following;
+mod notes;
 mod reconcile;
 mod replay;
+mod skipped;
+mod sweep;
 
 pub use self::{
     reconcile::{Gated, gated},
     replay::{Replay, Watched, replay, replay_with},
+    skipped::{Noted, Skipped},
 };
 pub use kube_runtime;

@@ -1,0 +1,193 @@
+//! What a controller with `Skipped` reconciles at a gain, in which order, and how fast.
+
+use crate::{
+    runtime::things::{
+        AtGain, Replica, depose, is_done, looks, path, reconcile, start_with, until_seen, want,
+    },
+    support::{FIRST, LEASE, SOON, pass, steal, until, within},
+};
+use fastrand::Rng;
+use kube_leader_gate::testing::{ApiServer, Fault};
+use std::{collections::BTreeSet, time::Duration};
+use tokio::time::Instant;
+
+/// Many more than one step hands out.
+const THINGS: usize = 100;
+
+/// As documented.
+const STEP: usize = 16;
+const PAUSE: Duration = Duration::from_millis(50);
+
+fn name(number: usize) -> String {
+    format!("thing-{number:03}")
+}
+
+fn start(server: &ApiServer, identity: &str) -> Replica {
+    start_with(server, identity, AtGain::SkippedFirst, reconcile)
+}
+
+/// A leader that has nothing left to do.
+async fn settled(server: &ApiServer) -> Replica {
+    let a = start(server, "a");
+    until(FIRST, "a leads", || a.leads()).await;
+    for number in 0..THINGS {
+        want(server, &name(number), "1");
+    }
+    until(SOON, "all is done", || (0..THINGS).all(|it| is_done(server, &name(it)))).await;
+    pass(Duration::from_secs(2)).await;
+    a
+}
+
+/// The reconciliations that began since then, in their order.
+fn begun_since(replica: &Replica, since: Instant) -> Vec<(Instant, String)> {
+    let order = replica.context.order.lock().unwrap();
+    order.iter().filter(|(at, _)| *at >= since).cloned().collect()
+}
+
+/// Waits until the replica leads, and returns when that was.
+async fn gained(replica: &Replica) -> Instant {
+    within(Duration::from_secs(60), "it leads", replica.running.candidate().elected()).await;
+    Instant::now()
+}
+
+/// A crash: no replica leads for 15 s, and the follower's write is refused meanwhile.
+#[tokio::test(start_paused = true)]
+async fn skipped_objects_go_first() {
+    let server = ApiServer::new();
+    let a = settled(&server).await;
+    let b = start(&server, "b");
+    until(SOON, "b has seen all", || (0..THINGS).all(|it| b.context.begun(&name(it)) > 0)).await;
+    let looked = looks(&server, "b");
+    drop(a);
+    for number in [70, 20, 50] {
+        let before = b.context.begun(&name(number));
+        want(&server, &name(number), "2");
+        until_seen(&b, &name(number), before + 1).await;
+    }
+    assert!(!b.leads(), "the gap");
+    let gain = gained(&b).await;
+    until(SOON, "they are done", || [70, 20, 50].iter().all(|it| is_done(&server, &name(*it)))).await;
+    pass(Duration::from_secs(2)).await;
+    let begun: Vec<_> = begun_since(&b, gain).into_iter().map(|(_, name)| name).collect();
+    let first: BTreeSet<_> = begun[..3].iter().cloned().collect();
+    assert_eq!(first, BTreeSet::from([70, 20, 50].map(name)), "{begun:?}");
+    assert_eq!(begun.iter().collect::<BTreeSet<_>>().len(), THINGS, "the others follow");
+    assert_eq!(looks(&server, "b"), looked, "from the cache: no list, no watch");
+    assert_eq!(b.errors(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gain_reconciles_all_in_small_steps() {
+    let server = ApiServer::new();
+    let a = settled(&server).await;
+    depose(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    let gain = gained(&a).await;
+    pass(Duration::from_secs(2)).await;
+    let begun = begun_since(&a, gain);
+    assert_eq!(begun.len(), THINGS, "each of them once: {begun:?}");
+    assert_eq!(begun.iter().map(|(_, name)| name).collect::<BTreeSet<_>>().len(), THINGS);
+    assert!(begun[0].0 - gain < Duration::from_millis(5), "the first step does not wait");
+    for step in begun.windows(STEP + 1) {
+        // The timers of tokio and kube-runtime are a millisecond wide.
+        let apart = step[STEP].0 - step[0].0;
+        assert!(apart >= PAUSE - Duration::from_millis(2), "{apart:?} from one step to the next");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn loss_stops_the_sweep() {
+    let server = ApiServer::new();
+    let a = settled(&server).await;
+    depose(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    let gain = gained(&a).await;
+    pass(PAUSE + PAUSE / 2).await;
+    steal(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    let lost = Instant::now();
+    let begun = begun_since(&a, gain).len();
+    assert!((STEP..THINGS).contains(&begun), "in the middle of it: {begun}");
+    pass(Duration::from_secs(5)).await;
+    assert!(!a.leads(), "the outsider leads");
+    assert_eq!(begun_since(&a, lost).len(), 0);
+}
+
+/// The loss comes in the middle of the first sweep. What a follower skips between the two goes first in the second.
+#[tokio::test(start_paused = true)]
+async fn second_gain_begins_the_sweep_anew() {
+    let server = ApiServer::new();
+    let a = settled(&server).await;
+    depose(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    let first = gained(&a).await;
+    pass(PAUSE + PAUSE / 2).await;
+    let begun = begun_since(&a, first);
+    assert!((STEP..THINGS).contains(&begun.len()), "in the middle of it: {}", begun.len());
+    steal(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    // One that the first sweep has handed out already.
+    let again = &begun[0].1;
+    let before = a.context.begun(again);
+    want(&server, again, "2");
+    until_seen(&a, again, before + 1).await;
+    let second = gained(&a).await;
+    until(SOON, "it is done", || is_done(&server, again)).await;
+    pass(Duration::from_secs(2)).await;
+    let begun = begun_since(&a, second);
+    assert_eq!(&begun[0].1, again, "it was skipped");
+    assert_eq!(begun.iter().map(|(_, name)| name).collect::<BTreeSet<_>>().len(), THINGS, "all of them");
+}
+
+/// An object that is gone is not handed out: its reconciliation would fail.
+#[tokio::test(start_paused = true)]
+async fn object_that_is_gone_is_not_handed_out() {
+    let server = ApiServer::new();
+    let a = settled(&server).await;
+    steal(&server);
+    until(SOON, "a is deposed", || !a.leads()).await;
+    let before = a.context.begun(&name(7));
+    want(&server, &name(7), "2");
+    until_seen(&a, &name(7), before + 1).await;
+    server.delete("outsider", &path(&name(7))).expect("it is there");
+    let gain = gained(&a).await;
+    pass(Duration::from_secs(2)).await;
+    let begun: BTreeSet<_> = begun_since(&a, gain).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(begun.len(), THINGS - 1);
+    assert_eq!(a.errors(), [""; 0]);
+}
+
+/// Changes, gains, losses and failed writes by chance: in the end everything is right.
+#[tokio::test(start_paused = true)]
+async fn random_gains_lose_no_object() {
+    let (mut gains, mut changes) = (0, 0);
+    for seed in 0..20 {
+        let server = ApiServer::new();
+        let mut rng = Rng::with_seed(seed);
+        let replicas = [settled(&server).await, start(&server, "b")];
+        let led = || replicas.iter().map(|it| it.running.candidate().term()).collect::<Vec<_>>();
+        let mut terms = led();
+        let mut failing = None;
+        for step in 0..120 {
+            match rng.u8(..12) {
+                0..6 => {
+                    want(&server, &name(rng.usize(..THINGS)), &format!("step {step}"));
+                    changes += 1;
+                }
+                6 if server.object(LEASE).is_some() => depose(&server),
+                7 if server.object(LEASE).is_some() => steal(&server),
+                8 => failing = Some(server.inject(Fault::status(503).verb("patch").resource("configmaps"))),
+                9 => failing = None,
+                10 => pass(Duration::from_millis(rng.u64(..20_000))).await,
+                _ => pass(Duration::from_millis(rng.u64(..200))).await,
+            }
+            let now = led();
+            gains += usize::from(now != terms && replicas.iter().any(Replica::leads));
+            terms = now;
+        }
+        drop(failing);
+        let right = || (0..THINGS).all(|it| is_done(&server, &name(it)));
+        until(Duration::from_secs(60), &format!("seed {seed}: all is right"), right).await;
+    }
+    assert!(gains > 100 && changes > 500, "the seeds do too little: {gains} gains, {changes} changes");
+}
