@@ -25,15 +25,18 @@ use kube::{
     },
 };
 use kube_leader_gate::{
-    CancellationToken, Candidate, Election, election::ErrElectionEnded, runtime::Skipped,
+    CancellationToken, Candidate, Election,
+    election::ErrElectionEnded,
+    runtime::{self, Skipped},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 /// The field manager of what it applies, and the name of its lease.
 pub const NAME: &str = "greeting-operator";
+const CONNECTIONS: NonZeroU8 = NonZeroU8::new(4).unwrap();
 const FINALIZER: &str = "example.com/greeting-operator";
 
 /// The name to greet.
@@ -54,7 +57,7 @@ pub struct GreetingStatus {
 pub enum Mode {
     /// Every replica runs the whole controller with warm caches; only the leader's writes pass
     Gated,
-    /// As gated, but a gain reconciles all objects at once; to compare with
+    /// As gated, but a gain reconciles all objects at once, and no connection is kept open; to compare with
     WholeStore,
     /// The leader alone runs the controller, which is built anew for each term
     LeadingOnly,
@@ -105,7 +108,11 @@ async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: Cance
             applied = apply_kind(&client).await;
         }
     };
-    tokio::join!(work, kind);
+    tokio::select! {
+        _ = async { tokio::join!(work, kind) } => {}
+        // For the first writes of a term.
+        never = runtime::keep_open(client.clone(), CONNECTIONS), if mode == Mode::Gated => match never {},
+    }
 }
 
 /// Runs on the leader, anew in each term. It begins with a list of all objects, so it misses none.

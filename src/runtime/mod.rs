@@ -140,6 +140,7 @@
 
 mod feed;
 mod following;
+mod keep_open;
 mod notes;
 mod reconcile;
 mod replay;
@@ -147,6 +148,7 @@ mod skipped;
 mod sweep;
 
 pub use self::{
+    keep_open::keep_open,
     reconcile::{Gated, gated},
     replay::{Replay, Watched, replay, replay_with},
     skipped::{Noted, Skipped},

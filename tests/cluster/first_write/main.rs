@@ -31,8 +31,8 @@ const WAYS: [(&str, &str); 2] = [("gated", "skipped first"), ("whole-store", "wh
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    if !apiserver::is_there() {
-        eprintln!("error: this bench needs a real API server: make first-write");
+    if let Err(missing) = apiserver::is_there() {
+        eprintln!("error: this bench needs a real API server, as make first-write has it: {missing}");
         return ExitCode::FAILURE;
     }
     match play().await {

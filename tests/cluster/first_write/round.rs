@@ -8,8 +8,6 @@ use test_support::apiserver::AuditEvent;
 pub struct Round {
     pub signal: Timestamp,
     pub next_leader: String,
-    /// The object that a user changed as the signal was sent.
-    pub changed: String,
     /// The release of the lease had been carried out.
     pub released: Timestamp,
     /// The next leader had acquired the lease.
@@ -59,7 +57,6 @@ impl Round {
         let burst = (within(Duration::from_millis(100)), within(Duration::from_secs(1)));
         Some(Self {
             signal,
-            changed: changed.to_owned(),
             released: released.stage_timestamp,
             acquired,
             sent: first.request_received_timestamp,
