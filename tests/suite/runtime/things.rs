@@ -20,8 +20,11 @@ use kube_leader_gate::{
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    future::Future,
-    sync::{Arc, Mutex},
+    future::{self, Future},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::Instant;
@@ -40,6 +43,8 @@ pub struct Context {
     pub begun: Mutex<BTreeMap<String, usize>>,
     /// The same, in their order.
     pub order: Mutex<Vec<(Instant, String)>>,
+    /// Objects that were handed to the controller and are gone.
+    pub gone: AtomicUsize,
     /// Errors that reached the error policy.
     pub errors: Mutex<Vec<String>>,
 }
@@ -124,11 +129,15 @@ where
             .run(skipped.gated(reconcile), policy, context.clone())
             .boxed(),
     };
-    let controller = outcomes.for_each(|outcome| async {
-        // As in the guides: an object that is gone is no failure.
-        if let Err(error @ ControllerError::ReconcilerFailed(..)) = outcome {
-            tracing::error!(%error, "reconcile failed");
+    let seen = context.clone();
+    let controller = outcomes.for_each(move |outcome| {
+        match outcome {
+            Err(error @ ControllerError::ReconcilerFailed(..)) => tracing::error!(%error, "reconcile failed"),
+            // As in the guides: an object that is gone is no failure.
+            Err(ControllerError::ObjectNotFound(_)) => drop(seen.gone.fetch_add(1, Ordering::SeqCst)),
+            _ => {}
         }
+        future::ready(())
     });
     Replica { running, context, _controller: AbortOnDropHandle::new(tokio::spawn(controller)) }
 }
@@ -154,7 +163,13 @@ impl Replica {
 
 impl Context {
     pub fn new(things: Api<ConfigMap>) -> Self {
-        Self { things, begun: Mutex::default(), order: Mutex::default(), errors: Mutex::default() }
+        Self {
+            things,
+            begun: Mutex::default(),
+            order: Mutex::default(),
+            gone: AtomicUsize::default(),
+            errors: Mutex::default(),
+        }
     }
 
     pub fn begin(&self, thing: &ConfigMap) {
