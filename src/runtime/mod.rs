@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | runs | the whole controller, on every replica | the work, during a term; the watch, on every replica |
 //! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`], or [`Skipped`] | [`replay()`] and [`Replay::during`] |
-//! | at a gain | every cached object is reconciled again: all at once, or with [`Skipped`] those that the follower skipped first, and the others in small steps | the stream yields every cached object, then each change |
+//! | at a gain | every cached object is reconciled again: all at once, or with [`Skipped`] those that the follower skipped first, and the others slowly after them | the stream yields every cached object, then each change |
 //! | for | reconcilers | programs that act on events, or must not run at all on a follower |
 //!
 //! # The rules

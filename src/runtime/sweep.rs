@@ -1,4 +1,4 @@
-//! What is due at a gain, in small steps: the noted objects, then the rest of the store.
+//! What is due at a gain, one by one: the noted objects, then the rest of the store.
 
 use super::notes::Notes;
 use crate::election::Candidate;
@@ -7,12 +7,9 @@ use kube_runtime::reflector::{Lookup, ObjectRef, Store};
 use std::{collections::HashSet, hash::Hash, mem, sync::Arc, time::Duration, vec};
 use tokio::time::{Instant, sleep_until};
 
-/// How many objects one step hands out. Few, so that their writes share the connections that are open, and because a
-/// controller does not keep the order of objects that it gets in the same millisecond.
-const STEP: u32 = 4;
-
-/// The time from one step to the next: 333 objects a second.
-const PAUSE: Duration = Duration::from_millis(12);
+/// The time from one object to the next: 333 objects a second. A controller keeps the order of objects that come at
+/// different milliseconds, and their writes share a few connections.
+const PAUSE: Duration = Duration::from_millis(3);
 
 pub(super) struct Sweep<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> {
     notes: Arc<Notes<K>>,
@@ -21,7 +18,8 @@ pub(super) struct Sweep<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'sta
     candidate: Candidate,
     gains: BoxStream<'static, ()>,
     due: Due<K>,
-    pace: Pace,
+    /// When the next object may be handed out.
+    next: Instant,
 }
 
 /// What is left of the sweep.
@@ -31,12 +29,6 @@ enum Due<K: Lookup<DynamicType: Eq + Hash>> {
     Noted(vec::IntoIter<Arc<ObjectRef<K>>>, HashSet<Arc<ObjectRef<K>>>),
     /// All others.
     Rest(vec::IntoIter<Arc<K>>, HashSet<Arc<ObjectRef<K>>>),
-}
-
-struct Pace {
-    /// How many objects this step may still hand out.
-    left: u32,
-    next_step: Instant,
 }
 
 // === impl Sweep ===
@@ -49,7 +41,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
         candidate: Candidate,
     ) -> Self {
         let gains = candidate.gains().boxed();
-        Self { notes, store, dyntype, candidate, gains, due: Due::Nothing, pace: Pace::new() }
+        Self { notes, store, dyntype, candidate, gains, due: Due::Nothing, next: Instant::now() }
     }
 
     /// The next object. None if the election is over.
@@ -60,14 +52,14 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
                 gain = self.gains.next() => {
                     gain?;
                     self.due = Due::Noted(self.notes.all().into_iter(), HashSet::new());
-                    self.pace = Pace::new();
+                    self.next = Instant::now();
                 }
-                () = self.pace.wait(), if !matches!(self.due, Due::Nothing) => {
+                () = sleep_until(self.next), if !matches!(self.due, Due::Nothing) => {
                     // What is left stays noted or in the store, and the next gain has it.
                     if !self.candidate.can_write() {
                         self.due = Due::Nothing;
                     } else if let Some(object) = self.pop() {
-                        self.pace.left -= 1;
+                        self.next = Instant::now() + PAUSE;
                         return Some(object);
                     }
                 }
@@ -86,14 +78,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
                 self.notes.forget(&object);
             }
             // Only now: what has changed meanwhile came by the watch.
-            let told = mem::take(told);
-            let any = !told.is_empty();
-            self.due = Due::Rest(self.store.state().into_iter(), told);
-            if any {
-                // The others begin with a step of their own.
-                self.pace.left = 0;
-                return None;
-            }
+            self.due = Due::Rest(self.store.state().into_iter(), mem::take(told));
         }
         if let Due::Rest(rest, told) = &mut self.due {
             for object in rest {
@@ -105,21 +90,5 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
             self.due = Due::Nothing;
         }
         None
-    }
-}
-
-// === impl Pace ===
-
-impl Pace {
-    fn new() -> Self {
-        Self { left: STEP, next_step: Instant::now() + PAUSE }
-    }
-
-    /// Waits until another object may be handed out. Cancel-safe.
-    async fn wait(&mut self) {
-        if self.left == 0 {
-            sleep_until(self.next_step).await;
-            *self = Self::new();
-        }
     }
 }
