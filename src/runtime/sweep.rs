@@ -18,8 +18,8 @@ pub(super) struct Sweep<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'sta
     candidate: Candidate,
     gains: BoxStream<'static, ()>,
     due: Due<K>,
-    /// When the next object may be handed out.
-    next: Instant,
+    /// When the next object may be handed out. None: at once.
+    next: Option<Instant>,
 }
 
 /// What is left of the sweep.
@@ -41,7 +41,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
         candidate: Candidate,
     ) -> Self {
         let gains = candidate.gains().boxed();
-        Self { notes, store, dyntype, candidate, gains, due: Due::Nothing, next: Instant::now() }
+        Self { notes, store, dyntype, candidate, gains, due: Due::Nothing, next: None }
     }
 
     /// The next object. None if the election is over.
@@ -52,14 +52,14 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
                 gain = self.gains.next() => {
                     gain?;
                     self.due = Due::Noted(self.notes.all().into_iter(), HashSet::new());
-                    self.next = Instant::now();
+                    self.next = None;
                 }
-                () = sleep_until(self.next), if !matches!(self.due, Due::Nothing) => {
+                () = wait(self.next), if !matches!(self.due, Due::Nothing) => {
                     // What is left stays noted or in the store, and the next gain has it.
                     if !self.candidate.can_write() {
                         self.due = Due::Nothing;
                     } else if let Some(object) = self.pop() {
-                        self.next = Instant::now() + PAUSE;
+                        self.next = Some(Instant::now() + PAUSE);
                         return Some(object);
                     }
                 }
@@ -90,5 +90,11 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Sweep<K> {
             self.due = Due::Nothing;
         }
         None
+    }
+}
+
+async fn wait(until: Option<Instant>) {
+    if let Some(until) = until {
+        sleep_until(until).await;
     }
 }
