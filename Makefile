@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame demo cluster chaos freezes attack
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write demo cluster chaos freezes attack
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -62,6 +62,12 @@ flame:
 	perf script --input $(FLAME).data | inferno-collapse-perf | grep -o 'gate_cost::services::send.*' > $(FLAME).folded
 	mkdir -p docs/performance
 	inferno-flamegraph --title "An admitted write" --countname samples --minwidth 0.5 $(FLAME).folded > docs/performance/admitted-write.svg
+
+# From SIGTERM to the next leader's first write, of the example operator on a real API server. Each of these may be left
+# out: make first-write OBJECTS=1000 ROUNDS=10 TRACE=1
+first-write: export CI = true
+first-write:
+	tests/apiserver/assets.sh cargo bench --all-features --bench first_write
 
 demo:
 	cargo run --release --example demo

@@ -24,14 +24,19 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{CancellationToken, Candidate, Election, election::ErrElectionEnded, runtime};
+use kube_leader_gate::{
+    CancellationToken, Candidate, Election,
+    election::ErrElectionEnded,
+    runtime::{self, Skipped},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 /// The field manager of what it applies, and the name of its lease.
 pub const NAME: &str = "greeting-operator";
+const CONNECTIONS: NonZeroU8 = NonZeroU8::new(4).unwrap();
 const FINALIZER: &str = "example.com/greeting-operator";
 
 /// The name to greet.
@@ -52,6 +57,8 @@ pub struct GreetingStatus {
 pub enum Mode {
     /// Every replica runs the whole controller with warm caches; only the leader's writes pass
     Gated,
+    /// As gated, but a gain reconciles all objects at once, and no connection is kept open; to compare with
+    WholeStore,
     /// The leader alone runs the controller, which is built anew for each term
     LeadingOnly,
 }
@@ -65,9 +72,9 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), ErrElectionEnded> {
     match mode {
-        Mode::Gated => {
+        Mode::Gated | Mode::WholeStore => {
             let candidate = election.candidate();
-            let work = gated(client, candidate, shutdown.clone());
+            let work = gated(client, candidate, mode, shutdown.clone());
             election.run_until(shutdown.cancelled(), work).await.map(drop)
         }
         Mode::LeadingOnly => {
@@ -77,27 +84,40 @@ pub async fn run(
     }
 }
 
-/// Runs on every replica. Each gain of leadership reconciles every object again: those whose writes the gate rejected
-/// while this replica followed, and those that changed while no replica led.
-async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken) {
-    let installer = client.clone();
-    let mut gains = Box::pin(candidate.gains().then(move |()| install(installer.clone())));
+/// Runs on every replica. At a gain of leadership, the objects whose writes the gate rejected while this replica followed
+/// are reconciled first, and all others after them.
+async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: CancellationToken) {
     // The watch needs the kind. This replica applies it once it leads, unless another replica has.
-    tokio::select! {
-        _ = gains.next() => {}
-        () = installed(&client) => {}
+    let mut gains = candidate.gains();
+    let applied = tokio::select! {
+        _ = gains.next() => install(&client).await,
+        () = installed(&client) => false,
         () = shutdown.cancelled() => return,
+    };
+    let controller = controller(&client, shutdown.clone());
+    let skipped = Skipped::new(&candidate, controller.store());
+    let controller = match mode {
+        Mode::WholeStore => controller.reconcile_all_on(candidate.gains()),
+        _ => controller.reconcile_on(skipped.due()),
+    };
+    let work = controller.run(skipped.gated(reconcile), retry, Arc::new(client.clone())).for_each(complain);
+    // A new version of this program brings its own kind, beside the work: no object waits for it.
+    let kind = async {
+        let mut applied = applied;
+        while !applied && let Some(Some(())) = shutdown.run_until_cancelled(gains.next()).await {
+            applied = apply_kind(&client).await;
+        }
+    };
+    tokio::select! {
+        _ = async { tokio::join!(work, kind) } => {}
+        // For the first writes of a term.
+        never = runtime::keep_open(client.clone(), CONNECTIONS), if mode == Mode::Gated => match never {},
     }
-    controller(&client, shutdown)
-        .reconcile_all_on(gains)
-        .run(runtime::gated(reconcile), retry, Arc::new(client))
-        .for_each(complain)
-        .await;
 }
 
 /// Runs on the leader, anew in each term. It begins with a list of all objects, so it misses none.
 async fn leading_only(client: Client, over: CancellationToken) {
-    if over.run_until_cancelled(Box::pin(install(client.clone()))).await.is_some() {
+    if over.run_until_cancelled(Box::pin(install(&client))).await.is_some() {
         controller(&client, over).run(reconcile, retry, Arc::new(client)).for_each(complain).await;
     }
 }
@@ -111,15 +131,22 @@ fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeti
         .graceful_shutdown_on(shutdown.cancelled_owned())
 }
 
-/// Applies the kind, so that a new version of this program brings its own. Without the permission, an administrator
-/// has to apply it.
-async fn install(client: Client) {
+/// Applies the kind, and waits until it is served.
+async fn install(client: &Client) -> bool {
+    let applied = apply_kind(client).await;
+    installed(client).await;
+    applied
+}
+
+/// Whether this program has applied its kind. Without the permission, an administrator has to apply it.
+async fn apply_kind(client: &Client) -> bool {
     let kinds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let kind = Patch::Apply(Greeting::crd());
-    match kinds.patch(Greeting::crd_name(), &PatchParams::apply(NAME).force(), &kind).await {
-        Ok(_) => installed(&client).await,
-        Err(error) => tracing::warn!(%error, "could not apply the kind Greeting"),
+    let outcome = kinds.patch(Greeting::crd_name(), &PatchParams::apply(NAME).force(), &kind).await;
+    if let Err(error) = &outcome {
+        tracing::warn!(%error, "could not apply the kind Greeting");
     }
+    outcome.is_ok()
 }
 
 /// Waits until the API server serves the kind. If that check fails, the controller's own watch will report the

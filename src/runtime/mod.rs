@@ -1,13 +1,13 @@
 //! Support for kube-runtime controllers: gated on every replica, or on the leader only.
 //!
 //! A follower sees changes but may not write. If it just drops them, they wait until the object changes again or a
-//! resync comes. There are two ways to avoid this. Neither sends a request at a gain:
+//! resync comes. There are two ways to avoid this. Neither sends a request of its own at a gain:
 //!
 //! | | gated mode | leading only |
 //! | --- | --- | --- |
 //! | runs | the whole controller, on every replica | the work, during a term; the watch, on every replica |
-//! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
-//! | at a gain | every cached object is reconciled again | the stream yields every cached object, then each change |
+//! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`], or [`Skipped`] | [`replay()`] and [`Replay::during`] |
+//! | at a gain | every cached object is reconciled again: all at once, or with [`Skipped`] those that the follower skipped first, and the others slowly after them | the stream yields every cached object, then each change |
 //! | for | reconcilers | programs that act on events, or must not run at all on a follower |
 //!
 //! # The rules
@@ -25,6 +25,8 @@
 //!
 //! # What to know
 //! - [`gated`] without `reconcile_all_on(candidate.gains())` never revisits the objects that a follower skipped.
+//! - [`Skipped`] is the better choice for hundreds of objects or more. It needs a feature of kube that is marked unstable,
+//!   so [`gated`] with `candidate.gains()` stays. [`keep_open`] makes the first writes of a term faster.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, which grows to 30 s and
 //!   more. A gain during the pause takes effect after it. `Controller::trigger_backoff` sets another backoff.
 //! - The cache is only as fresh as its watch. Before a write that depends on an object, read the object or send its
@@ -140,11 +142,17 @@
 
 mod feed;
 mod following;
+mod keep_open;
+mod notes;
 mod reconcile;
 mod replay;
+mod skipped;
+mod sweep;
 
 pub use self::{
+    keep_open::keep_open,
     reconcile::{Gated, gated},
     replay::{Replay, Watched, replay, replay_with},
+    skipped::{Noted, Skipped},
 };
 pub use kube_runtime;

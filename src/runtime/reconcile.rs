@@ -68,23 +68,35 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(self.project().reconciling.poll(cx));
-        Poll::Ready(outcome.or_else(|error| {
-            if let Some(lost) = ErrLeadershipLost::find(&error) {
-                tracing::info!(
-                    loss = lost.loss().as_str(),
-                    "a write was cut off, its outcome is unknown; left to the next leader"
-                );
-            } else {
-                match ErrNotLeader::find(&error) {
-                    None => return Err(error),
-                    // The API server may have heard late that this process leads. Then no other replica would do it.
-                    Some(refused) if refused.refusal().is_some() => {
-                        return Ok(Action::requeue(HEARD_BY_THEN));
-                    }
-                    Some(_) => {}
-                }
-            }
-            Ok(Action::await_change())
-        }))
+        Poll::Ready(judge(outcome).outcome)
     }
+}
+
+/// What the controller learns of a reconciliation, and whether the object was skipped.
+pub(super) struct Verdict<E> {
+    pub(super) outcome: Result<Action, E>,
+    pub(super) skipped: bool,
+}
+
+pub(super) fn judge<E: Error + 'static>(outcome: Result<Action, E>) -> Verdict<E> {
+    let error = match outcome {
+        Ok(action) => return Verdict { outcome: Ok(action), skipped: false },
+        Err(error) => error,
+    };
+    if let Some(lost) = ErrLeadershipLost::find(&error) {
+        tracing::info!(
+            loss = lost.loss().as_str(),
+            "a write was cut off, its outcome is unknown; left to the next leader"
+        );
+    } else {
+        match ErrNotLeader::find(&error) {
+            None => return Verdict { outcome: Err(error), skipped: false },
+            // The API server may have heard late that this process leads. Then no other replica would do it.
+            Some(refused) if refused.refusal().is_some() => {
+                return Verdict { outcome: Ok(Action::requeue(HEARD_BY_THEN)), skipped: true };
+            }
+            Some(_) => {}
+        }
+    }
+    Verdict { outcome: Ok(Action::await_change()), skipped: true }
 }

@@ -25,25 +25,31 @@ pub struct Replica {
 impl Replica {
     /// `name` is the holder in the lease.
     pub fn start(name: &str, kubeconfig: &Value, options: &[&str]) -> Self {
+        Self::start_logging(name, kubeconfig, options, "info,kube_client=off")
+    }
+
+    /// `filter` says what it logs, in the syntax of `RUST_LOG`.
+    pub fn start_logging(name: &str, kubeconfig: &Value, options: &[&str], filter: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("kubeconfig");
         fs::write(&file, kubeconfig.to_string()).unwrap();
         let mut command = Command::new(binary());
-        command.args(options).env("POD_NAME", name).env("KUBECONFIG", file).env_remove("RUST_LOG");
+        command.args(options).env("POD_NAME", name).env("KUBECONFIG", file).env("RUST_LOG", filter);
         let log = File::create(folder.path().join("log")).unwrap();
         let out = Stdio::from(log.try_clone().unwrap());
         let process = Guarded::spawn_with(&command, out, Stdio::from(log)).unwrap();
         Self { name: name.to_owned(), process, folder }
     }
 
-    /// Stops it as Kubernetes ends a pod. It must end in order.
-    pub async fn terminate(mut self) {
+    /// Stops it as Kubernetes ends a pod, and returns its log. It must end in order.
+    pub async fn terminate(mut self) -> String {
         assert!(self.process.is_running(), "{} has ended: {}", self.name, self.log());
         self.process.signal(Signal::TERM);
         let Some(status) = self.process.ended(ORDERLY).await else {
             panic!("{} does not end: {}", self.name, self.log())
         };
         assert!(status.success(), "{status}: {}", self.log());
+        self.log()
     }
 
     pub fn kill(mut self) {

@@ -7,6 +7,7 @@ pub mod logs;
 mod per_term;
 mod races;
 mod replay;
+mod skipped;
 mod things;
 mod threads;
 mod viewer;
