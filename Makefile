@@ -88,7 +88,7 @@ PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 # make peers ROUNDS=2
 # make cost MINUTES=1 OPTIONS="--no-builds --elections 100"
 peers:
-	$(PEERS) play $(if $(ROUNDS),--rounds $(ROUNDS)) $(OPTIONS)
+	$(PEERS) play $(if $(ROUNDS),--rounds $(ROUNDS))
 
 cost:
 	$(PEERS) cost $(if $(MINUTES),--minutes $(MINUTES)) $(OPTIONS)

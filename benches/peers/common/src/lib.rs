@@ -17,7 +17,7 @@ pub const RETRY_PERIOD: u64 = 2;
 /// where the API server is.
 #[derive(Clone, Debug)]
 pub struct Arguments {
-    /// Of the Lease, and of the ConfigMap that the leader writes.
+    /// Of the Lease, and of the `ConfigMap` that the leader writes.
     pub namespace: String,
     pub name: String,
     pub identity: String,
@@ -37,7 +37,7 @@ impl Arguments {
     }
 
     /// Writes at once, and then as often as the arguments say, until it is dropped. `write` gets a merge patch of the
-    /// ConfigMap.
+    /// `ConfigMap`.
     pub async fn work<E: std::fmt::Display>(&self, mut write: impl AsyncFnMut(String) -> Result<(), E>) {
         for count in 0_u64.. {
             let patch = format!(r#"{{"data":{{"leader":"{}","count":"{count}"}}}}"#, self.identity);

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use test_support::apiserver::AuditEvent;
 
-/// The name of each lease, and of each ConfigMap that a leader writes.
+/// The name of each lease, and of each `ConfigMap` that a leader writes.
 pub(crate) const NAME: &str = "peers";
 
 /// The user that prepares the namespaces. It is no candidate.
@@ -14,7 +14,7 @@ pub(crate) const ADMIN: &str = "admin";
 pub(crate) struct Ledger {
     /// The changes of the lease, in their order in the API server's store.
     pub(crate) claims: Vec<Claim>,
-    /// When each write of a candidate to the ConfigMap was answered, and whose it was.
+    /// When each write of a candidate to the `ConfigMap` was answered, and whose it was.
     pub(crate) writes: Vec<(Timestamp, String)>,
     /// Each request for the lease: when it arrived, from which user, and its verb. A watch counts when it begins.
     pub(crate) requests: Vec<(Timestamp, String, String)>,

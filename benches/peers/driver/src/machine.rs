@@ -14,18 +14,19 @@ pub(crate) fn conditions(command: &str) -> Conditions {
     let kilobytes: f64 =
         first("/proc/meminfo", "MemTotal:").trim_end_matches(" kB").trim().parse().unwrap_or_default();
     let cores = thread::available_parallelism().map_or(0, usize::from);
+    let kernel = first("/proc/sys/kernel/osrelease", "");
+    let kernel = kernel.split('-').next().unwrap_or_default();
     let load = first("/proc/loadavg", "");
     let load = load.split(' ').take(3).collect::<Vec<_>>().join(", ");
     let server = SERVER_MOD.split_once("k8s.io/kubernetes v").map_or("?", |(_, rest)| rest);
     let server = server.split(['\n', ' ']).next().unwrap_or("?");
     let versions = Peer::ALL.map(|it| format!("{it} {}", it.version())).join(", ");
     let machine = format!(
-        "{}; {cores} cores of {}, {:.0} GB, Linux {}; load at the start {load}; kube-apiserver {server} and etcd on the \
+        "{}; {cores} cores of {}, {:.0} GB, Linux {kernel}; load at the start {load}; kube-apiserver {server} and etcd on the \
          same machine, over TLS; {}, {}; {versions}.",
         jiff::Zoned::now().strftime("%Y-%m-%d"),
         first("/proc/cpuinfo", "model name"),
         kilobytes / 1e6,
-        first("/proc/sys/kernel/osrelease", ""),
         version("rustc", &["--version"], 2),
         version("go", &["version"], 3),
     );

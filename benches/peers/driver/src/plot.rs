@@ -11,8 +11,8 @@ pub(crate) struct Row {
     pub(crate) sample: Sample,
 }
 
-const LEFT: f64 = 270.0;
-const WIDTH: f64 = 450.0;
+const LEFT: f64 = 320.0;
+const WIDTH: f64 = 400.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 50.0;
 const ROW: f64 = 22.0;

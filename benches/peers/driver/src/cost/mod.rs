@@ -12,7 +12,10 @@ use std::{sync::Arc, time::Duration};
 
 pub(crate) async fn run(window: Duration, elections: u32, builds: bool) -> Result<(), Failure> {
     let minutes = window.as_secs() / 60;
-    let conditions = machine::conditions(&format!("make cost MINUTES={minutes}"));
+    let options = if builds { "" } else { " --no-builds" };
+    let conditions = machine::conditions(&format!(
+        "make cost MINUTES={minutes} OPTIONS=\"--elections {elections}{options}\""
+    ));
     let results = Results::create(&conditions)?;
     let mut failures = 0;
     if builds {
