@@ -125,10 +125,11 @@ impl Lane {
         Err(format!("no candidate leads after {SETTLE:?}").into())
     }
 
-    /// The running candidate that holds the lease and has written since it was acquired.
+    /// The running candidate that holds the lease and has written since it was acquired. A holder that has stopped
+    /// renewing is none.
     fn leader(&self) -> Option<usize> {
         let holder = self.site.look(&self.namespace, |ledger| {
-            let holder = ledger.holder()?;
+            let holder = ledger.holder().filter(|_| ledger.last().is_some_and(|it| it.end > now()))?;
             let claims = ledger.claims.iter().rev().take_while(|it| it.holder.as_deref() == Some(holder));
             let acquired = claims.last()?.at;
             ledger.written(acquired, holder).map(|_| holder.to_owned())

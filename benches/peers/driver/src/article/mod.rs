@@ -64,6 +64,8 @@ mod tests {
         let text = "a\n<!-- cost -->\nold\n<!-- end -->\nb\n<!-- peers -->\nold\n<!-- end -->\nc\n";
         let expected = "a\n<!-- cost -->\nold\n<!-- end -->\nb\n<!-- peers -->\nnew\n<!-- end -->\nc\n";
         assert_eq!(spliced(text, "peers", "new\n").as_deref(), Some(expected));
+        let expected = "a\n<!-- cost -->\nnew\n<!-- end -->\nb\n<!-- peers -->\nold\n<!-- end -->\nc\n";
+        assert_eq!(spliced(text, "cost", "new\n").as_deref(), Some(expected));
         assert_eq!(spliced(text, "others", "new\n"), None);
     }
 }
