@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack peers cost
+.PHONY: test assets check fmt clippy features minimal minimal-build docs package deny bench demo cluster chaos freezes attack peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -89,6 +89,12 @@ PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 # make cost MINUTES=1 OPTIONS="--no-builds --elections 100"
 peers:
 	$(PEERS) play $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# For changes of benches/peers. It builds more than a minute long, so it is no part of `make check`.
+check-peers:
+	cd benches/peers && cargo fmt --all --check && cargo clippy --locked --workspace --all-targets -- --deny warnings
+	cd benches/peers && cargo clippy --locked --package hello-kube-5 --features all -- --deny warnings && cargo test --locked --package driver
+	cd benches/peers/go && GOWORK=off go vet ./...
 
 cost:
 	$(PEERS) cost $(if $(MINUTES),--minutes $(MINUTES)) $(OPTIONS)

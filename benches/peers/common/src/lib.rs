@@ -1,8 +1,10 @@
 //! What the Rust candidates share, whichever kube they are on: the arguments, and the writes of a leader.
 
-use std::{env, error::Error, time::Duration};
+use std::{env, error::Error, pin::pin, time::Duration};
 use tokio::{
+    select,
     signal::unix::{SignalKind, signal},
+    sync::watch,
     time::sleep,
 };
 
@@ -36,25 +38,48 @@ impl Arguments {
         Ok(Self { namespace, name, identity, every: Duration::from_millis(every) })
     }
 
-    /// Writes at once, and then as often as the arguments say, until it is dropped. `write` gets a merge patch of the
-    /// `ConfigMap`.
-    pub async fn work<E: std::fmt::Display>(&self, mut write: impl AsyncFnMut(String) -> Result<(), E>) {
+    /// Writes at once, and then as often as the arguments say, until `stop` completes. Then it finishes the write that
+    /// is under way. `write` gets a merge patch of the `ConfigMap`.
+    pub async fn work<E: std::fmt::Display>(
+        &self,
+        stop: impl Future<Output = ()>,
+        mut write: impl AsyncFnMut(String) -> Result<(), E>,
+    ) {
+        let mut stop = pin!(stop);
         for count in 0_u64.. {
             let patch = format!(r#"{{"data":{{"leader":"{}","count":"{count}"}}}}"#, self.identity);
             match write(patch).await {
-                Ok(()) if self.every.is_zero() => std::future::pending().await,
+                Ok(()) if self.every.is_zero() => return stop.await,
                 Ok(()) => {}
                 Err(error) => eprintln!("write {count} failed: {error}"),
             }
-            sleep(self.every.max(Duration::from_millis(10))).await;
+            select! {
+                () = &mut stop => return,
+                () = sleep(self.every.max(Duration::from_millis(10))) => {}
+            }
         }
     }
 }
 
-/// Completes on SIGTERM. The signal no longer ends the process once this has been called.
-pub fn terminated() -> Result<impl Future<Output = ()>, Failure> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        terminate.recv().await;
-    })
+/// Whether the process has received SIGTERM.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// From now on the signal does not end the process.
+    pub fn on_sigterm() -> Result<Self, Failure> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let (sender, receiver) = watch::channel(false);
+        tokio::spawn(async move {
+            terminate.recv().await;
+            sender.send_replace(true);
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Waits for the signal.
+    pub async fn received(&self) {
+        // An error means that its task has ended, which it does after the signal.
+        let _ = self.0.clone().wait_for(|it| *it).await;
+    }
 }

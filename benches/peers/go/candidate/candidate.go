@@ -53,11 +53,12 @@ func (a Arguments) Patch(count int) []byte {
 	return fmt.Appendf(nil, `{"data":{"leader":%q,"count":"%d"}}`, a.Identity, count)
 }
 
-// Work writes at once, and then as often as the arguments say, until ctx ends.
+// Work writes at once, and then as often as the arguments say, until ctx ends. Then it finishes the write that is under
+// way.
 func (a Arguments) Work(ctx context.Context, write func(context.Context, []byte) error) {
 	pause := a.Every
 	for count := 0; ctx.Err() == nil; count++ {
-		if err := write(ctx, a.Patch(count)); err != nil {
+		if err := write(context.WithoutCancel(ctx), a.Patch(count)); err != nil {
 			log.Printf("write %d failed: %v", count, err)
 		} else if pause == 0 {
 			<-ctx.Done()

@@ -1,6 +1,6 @@
 //! A candidate with kube-leader-gate: its work runs while it leads.
 
-use common::{Arguments, Failure, terminated};
+use common::{Arguments, Failure, Stop};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Config,
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
-    let stop = terminated()?;
+    let stop = Stop::on_sigterm()?;
     let seconds = Duration::from_secs;
     let timing = LeaseTiming::new(
         seconds(common::LEASE_DURATION),
@@ -34,12 +34,9 @@ async fn main() -> Result<(), Failure> {
                 let patch: Value = serde_json::from_str(&patch).unwrap_or_default();
                 objects.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
             };
-            tokio::select! {
-                () = ends.cancelled() => {}
-                () = arguments.work(write) => {}
-            }
+            arguments.work(ends.cancelled(), write).await;
         }
     };
-    election.run_while_leading(stop, work).await?.into_output();
+    election.run_while_leading(async { stop.received().await }, work).await?.into_output();
     Ok(())
 }

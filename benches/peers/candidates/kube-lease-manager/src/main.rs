@@ -1,6 +1,6 @@
 //! A candidate with kube-lease-manager's channel: its work runs while the channel says that it has the lock.
 
-use common::{Arguments, Failure, terminated};
+use common::{Arguments, Failure, Stop};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client,
@@ -12,7 +12,7 @@ use serde_json::Value;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
-    let stop = terminated()?;
+    let stop = Stop::on_sigterm()?;
     let client = Client::try_default().await?;
     let objects = Api::<ConfigMap>::namespaced(client.clone(), &arguments.namespace);
     // A renewal each retry period. It knows no renew deadline.
@@ -30,17 +30,22 @@ async fn main() -> Result<(), Failure> {
         objects.patch(&arguments.name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
     };
     let lead = async {
-        while leads.wait_for(|leads| *leads).await.is_ok() {
+        loop {
+            tokio::select! {
+                () = stop.received() => return,
+                leads = leads.wait_for(|leads| *leads) => {
+                    if leads.is_err() {
+                        return; // its task has ended with an error, and the process ends with it
+                    }
+                }
+            }
             tokio::select! {
                 _ = leads.wait_for(|leads| !*leads) => {}
-                () = arguments.work(&write) => {}
+                () = arguments.work(stop.received(), &write) => return,
             }
         }
     };
-    tokio::select! {
-        () = stop => {}
-        () = lead => {} // its task has ended with an error, and the process ends with it
-    }
+    lead.await;
     // Without a receiver the task gives the lease up.
     drop(leads);
     task.await??;

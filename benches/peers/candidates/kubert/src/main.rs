@@ -1,6 +1,6 @@
 //! A candidate with kubert's `LeaseManager`: its work runs while the claim is its own and current.
 
-use common::{Arguments, Failure, terminated};
+use common::{Arguments, Failure, Stop};
 use k8s_openapi::api::{
     coordination::v1::{Lease, LeaseSpec},
     core::v1::ConfigMap,
@@ -22,7 +22,7 @@ const CLAIM: ClaimParams = ClaimParams {
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
-    let stop = terminated()?;
+    let stop = Stop::on_sigterm()?;
     let client = Client::try_default().await?;
     let leases = Api::<Lease>::namespaced(client.clone(), &arguments.namespace);
     let objects = Api::<ConfigMap>::namespaced(client, &arguments.namespace);
@@ -36,9 +36,13 @@ async fn main() -> Result<(), Failure> {
     };
     let lead = async {
         loop {
-            let wait = claims.wait_for(|claim| claim.is_current_for(&arguments.identity));
-            if wait.await.is_err() {
-                return;
+            tokio::select! {
+                () = stop.received() => return,
+                leads = claims.wait_for(|claim| claim.is_current_for(&arguments.identity)) => {
+                    if leads.is_err() {
+                        return; // its task has ended with an error, and the process ends with it
+                    }
+                }
             }
             let lost = async {
                 loop {
@@ -54,14 +58,11 @@ async fn main() -> Result<(), Failure> {
             };
             tokio::select! {
                 () = lost => {}
-                () = arguments.work(&write) => {}
+                () = arguments.work(stop.received(), &write) => return,
             }
         }
     };
-    tokio::select! {
-        () = stop => {}
-        () = lead => {} // its task has ended with an error, and the process ends with it
-    }
+    lead.await;
     // Without a receiver the task gives the lease up.
     drop(claims);
     task.await??;
