@@ -90,7 +90,7 @@ PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 peers:
 	$(PEERS) play $(if $(ROUNDS),--rounds $(ROUNDS))
 
-# For changes of benches/peers. It builds more than a minute long, so it is no part of `make check`.
+# Checks the code of benches/peers. It takes more than a minute, so it is no part of `make check`.
 check-peers:
 	cd benches/peers && cargo fmt --all --check && cargo clippy --locked --workspace --all-targets -- --deny warnings
 	cd benches/peers && cargo clippy --locked --package hello-kube-5 --features all -- --deny warnings && cargo test --locked --package driver
