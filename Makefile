@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write demo cluster chaos freezes attack
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write demo cluster chaos freezes attack peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -100,6 +100,24 @@ attack: export ATTACK_REQUESTS = $(or $(REQUESTS),2000000)
 attack: export ATTACK_LIVE = $(or $(LIVE),400)
 attack:
 	CI=true tests/apiserver/assets.sh cargo test --release --all-features --test attack -- --nocapture
+
+PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
+
+# This crate beside other leader elections on a real API server, and what each of them costs. Both write docs/PERFORMANCE.md,
+# take up to half an hour, and need an otherwise idle machine. For a trial:
+# make peers ROUNDS=2
+# make cost MINUTES=1 OPTIONS="--no-builds --elections 100"
+peers:
+	$(PEERS) play $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# Checks the code of benches/peers. It takes more than a minute, so it is no part of `make check`.
+check-peers:
+	cd benches/peers && cargo fmt --all --check && cargo clippy --locked --workspace --all-targets -- --deny warnings
+	cd benches/peers && cargo clippy --locked --package hello-kube-5 --features all -- --deny warnings && cargo test --locked --package driver
+	cd benches/peers/go && GOWORK=off go vet ./...
+
+cost:
+	$(PEERS) cost $(if $(MINUTES),--minutes $(MINUTES)) $(OPTIONS)
 
 target/tools/bin/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

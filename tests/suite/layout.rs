@@ -14,6 +14,7 @@ type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 fn no_files_import_in_a_circle() {
     let packages = [
         (".", 100),
+        ("benches/peers/driver", 20),
         ("crates/fake-kube-apiserver", 40),
         ("crates/operator-on-kube-4", 3),
         ("crates/test-support", 10),
