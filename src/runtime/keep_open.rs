@@ -70,7 +70,7 @@ mod tests {
                 if hangs(number) {
                     pending::<()>().await;
                 }
-                let status = if number % 2 == 0 { 200 } else { 500 };
+                let status = if number.is_multiple_of(2) { 200 } else { 500 };
                 Response::builder().status(status).body(Body::empty())
             }
         });

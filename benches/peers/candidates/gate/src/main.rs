@@ -6,9 +6,9 @@ use kube::{
     Api, Config,
     api::{Patch, PatchParams},
 };
-use kube_leader_gate::{CancellationToken, Election, Identity, LeaseTiming};
+use kube_leader_gate::{CancellationToken, Election, Identity, LeaseTiming, runtime::keep_open};
 use serde_json::Value;
-use std::time::Duration;
+use std::{num::NonZeroU8, time::Duration};
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
@@ -25,7 +25,8 @@ async fn main() -> Result<(), Failure> {
         .identity(Identity::new(&arguments.identity)?)
         .timing(timing)
         .build(&config)?;
-    let objects = Api::<ConfigMap>::namespaced(election.client(&config)?, &arguments.namespace);
+    let client = election.client(&config)?;
+    let objects = Api::<ConfigMap>::namespaced(client.clone(), &arguments.namespace);
     let name = &arguments.name;
     let work = |ends: CancellationToken, _| {
         let (arguments, objects) = (arguments.clone(), objects.clone());
@@ -37,6 +38,10 @@ async fn main() -> Result<(), Failure> {
             arguments.work(ends.cancelled(), write).await;
         }
     };
-    election.run_while_leading(async { stop.received().await }, work).await?.into_output();
+    let election = election.run_while_leading(async { stop.received().await }, work);
+    tokio::select! {
+        finished = election => finished?.into_output(),
+        never = keep_open(client, NonZeroU8::MIN) => match never {},
+    }
     Ok(())
 }
