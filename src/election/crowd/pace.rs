@@ -38,10 +38,11 @@ impl Pace {
         self.crowd.map_or(Duration::ZERO, |crowd| self.slot().mul_f64(steps(draw, crowd)))
     }
 
-    /// How long a candidate waits that finds a free lease when it begins. Perhaps a thousand others begin too; the API
-    /// server then answers late.
-    pub(super) fn at_the_start(&self, draw: f64) -> Duration {
-        self.round_trip.min(self.pause / 20).mul_f64(steps(draw, LARGEST))
+    /// How long a candidate waits that finds no lease, or a free one, when it begins. Perhaps a thousand others begin
+    /// too; the API server then answers late. If there is no lease, they have already waited for a pause.
+    pub(super) fn at_the_start(&self, draw: f64, is_free: bool) -> Duration {
+        let longest = if is_free { self.longest_slot() } else { self.longest_slot() / 2 };
+        self.round_trip.min(longest).mul_f64(steps(draw, LARGEST))
     }
 
     /// How long a candidate waits until it asks for a free place among the standbys.
@@ -69,7 +70,7 @@ impl Pace {
 #[cfg(test)]
 pub(in crate::election) fn longest_wait(pause: Duration) -> Duration {
     let pace = Pace { round_trip: Duration::MAX, pause, crowd: Some(LARGEST) };
-    pace.slot() * 3 + pace.by_chance(1.0).max(pace.at_the_start(1.0))
+    pace.slot() * 3 + pace.by_chance(1.0).max(pace.at_the_start(1.0, true))
 }
 
 /// A wait in steps, such that few of up to `most` candidates wait less than a step longer than the shortest. The
@@ -131,7 +132,7 @@ mod tests {
             for round_trip in [0, 1, 1_000, u64::MAX] {
                 let pace = pace(round_trip, crowd.filter(|it| it.is_finite()));
                 for draw in [0.0, 0.5, 1.0, 2.0] {
-                    let wait = pace.slot() * 3 + pace.by_chance(draw).max(pace.at_the_start(draw));
+                    let wait = pace.slot() * 3 + pace.by_chance(draw).max(pace.at_the_start(draw, true));
                     assert!(wait <= longest_wait(PAUSE), "{wait:?}");
                 }
                 assert!(pace.to_join(1.0) <= PAUSE * 2);
@@ -144,7 +145,7 @@ mod tests {
     fn few_candidates_wait_shortly() {
         assert_eq!(pace(1, None).by_chance(1.0), Duration::ZERO);
         assert_eq!(pace(1, None).slot(), Duration::from_millis(3));
-        assert!(pace(1, None).at_the_start(0.5) < Duration::from_millis(10), "a lone candidate begins");
+        assert!(pace(1, None).at_the_start(0.5, true) < Duration::from_millis(10), "a lone candidate begins");
     }
 
     /// The first of `crowd` waits says how many there are, up to the luck of one draw.
