@@ -15,7 +15,7 @@ const WRITES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
-pub async fn measure(assets: &'static Assets, sizes: &[usize]) -> Outcome<()> {
+pub(crate) async fn measure(assets: &'static Assets, sizes: &[usize]) -> Outcome<()> {
     println!("{WRITES} writes to one lease, one each {PAUSE:?}:");
     println!(
         "| watchers | CPU of the server per write | of the watchers | answer to first event | to the median | to the last (median, most) |"

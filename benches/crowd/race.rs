@@ -20,7 +20,7 @@ const COUNTED: Duration = Duration::from_millis(1_500);
 /// The server has users for so many.
 const USERS: usize = 32;
 
-pub async fn measure(
+pub(crate) async fn measure(
     assets: &'static Assets,
     candidates: usize,
     rounds: usize,
@@ -61,7 +61,7 @@ impl Race<'_> {
         self.all_follow().await?;
         let followed = began.elapsed();
         sleep(SETTLES).await;
-        let count = Count::of(&self.audit.read());
+        let count = self.count();
         self.row("mass start", &mut [took], count, 1, &format!("all know the leader after {followed:.1?}"));
         Ok(())
     }
@@ -75,7 +75,8 @@ impl Race<'_> {
         sleep(TIME).await;
         let (server, own) = (cpu_time(self.cluster)? - server, own_cpu_time()? - own);
         let cost = format!("{TIME:?}; CPU of the server {server:.1?}, of the candidates {own:.1?}");
-        self.row("steady", &mut [], Count::of(&self.audit.read()), 1, &cost);
+        let count = self.count();
+        self.row("steady", &mut [], count, 1, &cost);
         Ok(())
     }
 
@@ -90,7 +91,7 @@ impl Race<'_> {
             let opened = self.opens(None).await?.1;
             stops.await?;
             sleep(COUNTED).await;
-            let count = Count::of(&self.audit.read());
+            let count = self.count();
             let released = count.released.ok_or("the release is not in the audit log")?;
             gaps.push(Duration::try_from(opened.duration_since(released)).unwrap_or_default());
             total = total.plus(count);
@@ -131,6 +132,11 @@ impl Race<'_> {
         }
         self.row("crash, from the expiry", &mut gaps, total, rounds, &format!("{:.0?}", began.elapsed()));
         Ok(())
+    }
+
+    /// The lease requests since the last look.
+    fn count(&mut self) -> Count {
+        Count::of(&self.audit.read())
     }
 
     /// Starts a new candidate for one that has gone.

@@ -7,18 +7,18 @@ use test_support::apiserver::{AuditEvent, Cluster};
 
 /// The lease requests of a stretch of time.
 #[derive(Clone, Copy, Default)]
-pub struct Count {
-    pub reads: usize,
-    pub writes: usize,
-    pub refused: usize,
+pub(crate) struct Count {
+    pub(crate) reads: usize,
+    pub(crate) writes: usize,
+    pub(crate) refused: usize,
     /// When the last write that emptied the holder was answered.
-    pub released: Option<Timestamp>,
+    pub(crate) released: Option<Timestamp>,
     /// When the last write with a holder was answered, other than the last one of all.
-    pub written: Option<Timestamp>,
+    pub(crate) written: Option<Timestamp>,
 }
 
 impl Count {
-    pub fn of(events: &[AuditEvent]) -> Self {
+    pub(crate) fn of(events: &[AuditEvent]) -> Self {
         let mut count = Self::default();
         for event in events.iter().filter(|it| it.object_ref.resource == "leases") {
             match (&*event.verb, &*event.stage) {
@@ -42,7 +42,7 @@ impl Count {
         count
     }
 
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             reads: self.reads + other.reads,
             writes: self.writes + other.writes,
@@ -53,7 +53,7 @@ impl Count {
 }
 
 /// The time on the CPU of the kube-apiserver that listens on this port. Linux alone.
-pub fn cpu_time(cluster: &Cluster) -> Outcome<Duration> {
+pub(crate) fn cpu_time(cluster: &Cluster) -> Outcome<Duration> {
     let flag = format!("--secure-port={}", cluster.addr().port());
     for entry in fs::read_dir("/proc")?.flatten() {
         let Ok(command) = fs::read(entry.path().join("cmdline")) else { continue };
@@ -67,7 +67,7 @@ pub fn cpu_time(cluster: &Cluster) -> Outcome<Duration> {
 }
 
 /// The time on the CPU of this process.
-pub fn own_cpu_time() -> Outcome<Duration> {
+pub(crate) fn own_cpu_time() -> Outcome<Duration> {
     of_process("/proc/self/stat".as_ref())
 }
 

@@ -169,7 +169,7 @@ async fn nonsense_in_the_list_delays_no_takeover() {
         annotate(&server, list);
         pass(Duration::from_millis(20)).await;
         leader.stop().await;
-        within(Duration::from_millis(750), "the follower leads", followers[0].candidate().elected()).await;
+        within(Duration::from_millis(1_500), "the follower leads", followers[0].candidate().elected()).await;
     }
 }
 

@@ -21,4 +21,4 @@ pub(super) use self::{
 };
 
 #[cfg(test)]
-pub(super) use self::pace::longest_wait;
+pub(super) use self::pace::{longest_wait, longest_wait_at_the_start};

@@ -39,10 +39,10 @@ impl Pace {
     }
 
     /// How long a candidate waits that finds no lease, or a free one, when it begins. Perhaps a thousand others begin
-    /// too; the API server then answers late. If there is no lease, they have already waited for a pause.
-    pub(super) fn at_the_start(&self, draw: f64, is_free: bool) -> Duration {
-        let longest = if is_free { self.longest_slot() } else { self.longest_slot() / 2 };
-        self.round_trip.min(longest).mul_f64(steps(draw, LARGEST))
+    /// too; the API server then answers late.
+    pub(super) fn at_the_start(&self, draw: f64) -> Duration {
+        let longest = self.pause.saturating_mul(4);
+        self.round_trip.min(longest).mul_f64(steps(draw, LARGEST)).min(longest)
     }
 
     /// How long a candidate waits until it asks for a free place among the standbys.
@@ -61,7 +61,7 @@ impl Pace {
     }
 
     fn longest_slot(&self) -> Duration {
-        self.pause / 10
+        self.pause / 5
     }
 }
 
@@ -70,7 +70,14 @@ impl Pace {
 #[cfg(test)]
 pub(in crate::election) fn longest_wait(pause: Duration) -> Duration {
     let pace = Pace { round_trip: Duration::MAX, pause, crowd: Some(LARGEST) };
-    pace.slot() * 3 + pace.by_chance(1.0).max(pace.at_the_start(1.0, true))
+    pace.slot() * 3 + pace.by_chance(1.0)
+}
+
+/// The same for a candidate that begins.
+#[cfg(test)]
+pub(in crate::election) fn longest_wait_at_the_start(pause: Duration) -> Duration {
+    let pace = Pace { round_trip: Duration::MAX, pause, crowd: Some(LARGEST) };
+    longest_wait(pause).max(pace.slot() * 3 + pace.at_the_start(1.0))
 }
 
 /// A wait in steps, such that few of up to `most` candidates wait less than a step longer than the shortest. The
@@ -132,20 +139,21 @@ mod tests {
             for round_trip in [0, 1, 1_000, u64::MAX] {
                 let pace = pace(round_trip, crowd.filter(|it| it.is_finite()));
                 for draw in [0.0, 0.5, 1.0, 2.0] {
-                    let wait = pace.slot() * 3 + pace.by_chance(draw).max(pace.at_the_start(draw, true));
-                    assert!(wait <= longest_wait(PAUSE), "{wait:?}");
+                    let wait = |by_chance| pace.slot() * 3 + by_chance;
+                    assert!(wait(pace.by_chance(draw)) <= longest_wait(PAUSE));
+                    assert!(wait(pace.at_the_start(draw)) <= longest_wait_at_the_start(PAUSE));
                 }
                 assert!(pace.to_join(1.0) <= PAUSE * 2);
             }
         }
-        assert!(longest_wait(PAUSE) < PAUSE * 3 / 2);
+        assert!(longest_wait(PAUSE) < PAUSE * 3 && longest_wait_at_the_start(PAUSE) < PAUSE * 5);
     }
 
     #[test]
     fn few_candidates_wait_shortly() {
         assert_eq!(pace(1, None).by_chance(1.0), Duration::ZERO);
         assert_eq!(pace(1, None).slot(), Duration::from_millis(3));
-        assert!(pace(1, None).at_the_start(0.5, true) < Duration::from_millis(10), "a lone candidate begins");
+        assert!(pace(1, None).at_the_start(0.5) < Duration::from_millis(10), "a lone candidate begins");
     }
 
     /// The first of `crowd` waits says how many there are, up to the luck of one draw.

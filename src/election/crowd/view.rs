@@ -156,10 +156,7 @@ impl Crowd {
         let for_others = pace.slot().saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX));
         let by_chance = match (stands_by, self.begins) {
             (true, _) => Duration::ZERO,
-            (false, true) => {
-                let by_calls = pace.at_the_start(self.draw, self.free_since.is_some());
-                by_calls.max(pace.by_chance(self.draw))
-            }
+            (false, true) => pace.at_the_start(self.draw).max(pace.by_chance(self.draw)),
             (false, false) => pace.by_chance(self.draw),
         };
         for_others.saturating_add(by_chance)
