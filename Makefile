@@ -1,9 +1,11 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write demo cluster chaos freezes attack peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo cluster chaos freezes attack peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
+
+comma := ,
 
 # The word's model check builds with other flags, so in a folder of its own.
 LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom
@@ -68,6 +70,13 @@ flame:
 first-write: export CI = true
 first-write:
 	tests/apiserver/assets.sh cargo bench --all-features --bench first_write
+
+# A crowd of candidates on one lease of a real API server, which must be there. Each of these may be left out:
+# make crowd SIZES=3,1000 ROUNDS=12 CRASHES=3
+crowd:
+	CI=true tests/apiserver/assets.sh cargo bench --bench crowd -- \
+		$(or $(SIZES),3$(comma)10$(comma)100$(comma)300$(comma)1000) $(or $(ROUNDS),12) $(or $(CRASHES),3)
+	CI=true tests/apiserver/assets.sh cargo bench --bench crowd -- fan-out
 
 demo:
 	cargo run --release --example demo

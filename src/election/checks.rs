@@ -83,8 +83,8 @@ impl Candidate {
     /// the API server is not ready until a lease call succeeds again. The
     /// [rollout guide](crate::guide::rollout#readiness) says what follows from that.
     ///
-    /// This knows only what the lease calls have shown. A follower writes nothing, so it does not know whether it may
-    /// write.
+    /// This knows only what the lease calls have shown. A follower need not write, so a follower without the permission
+    /// to write is ready.
     ///
     /// # Errors
     /// [`ErrNotReady`] says what is wrong.

@@ -70,6 +70,10 @@ pub(crate) enum LeaseCall {
     Release,
     /// Tells the candidate that preempted this one, through the lease, that the last write has ended.
     Acknowledge,
+    /// Writes this follower into the lease as a standby.
+    Join,
+    /// Takes this follower out of the standbys, because it stops or stands down.
+    Leave,
 }
 
 impl LeaseCall {
@@ -81,6 +85,8 @@ impl LeaseCall {
             Self::Renew => "renew",
             Self::Release => "release",
             Self::Acknowledge => "acknowledge",
+            Self::Join => "join",
+            Self::Leave => "leave",
         }
     }
 }

@@ -6,8 +6,9 @@
 //! gate](crate::guide::guarantees#s10-a-dead-election-closes-the-gate).
 //!
 //! Inside, `candidacy` decides what to do next: it is pure and knows only what the candidate saw, and when.
-//! `preemption` replaces a live holder, and `early` one that has ended. `lease_watch` follows the lease by watch. `elector` is the loop that connects
-//! these with the lock and the leadership word.
+//! `crowd` says which candidate tries first. `preemption` replaces a live holder, and `early` one that has ended.
+//! `lease_watch` follows the lease by watch. `elector` is the loop that connects these with the lock and the leadership
+//! word.
 
 mod attendants;
 mod builder;
@@ -17,6 +18,7 @@ mod candidate;
 mod checks;
 mod client;
 mod coordination;
+mod crowd;
 mod early;
 mod elector;
 mod ended;

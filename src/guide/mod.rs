@@ -39,6 +39,7 @@ pages! {
     metrics: "METRICS.md", "Every metric, the alerts and the dashboard.";
     migrating: "MIGRATING.md", "From client-go, Pinniped, kubert and others to this crate.";
     many: "MANY.md", "Many elections in one process, over shared connections.";
+    crowds: "CROWDS.md", "Tens or hundreds of candidates on one lease: who goes first, and what it costs.";
     priority: "PRIORITY.md", "A preferred replica takes the lease from a live one.";
     #[cfg(any(not(doctest), feature = "election"))]
     coordinated: "COORDINATED.md", "Beta: the API server chooses the leader, by version.";

@@ -165,6 +165,20 @@ impl LeaseRecord {
         None
     }
 
+    /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
+    /// then the claim would change more, and other candidates would take it for a renewal.
+    pub(crate) fn annotated(&self, annotations: BTreeMap<&'static str, Option<String>>) -> Option<Claim> {
+        let claim = Claim {
+            holder: self.holder()?.to_owned(),
+            duration_seconds: self.duration()?.as_secs(),
+            acquire_time: self.acquire_time()?.to_owned(),
+            renew_time: self.renew_time()?.to_owned(),
+            transitions: self.transitions(),
+            annotations,
+        };
+        self.with(&claim).says_the_same(self).then_some(claim)
+    }
+
     /// The object with `claim` in it. All other fields stay.
     #[must_use]
     pub fn with(&self, claim: &Claim) -> Self {

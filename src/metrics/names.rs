@@ -24,7 +24,7 @@ pub const LEADERLESS_SECONDS: &str = "leader_election_leaderless_seconds";
 pub const LEADERLESS_GAP_SECONDS: &str = "leader_election_leaderless_gap_seconds";
 
 /// The duration of lease calls in seconds, answered or not (label `call`: `read`, `acquire`, `renew`, `release`,
-/// `acknowledge`).
+/// `acknowledge`, `join`, `leave`).
 pub const LEASE_CALL_DURATION_SECONDS: &str = "leader_election_lease_call_duration_seconds";
 
 /// Lease calls that failed (labels `call`, `error`).

@@ -1,6 +1,8 @@
 //! The normal case: which candidate leads, and how leadership passes on.
 
-use crate::support::{LEASE, SOON, candidate, gated, is_not_leader, leading, pass, until, within, write};
+use crate::support::{
+    LEASE, SOON, candidate, gated, is_not_leader, leading, lease_writes, pass, until, within, write,
+};
 use kube_leader_gate::testing::{ApiServer, Fault};
 use std::time::Duration;
 
@@ -43,9 +45,12 @@ async fn steady_follower_only_watches() {
     let (_a, _) = leading(&server, "a").await;
     let b = candidate(&server, "b").start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    // It becomes a standby, once.
+    pass(Duration::from_secs(2)).await;
     let gets = server.reads("b", "get", "leases");
     pass(Duration::from_secs(240)).await;
     assert_eq!(server.reads("b", "get", "leases"), gets);
+    assert_eq!(lease_writes(&server, "b").len(), 1);
     assert_eq!(server.reads("b", "watch", "leases"), 1);
 }
 

@@ -11,6 +11,7 @@ mod bent;
 mod compatibility;
 mod connections;
 mod coordinated;
+mod crowd;
 mod dead;
 mod docs;
 mod early;

@@ -71,9 +71,11 @@ async fn s4_unfinished_writes_prevent_acknowledgement() {
     let high = ranked(&server, "b", "high").start();
     until(Duration::from_secs(11), "the write is cut off", || stuck.is_finished()).await;
     assert_eq!(low.candidate().state().lost, Some(Loss::Expired));
-    within(Duration::from_secs(6), "the higher one leads", high.candidate().elected()).await;
-    assert!(began.elapsed() >= Duration::from_millis(14_800), "{:?}", began.elapsed());
+    // Later it may become a standby of the successor.
+    pass(Duration::from_secs(4)).await;
     assert_eq!(lease_writes(&server, "a").len(), 1, "its acquisition, and nothing else");
+    within(Duration::from_secs(2), "the higher one leads", high.candidate().elected()).await;
+    assert!(began.elapsed() >= Duration::from_millis(14_800), "{:?}", began.elapsed());
 }
 
 /// A holder that does not know how to acknowledge: the successor waits for the duration that the holder had written.

@@ -1,8 +1,8 @@
 //! Prioritised election: which candidate preempts which, and that two candidates never write at once.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, lease, pass, spec, until, within,
-    write,
+    FIRST, LEASE, SOON, always_held_by, build, builder, candidate, gated, is_not_leader, lease, pass, spec,
+    until, within, write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
@@ -152,7 +152,7 @@ async fn equal_or_higher_holder_is_not_preempted() {
         let b = ranked(&server, "b", candidate).start();
         pass(Duration::from_secs(60)).await;
         assert!(a.candidate().is_leader(), "{holder}, {candidate}");
-        assert!(server.write_log().iter().all(|write| write.user == "a"), "{holder}, {candidate}");
+        assert!(always_held_by(&server, "a"), "{holder}, {candidate}");
         // A lease without a holder is free for every candidate.
         a.stop().await;
         within(SOON, "b leads", b.candidate().elected()).await;

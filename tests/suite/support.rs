@@ -116,6 +116,13 @@ pub fn lease_writes(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     log
 }
 
+/// Whether this candidate has held the lease after every write to it. Other candidates may have joined its standbys.
+pub fn always_held_by(server: &ApiServer, holder: &str) -> bool {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource == "leases" && write.took_effect());
+    log.iter().all(|write| write.lease.as_ref().is_some_and(|lease| lease.holder_identity == holder))
+}
+
 /// The writes by which `user` released the lease.
 pub fn releases(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     let mut writes = lease_writes(server, user);

@@ -70,7 +70,9 @@ async fn s6_candidate_never_acknowledges_for_another_holder() {
     let written = lease_writes(&server, "a").len();
     let (began, d) = (Instant::now(), ranked(&server, "d", "high").start());
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "d").await;
-    within(Duration::from_secs(16), "d leads", d.candidate().elected()).await;
-    assert!(began.elapsed() > Duration::from_secs(14), "c may write: d leads after {:?}", began.elapsed());
+    // Later it may become a standby of d.
+    pass(Duration::from_secs(13)).await;
     assert_eq!(lease_writes(&server, "a").len(), written, "a has nothing to say");
+    within(Duration::from_secs(3), "d leads", d.candidate().elected()).await;
+    assert!(began.elapsed() > Duration::from_secs(14), "c may write: d leads after {:?}", began.elapsed());
 }

@@ -12,11 +12,16 @@ use std::time::Duration;
 /// After this many retry periods without news, a watch is no longer trusted.
 const SILENT_PERIODS: f64 = 2.0;
 
+/// For this part of a pause, a candidate that lost a race waits for the watch to show the winner.
+const PATIENCE: u32 = 4;
+
 /// What a candidate knows about its connection to the API server.
 #[derive(Debug)]
 pub(in crate::election) struct Contact {
     timing: LeaseTiming,
     pub(super) doubt: Doubt,
+    /// The doubt comes from a lost race, and the watch has not shown the winner yet.
+    lost_race: bool,
     /// How many calls in a row failed. A read between two failing writes does not reset it.
     failures: u32,
     /// The earliest moment for the next call.
@@ -46,6 +51,7 @@ impl Contact {
         Self {
             timing,
             doubt: Doubt::None,
+            lost_race: false,
             failures: 0,
             not_before: origin,
             next_look: origin,
@@ -63,6 +69,7 @@ impl Contact {
     /// Records that a call begins. Later events may be newer than its answer.
     pub(in crate::election) fn begin(&mut self, now: Moment) {
         self.doubt = Doubt::None;
+        self.lost_race = false;
         self.inform(now);
     }
 
@@ -77,6 +84,15 @@ impl Contact {
         self.doubt = self.doubt.max(if conflict { Doubt::IsOld } else { Doubt::MayBeOld });
         self.failures = self.failures.saturating_add(1);
         self.not_before = now.saturating_add(pause);
+    }
+
+    /// Records that a follower lost a race for the lease. The watch will show who won. In a large crowd many lose, and
+    /// their reads would only delay the winner. If the watch shows nothing soon, the candidate reads.
+    pub(in crate::election) fn lose_a_race(&mut self, now: Moment) {
+        let patience = now.saturating_add(self.timing.pause() / PATIENCE);
+        self.fail(ErrLockKind::Conflict, false, now);
+        self.not_before = self.not_before.max(patience);
+        self.lost_race = true;
     }
 
     /// Records that a call succeeded. Returns whether calls had failed before it.
@@ -113,6 +129,11 @@ impl Contact {
     /// Records that the watch has shown this version.
     pub(in crate::election) fn watch_tells(&mut self, record: &LeaseRecord, now: Moment) {
         self.watch = self.watch.map(|(newest, _)| (newest.max(record.version().unwrap_or(0)), now));
+        if std::mem::take(&mut self.lost_race) {
+            self.doubt = Doubt::None;
+            self.failures = 0;
+            self.not_before = now;
+        }
         // The write that made this doubt may have met this very version.
         self.doubt = self.doubt.min(Doubt::MayBeOld);
         self.inform(now);

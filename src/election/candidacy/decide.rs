@@ -3,6 +3,7 @@
 
 use super::{contact::Doubt, judge::Decision, state::Candidacy};
 use crate::{election::hooks::LeaseCall, leadership::Moment};
+use std::time::Duration;
 
 /// How many calls may fail before the lease is left to expire.
 const ATTEMPTS: u32 = 3;
@@ -102,15 +103,23 @@ impl Candidacy {
             Decision::Read => at_once(LeaseCall::Read),
             _ if doubt != Doubt::None => at_once(LeaseCall::Read),
             // Another program may undo each acquisition at once. This limits how often the candidate acquires.
-            Decision::Take | Decision::Succeed | Decision::Preempt => {
+            Decision::Take => {
+                let from = self.claims.next_from(self.timing.pause()).max(self.turn());
+                (Some(LeaseCall::Acquire), from)
+            }
+            Decision::Succeed | Decision::Preempt => {
                 (Some(LeaseCall::Acquire), self.claims.next_from(self.timing.pause()))
             }
             Decision::Await => (Some(LeaseCall::Read), self.contact.next_look),
             // Once the successor's time is over, there are better things to do than to shorten its wait.
             Decision::WaitUntil(until) => {
-                let wait = sooner((None, until), (Some(LeaseCall::Read), self.contact.next_look));
+                let wait = sooner((None, until), (Some(LeaseCall::Read), self.next_look()));
                 let acknowledgement = (Some(LeaseCall::Acknowledge), inputs.settles_at);
-                if self.owes_in_time(inputs) { sooner(acknowledgement, wait) } else { wait }
+                if self.owes_in_time(inputs) {
+                    sooner(acknowledgement, wait)
+                } else {
+                    self.joins_from(inputs).map_or(wait, |join| sooner(join, wait))
+                }
             }
         }
     }
@@ -120,6 +129,9 @@ impl Candidacy {
     fn idle(&self, inputs: &Inputs) -> Due {
         // If the lease could not be released in time, it was left to expire. Do not touch it again.
         let in_time = !self.is_mine() || inputs.settles_at.max(inputs.now) < self.end();
+        if inputs.task == Task::StayAway && self.should_leave() {
+            return (Some(LeaseCall::Leave), inputs.now);
+        }
         let gives_back = self.own.is_unused()
             || self.own.owes_an_acknowledgement()
             || inputs.task == Task::StayAway && in_time;
@@ -143,6 +155,9 @@ impl Candidacy {
             return Ok((Some(call), settles_at));
         }
         let mine = self.is_mine();
+        if self.should_leave() && failed == 0 {
+            return Ok((Some(LeaseCall::Leave), now));
+        }
         if !mine && !self.may_become_mine() {
             // There is nothing to release, whatever the API server answers.
             return Err(Ok(()));
@@ -171,6 +186,14 @@ impl Candidacy {
     /// over.
     fn owes_in_time(&self, inputs: &Inputs) -> bool {
         self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
+    }
+
+    /// When a follower reads the lease if there is no news. In a crowd, all followers would read when the holder falls
+    /// silent. So those that are not next in line trust their watch as long as the holder's time runs.
+    fn next_look(&self) -> Moment {
+        let trusts = self.contact.is_watching() && self.crowd.is_far_back(&self.identity);
+        let longer = if trusts { self.timing.lease_duration() } else { Duration::ZERO };
+        self.contact.next_look.saturating_add(longer)
     }
 
     /// When a leader renews next.

@@ -1,8 +1,9 @@
 //! A candidate: what it knows about the lease, its own claims and its calls, and what it decides. It is pure: it does
 //! no I/O, and the caller passes the time.
 //!
-//! `state` takes in news, with `claims`, what a candidate has tried, and `contact`, how its calls go. `opening` is
-//! whether the gate may open, `judge` what the lease calls for, `decide` which call is next, `writes` what stands in it.
+//! `state` is what a candidate knows, with `claims`, what it has tried, and `contact`, how its calls go. `news` takes in
+//! news. `opening` is whether the gate may open, `standby` when it is this candidate's turn, `judge` what the lease calls
+//! for, `decide` which call is next, `writes` what stands in it.
 //! `coordination` is what a coordinator changes, with `coordinated`, what it needs to remember.
 
 mod claims;
@@ -11,7 +12,9 @@ mod coordinated;
 mod coordination;
 mod decide;
 mod judge;
+mod news;
 mod opening;
+mod standby;
 mod state;
 mod writes;
 
@@ -24,9 +27,17 @@ pub(super) use self::{
 #[cfg(test)]
 mod coordinated_tests;
 #[cfg(test)]
+mod crowd_tests;
+#[cfg(test)]
+mod crowd_world;
+#[cfg(test)]
+mod next_calls;
+#[cfg(test)]
 mod next_tests;
 #[cfg(test)]
 mod next_world;
+#[cfg(test)]
+mod rivals_server;
 #[cfg(test)]
 mod rivals_tests;
 #[cfg(test)]

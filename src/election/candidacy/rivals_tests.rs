@@ -2,7 +2,8 @@
 
 use super::{
     Task,
-    rivals_world::{Rival, Server, skew},
+    rivals_server::Server,
+    rivals_world::{Rival, skew},
     tests::at,
 };
 use crate::{

@@ -1,58 +1,18 @@
 //! A candidate among others on one lease: it hears of it late, and each of its calls may be lost, be answered late or not
 //! at all, or land late.
 
-use super::{Candidacy, Decision, Inputs, Next, Task};
+use super::{Candidacy, Decision, Inputs, Next, Task, rivals_server::Server};
 use crate::{
     election::{
         hooks::LeaseCall,
         preemption::{Handover, OwnTerm, Priority},
     },
     leadership::Moment,
-    lease::{Claim, ErrLockKind, Identity, LeaseEvent, LeaseName, LeaseRecord, LeaseTiming},
+    lease::{Claim, ErrLockKind, Identity, LeaseEvent, LeaseRecord, LeaseTiming},
 };
 use std::{collections::VecDeque, time::Duration};
 
 const NEVER: Moment = Moment::from_nanos(0);
-
-/// The API server.
-#[derive(Default)]
-pub(super) struct Server {
-    pub(super) lease: Option<LeaseRecord>,
-    pub(super) version: u64,
-    /// Claims whose senders do not wait for them any more: what they swap, and with what.
-    pub(super) late: Vec<(Option<LeaseRecord>, Claim)>,
-}
-
-impl Server {
-    /// Writes it if it swaps what stands there.
-    pub(super) fn write(
-        &mut self,
-        seen: Option<&LeaseRecord>,
-        claim: &Claim,
-    ) -> Result<LeaseRecord, ErrLockKind> {
-        let version = |record: &LeaseRecord| record.resource_version().to_owned();
-        let object = match (seen, &self.lease) {
-            (Some(_), None) => return Err(ErrLockKind::NotFound),
-            (seen, lease) if seen.map(version) != lease.as_ref().map(version) => {
-                return Err(ErrLockKind::Conflict);
-            }
-            (Some(seen), _) => seen.with(claim).into_json(),
-            (None, _) => {
-                let mut object = claim.new_lease(&LeaseName::new("default", "operator").unwrap());
-                object["metadata"]["uid"] = format!("made at {}", self.version).into();
-                object
-            }
-        };
-        self.put(object);
-        Ok(self.lease.clone().unwrap())
-    }
-
-    pub(super) fn put(&mut self, mut object: serde_json::Value) {
-        self.version += 1;
-        object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        self.lease = Some(LeaseRecord::from_json(object).unwrap());
-    }
-}
 
 /// A call under way.
 pub(super) struct Call {
@@ -219,6 +179,14 @@ impl Rival {
         let claim = match what {
             // An acquisition begins with a read.
             LeaseCall::Read | LeaseCall::Acquire => None,
+            LeaseCall::Join => {
+                self.candidacy.tries_to_join(now);
+                self.candidacy.joining(now)
+            }
+            LeaseCall::Leave => {
+                self.candidacy.has_left();
+                self.candidacy.leaving()
+            }
             LeaseCall::Renew => Some(self.candidacy.renewal(now, time)),
             LeaseCall::Acknowledge => {
                 let claim = seen.as_ref().and_then(Handover::acknowledgement);

@@ -31,6 +31,7 @@ impl Candidacy {
             claim.annotations.entry(HOLDER_KEY).or_insert(None);
             claim.annotations.entry(HOLDER_POD).or_insert(None);
         }
+        claim.annotations.extend(self.remaining_standbys(now));
         self.claims.note(claim.clone(), now, record);
         self.opening.claim(now, self.timing);
         claim

@@ -39,6 +39,7 @@ impl<L: Lock> Elector<L> {
     pub(super) async fn write(&mut self, what: LeaseCall, claim: Claim) -> bool {
         let (lock, seen) = (self.lock.clone(), self.candidacy.record().cloned());
         let exists = seen.is_some();
+        let before = self.candidacy.version().map(str::to_owned);
         let write = async move {
             let Some(seen) = &seen else { return lock.create(&claim).await };
             let record = lock.update(seen, &claim).await?;
@@ -73,13 +74,16 @@ impl<L: Lock> Elector<L> {
                 self.candidacy.observe_absence(None, self.leadership.now());
                 self.act_on_news();
             }
+            Err(error) if acquires && error.kind() == ErrLockKind::Conflict => {
+                self.lost_the_race(before.as_deref(), &error);
+            }
             Err(error) => self.failed(what, &error),
         }
         false
     }
 
     /// Makes one call within its own time. After a timeout, it asks for a fresh connection (rule S9).
-    async fn call<T>(
+    pub(super) async fn call<T>(
         &mut self,
         what: LeaseCall,
         call: impl Future<Output = Result<T, ErrLock>>,
@@ -91,8 +95,11 @@ impl<L: Lock> Elector<L> {
             self.lock.reconnect();
             Err(ErrLock::timeout(patience))
         });
+        let took = self.leadership.now().saturating_since(sent);
+        if outcome.is_ok() {
+            self.candidacy.crowd.answered(took);
+        }
         if let Some(hook) = &self.profile.hooks.lease {
-            let took = self.leadership.now().saturating_since(sent);
             hook.called(what, took, outcome.as_ref().map(drop).map_err(ErrLock::kind));
         }
         outcome
@@ -116,11 +123,22 @@ impl<L: Lock> Elector<L> {
         }
     }
 
+    /// Another candidate was faster. `before` is the version that this one tried to swap. The watch shows who it was.
+    fn lost_the_race(&mut self, before: Option<&str>, error: &ErrLock) {
+        if !self.candidacy.contact.is_watching() {
+            return self.failed(LeaseCall::Acquire, error);
+        }
+        note_faster(LeaseCall::Acquire, error);
+        if self.candidacy.version() == before {
+            self.candidacy.contact.lose_a_race(self.leadership.now());
+        }
+    }
+
     /// Acts on a failed call.
     fn failed(&mut self, what: LeaseCall, error: &ErrLock) {
         let (kind, call) = (error.kind(), what.as_str());
         if kind == ErrLockKind::Conflict {
-            tracing::debug!(call, "another candidate was faster: {error}");
+            note_faster(what, error);
         } else {
             let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
             let details = format_args!("{call}: {error}{pause}{advice}");
@@ -141,6 +159,10 @@ impl<L: Lock> Elector<L> {
         self.calls.settle(self.leadership.now());
         self.note_trouble();
     }
+}
+
+fn note_faster(what: LeaseCall, error: &ErrLock) {
+    tracing::debug!(call = what.as_str(), "another candidate was faster: {error}");
 }
 
 fn refused(what: &'static str) -> ErrLock {

@@ -3,13 +3,14 @@
 //!
 //! `candidacy` decides what is next after each wait. `steps` are the things that a candidate does, `calls` makes one
 //! lease call, `news` acts on news of the lease, `opening` waits until the gate may open, and `asking` is the question.
-//! `coordination` is what a coordinator changes.
+//! `coordination` is what a coordinator changes, and `standby` keeps this follower among the next holders.
 
 mod asking;
 mod calls;
 mod coordination;
 mod news;
 mod opening;
+mod standby;
 mod steps;
 
 use self::asking::Asking;

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// When candidates see that the lease is free, each waits a random time up to this and reads again, so that they do
+/// When candidates see that the lease can be taken, each waits a random time up to this and reads again, so that they do
 /// not all write at once.
 const SPREAD: Duration = Duration::from_millis(4);
 
@@ -31,6 +31,8 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Acquire => self.acquire().await,
             LeaseCall::Renew => self.renew().await,
             LeaseCall::Acknowledge => self.acknowledge().await,
+            LeaseCall::Join => self.join().await,
+            LeaseCall::Leave => self.leave().await,
             LeaseCall::Release => {
                 self.withdraw().await;
                 // There may have been news meanwhile (rule S5).
@@ -54,7 +56,10 @@ impl<L: Lock> Elector<L> {
 
     /// Takes the lease if it can still be taken. It reads the lease, and swaps on the version that it read (rule S6).
     async fn acquire(&mut self) {
-        self.observe_for(SPREAD.mul_f64(fastrand::f64())).await;
+        let takes = self.candidacy.decide(self.leadership.now(), false) == Decision::Take;
+        if !(takes && self.candidacy.stands_by()) {
+            self.observe_for(SPREAD.mul_f64(fastrand::f64())).await;
+        }
         if !self.read().await || !self.contends() {
             return;
         }
@@ -62,6 +67,8 @@ impl<L: Lock> Elector<L> {
         let sent = self.leadership.now();
         // The read may have shown something that the watch has not shown yet.
         match self.candidacy.decide(sent, false) {
+            // The read took long, so perhaps many candidates try.
+            Decision::Take if sent < self.candidacy.turn() => return,
             Decision::Take => {}
             Decision::Succeed => {
                 let holder = self.candidacy.record().and_then(LeaseRecord::holder);

@@ -33,14 +33,7 @@ impl Handover {
     /// A claim that changes nothing but the handover, which becomes done.
     pub(in crate::election) fn acknowledgement(record: &LeaseRecord) -> Option<Claim> {
         let done = Self { done: true, ..Self::of(record)? };
-        Some(Claim {
-            holder: record.holder()?.to_owned(),
-            duration_seconds: record.duration()?.as_secs(),
-            acquire_time: record.acquire_time()?.to_owned(),
-            renew_time: record.renew_time()?.to_owned(),
-            transitions: record.transitions(),
-            annotations: BTreeMap::from([(HANDOVER, Some(done.to_string()))]),
-        })
+        record.annotated(BTreeMap::from([(HANDOVER, Some(done.to_string()))]))
     }
 
     fn parse(text: &str) -> Option<Self> {

@@ -15,6 +15,7 @@ pub(super) use self::{
     handover::Handover,
     own_term::OwnTerm,
     precedence::{HOLDER_KEY, Overtaken, Precedence, holder_key},
+    priority::is_key,
 };
 
 #[cfg(test)]

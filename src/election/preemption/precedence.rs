@@ -45,6 +45,16 @@ impl Precedence {
         Self { priority, first_pause, last: None, trying: false, overtaken: None }
     }
 
+    /// Whether this candidate precedes one with this key (empty for none). Without a priority it precedes no other.
+    pub(in crate::election) fn precedes(&self, key: &str) -> bool {
+        self.priority.as_ref().is_some_and(|priority| priority.precedes(key))
+    }
+
+    /// The key of this candidate. Empty if it has none.
+    pub(in crate::election) fn key(&self) -> &str {
+        self.priority.as_ref().map_or("", Priority::key)
+    }
+
     /// When this candidate may preempt the live holder of `record`. None if it may not.
     pub(in crate::election) fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
         let priority = self.priority.as_ref()?;

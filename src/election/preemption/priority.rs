@@ -150,7 +150,7 @@ impl fmt::Debug for Priority {
 }
 
 /// Whether a text can be a key.
-pub(super) fn is_key(text: &str) -> bool {
+pub(in crate::election) fn is_key(text: &str) -> bool {
     let fits = !text.is_empty() && text.len() <= LONGEST;
     fits && text.trim() == text && !text.chars().any(char::is_control)
 }

@@ -120,6 +120,7 @@ async fn nonsense_in_the_lease() {
 async fn races_and_silence() {
     let server = ApiServer::new();
     let _race = server.inject(Fault::status(409).verb("create").times(1));
+    let _join = server.inject(Fault::status(409).user("b").verb("update").times(1));
     let (a, _) = leading(&server, "a").await;
     let b = bent(&server, "b", Bend::Mute(Arc::new(AtomicU32::new(0)))).start();
     pass(MINUTE).await;

@@ -1,0 +1,132 @@
+//! How a candidate takes in news of the lease.
+
+use super::{
+    claims::Hand,
+    state::{Candidacy, Known},
+};
+use crate::{
+    election::preemption::{Overtaken, OwnTerm},
+    leadership::{Moment, Term},
+    lease::LeaseRecord,
+};
+
+impl Candidacy {
+    /// Takes in news from the watch, or from the answer to a write, that arrived at `at`. If the news is older than
+    /// what is known, it only tells about this candidate's own past.
+    pub(in crate::election) fn observe(&mut self, news: LeaseRecord, at: Moment) {
+        self.saw(&news);
+        if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
+            return;
+        }
+        let Some(known) = self.known.record().filter(|known| news.is_older_than(known)) else {
+            return self.accept(news, at);
+        };
+        if let Some(tried) = self.claims.recognise(&news) {
+            self.own.stood(news.term(), known);
+            self.stood(tried);
+        }
+    }
+
+    /// Takes in that there is no lease (any more). `last` is its last version, if known. Ignored if `last` is older
+    /// than what is known.
+    pub(in crate::election) fn observe_absence(&mut self, last: Option<&LeaseRecord>, at: Moment) {
+        if let Some(last) = last {
+            self.saw(last);
+        }
+        if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
+            return;
+        }
+        let until = match &self.known {
+            // It may just have been deleted. Its holder sees this by its watch, closes its gate, and creates it
+            // again.
+            Known::Nothing => at.saturating_add(self.timing.pause()),
+            Known::Present { .. } if self.is_mine() => {
+                self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
+            }
+            Known::Present { until, .. } | Known::Absent { until, .. } => *until,
+        };
+        let was_mine = self.is_mine() || matches!(self.known, Known::Absent { was_mine: true, .. });
+        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()), was_mine };
+        self.own = OwnTerm::None;
+        self.has_given_way();
+    }
+
+    /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
+    /// arrived since, the answer is trusted even if its version is lower (a restored backup, an absurd event).
+    pub(in crate::election) fn observe_read(
+        &mut self,
+        news: Option<LeaseRecord>,
+        before: Option<&str>,
+        at: Moment,
+    ) {
+        match news {
+            None => self.observe_absence(None, at),
+            Some(news) if self.version() == before => self.accept(news, at),
+            Some(news) => self.observe(news, at),
+        }
+    }
+
+    fn accept(&mut self, news: LeaseRecord, at: Moment) {
+        self.saw(&news);
+        if let Some(tried) = self.claims.recognise(&news) {
+            self.stood(tried);
+        }
+        self.note_former(&news, at);
+        self.crowd.observe(&news, &self.identity, &self.precedence, at);
+        // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
+        let deleted_until = match &self.known {
+            Known::Absent { until, .. } => Some(*until),
+            Known::Present { record, until, .. } => {
+                Some(*until).filter(|_| record.uid() != news.uid() && !self.is_mine())
+            }
+            Known::Nothing => None,
+        };
+        let (until, inherited) = match &self.known {
+            Known::Present { record, until, inherited } if record.says_the_same(&news) => {
+                (*until, *inherited)
+            }
+            known => {
+                let duration = news.duration().unwrap_or(self.timing.lease_duration());
+                let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
+                if inherited {
+                    self.inherited_until = at.saturating_add(self.timing.tolerated_skew());
+                }
+                (news.holder().map_or(at, |_| at.saturating_add(duration)), inherited)
+            }
+        };
+        self.known = Known::Present { record: news, until, inherited };
+        let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
+        if hand.is_mine() {
+            // A claim that creates the lease was long under way, or a watch that lags tells of an earlier term.
+            if let Some(until) = deleted_until.filter(|until| at < *until) {
+                self.precedence.overtakes(Overtaken { term: record.transitions(), until });
+            }
+            self.own.stands(record.term());
+        } else {
+            self.own.meets(record);
+        }
+        // If the lease is not this candidate's, its last claim may still be under way.
+        if hand == Hand::Current {
+            self.precedence.observe_own(record, at);
+        }
+        if !hand.is_mine() {
+            self.has_given_way();
+        }
+    }
+
+    fn saw(&mut self, record: &LeaseRecord) {
+        self.newest = self.newest.max(record.version().unwrap_or(0));
+    }
+
+    /// Takes in that the lease held a claim or a renewal that was sent at `sent`.
+    pub(in crate::election) fn stood(&mut self, sent: Moment) {
+        self.renewed = self.renewed.max(sent);
+    }
+
+    /// Takes in that this candidate leads in `term`, so it no longer waits for a former holder.
+    pub(in crate::election) fn opened(&mut self, term: Term) {
+        self.precedence.settle();
+        self.opening.opened();
+        self.own = OwnTerm::Open(term);
+    }
+}

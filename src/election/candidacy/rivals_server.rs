@@ -1,0 +1,43 @@
+//! The API server of the candidates in a test: one lease.
+
+use crate::lease::{Claim, ErrLockKind, LeaseName, LeaseRecord};
+
+/// The API server.
+#[derive(Default)]
+pub(super) struct Server {
+    pub(super) lease: Option<LeaseRecord>,
+    pub(super) version: u64,
+    /// Claims whose senders do not wait for them any more: what they swap, and with what.
+    pub(super) late: Vec<(Option<LeaseRecord>, Claim)>,
+}
+
+impl Server {
+    /// Writes it if it swaps what stands there.
+    pub(super) fn write(
+        &mut self,
+        seen: Option<&LeaseRecord>,
+        claim: &Claim,
+    ) -> Result<LeaseRecord, ErrLockKind> {
+        let version = |record: &LeaseRecord| record.resource_version().to_owned();
+        let object = match (seen, &self.lease) {
+            (Some(_), None) => return Err(ErrLockKind::NotFound),
+            (seen, lease) if seen.map(version) != lease.as_ref().map(version) => {
+                return Err(ErrLockKind::Conflict);
+            }
+            (Some(seen), _) => seen.with(claim).into_json(),
+            (None, _) => {
+                let mut object = claim.new_lease(&LeaseName::new("default", "operator").unwrap());
+                object["metadata"]["uid"] = format!("made at {}", self.version).into();
+                object
+            }
+        };
+        self.put(object);
+        Ok(self.lease.clone().unwrap())
+    }
+
+    pub(super) fn put(&mut self, mut object: serde_json::Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.lease = Some(LeaseRecord::from_json(object).unwrap());
+    }
+}
