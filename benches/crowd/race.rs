@@ -73,7 +73,8 @@ impl Race<'_> {
         self.audit.read();
         let (server, own) = (cpu_time(self.cluster)?, own_cpu_time()?);
         sleep(TIME).await;
-        let (server, own) = (cpu_time(self.cluster)? - server, own_cpu_time()? - own);
+        let (server, own) =
+            (cpu_time(self.cluster)?.saturating_sub(server), own_cpu_time()?.saturating_sub(own));
         let cost = format!("{TIME:?}; CPU of the server {server:.1?}, of the candidates {own:.1?}");
         let count = self.count();
         self.row("steady", &mut [], &count, 1, &cost);
@@ -188,7 +189,8 @@ impl Race<'_> {
             (Some(least), Some(median), Some(most)) => format!("{least:.1?} / {median:.1?} / {most:.1?}"),
             _ => String::new(),
         };
-        let per = |number: usize| number as f64 / rounds as f64;
+        let float = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+        let per = |number| float(number) / float(rounds);
         let candidates = self.running.len();
         println!(
             "| {what} | {candidates} | {time} | {:.1} ({:.1}) | {:.1} | {more} |",
