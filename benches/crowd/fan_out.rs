@@ -78,7 +78,8 @@ async fn row(assets: &'static Assets, watchers: usize) -> Outcome<String> {
         last.extend(lags.last());
         sleep(PAUSE).await;
     }
-    let (server, own) = ((cpu_time(&cluster)? - server) / WRITES, (own_cpu_time()? - own) / WRITES);
+    let per_write = |now: Duration, before: Duration| now.saturating_sub(before) / WRITES;
+    let (server, own) = (per_write(cpu_time(&cluster)?, server), per_write(own_cpu_time()?, own));
     let median = |times: &mut Vec<Duration>| {
         times.sort_unstable();
         times.get(times.len() / 2).copied().unwrap_or_default()

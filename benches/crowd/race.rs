@@ -10,7 +10,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use test_support::apiserver::{Assets, Audit, Cluster};
+use test_support::apiserver::{Assets, Audit, AuditEvent, Cluster};
 use tokio::time::sleep;
 
 /// Long enough for a crowd to fill the free places of its standbys.
@@ -62,7 +62,7 @@ impl Race<'_> {
         let followed = began.elapsed();
         sleep(SETTLES).await;
         let count = self.count();
-        self.row("mass start", &mut [took], count, 1, &format!("all know the leader after {followed:.1?}"));
+        self.row("mass start", &mut [took], &count, 1, &format!("all know the leader after {followed:.1?}"));
         Ok(())
     }
 
@@ -73,10 +73,11 @@ impl Race<'_> {
         self.audit.read();
         let (server, own) = (cpu_time(self.cluster)?, own_cpu_time()?);
         sleep(TIME).await;
-        let (server, own) = (cpu_time(self.cluster)? - server, own_cpu_time()? - own);
+        let (server, own) =
+            (cpu_time(self.cluster)?.saturating_sub(server), own_cpu_time()?.saturating_sub(own));
         let cost = format!("{TIME:?}; CPU of the server {server:.1?}, of the candidates {own:.1?}");
         let count = self.count();
-        self.row("steady", &mut [], count, 1, &cost);
+        self.row("steady", &mut [], &count, 1, &cost);
         Ok(())
     }
 
@@ -94,10 +95,10 @@ impl Race<'_> {
             let count = self.count();
             let released = count.released.ok_or("the release is not in the audit log")?;
             gaps.push(Duration::try_from(opened.duration_since(released)).unwrap_or_default());
-            total = total.plus(count);
+            total = total.plus(&count);
             self.replace().await?;
         }
-        self.row("handover", &mut gaps, total, rounds, &format!("{:.0?}", began.elapsed()));
+        self.row("handover", &mut gaps, &total, rounds, &format!("{:.0?}", began.elapsed()));
         Ok(())
     }
 
@@ -112,25 +113,22 @@ impl Race<'_> {
             // Its next renewal is not due for a while.
             sleep(Duration::from_millis(100)).await;
             let crashed = self.running.swap_remove(leader);
-            let mut last = Count::of(&self.cluster.audit().read()).written;
             drop(crashed);
             self.audit.read();
             let opened = self.opens(None).await?.1;
             sleep(COUNTED).await;
             let events = self.audit.read();
-            // A renewal may have been under way.
-            let renewals = |it: &&test_support::apiserver::AuditEvent| {
-                Count::of(std::slice::from_ref(*it)).written.is_some_and(|at| at < opened)
-            };
-            let early = events.iter().filter(renewals).map(|it| it.stage_timestamp).min();
-            last = last.max(early.filter(|at| opened.duration_since(*at).as_secs() >= 14));
-            let last = last.ok_or("no renewal in the audit log")?;
+            // The last renewal of the holder that crashed.
+            let log = self.cluster.audit().read();
+            let old = |it: &AuditEvent| opened.duration_since(it.stage_timestamp).as_secs() >= 14;
+            let log: Vec<_> = log.into_iter().filter(old).collect();
+            let last = Count::of(&log).renewed.ok_or("no renewal in the audit log")?.1;
             let gap = Duration::try_from(opened.duration_since(last)).unwrap_or_default();
             gaps.push(gap.saturating_sub(LeaseTiming::fast().lease_duration()));
-            total = total.plus(Count::of(&events));
+            total = total.plus(&Count::of(&events));
             self.replace().await?;
         }
-        self.row("crash, from the expiry", &mut gaps, total, rounds, &format!("{:.0?}", began.elapsed()));
+        self.row("crash, from the expiry", &mut gaps, &total, rounds, &format!("{:.0?}", began.elapsed()));
         Ok(())
     }
 
@@ -185,13 +183,14 @@ impl Race<'_> {
         Err("the candidates do not all know the leader".into())
     }
 
-    fn row(&self, what: &str, times: &mut [Duration], count: Count, rounds: usize, more: &str) {
+    fn row(&self, what: &str, times: &mut [Duration], count: &Count, rounds: usize, more: &str) {
         times.sort_unstable();
         let time = match (times.first(), times.get(times.len() / 2), times.last()) {
             (Some(least), Some(median), Some(most)) => format!("{least:.1?} / {median:.1?} / {most:.1?}"),
             _ => String::new(),
         };
-        let per = |number: usize| number as f64 / rounds as f64;
+        let float = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+        let per = |number| float(number) / float(rounds);
         let candidates = self.running.len();
         println!(
             "| {what} | {candidates} | {time} | {:.1} ({:.1}) | {:.1} | {more} |",

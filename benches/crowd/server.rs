@@ -6,15 +6,15 @@ use std::{fs, time::Duration};
 use test_support::apiserver::{AuditEvent, Cluster};
 
 /// The lease requests of a stretch of time.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Count {
     pub(crate) reads: usize,
     pub(crate) writes: usize,
     pub(crate) refused: usize,
     /// When the last write that emptied the holder was answered.
     pub(crate) released: Option<Timestamp>,
-    /// When the last write with a holder was answered, other than the last one of all.
-    pub(crate) written: Option<Timestamp>,
+    /// The last `renewTime`, and when the write that brought it was answered. A join brings none.
+    pub(crate) renewed: Option<(String, Timestamp)>,
 }
 
 impl Count {
@@ -33,7 +33,10 @@ impl Count {
                     if holder.is_none_or(str::is_empty) {
                         count.released = Some(event.stage_timestamp);
                     } else {
-                        count.written = Some(event.stage_timestamp);
+                        let time = event.response_object["spec"]["renewTime"].as_str().unwrap_or_default();
+                        if count.renewed.as_ref().is_none_or(|(last, _)| last != time) {
+                            count.renewed = Some((time.to_owned(), event.stage_timestamp));
+                        }
                     }
                 }
                 _ => {}
@@ -42,7 +45,7 @@ impl Count {
         count
     }
 
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: &Self) -> Self {
         Self {
             reads: self.reads + other.reads,
             writes: self.writes + other.writes,

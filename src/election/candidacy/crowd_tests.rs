@@ -35,29 +35,16 @@ fn settled(candidates: usize, seed: u64) -> Crowd {
     crowd
 }
 
-fn report(what: &str, candidates: usize, count: Count, rounds: usize, gaps: &mut [Duration]) {
-    gaps.sort();
-    let per = |number: usize| number as f64 / rounds as f64;
-    println!(
-        "{what}, {candidates}: {:.1} writes ({:.1} refused), {:.1} reads, gap {:?} / {:?}",
-        per(count.writes),
-        per(count.refused),
-        per(count.reads),
-        gaps[gaps.len() / 2],
-        gaps.last().unwrap()
-    );
-}
-
 #[test]
 fn requests_per_handover_do_not_grow_with_the_crowd() {
     for candidates in CROWDS {
-        let (rounds, mut total, mut gaps) = (6, Count::default(), Vec::new());
+        let (rounds, mut total) = (6, Count::default());
         let mut crowd = settled(candidates, 7);
         for _ in 0..rounds {
             let leader = crowd.leader().unwrap();
             crowd.count = Count::default();
             crowd.stop(leader);
-            gaps.push(crowd.until_led(Some(leader), bound()));
+            crowd.until_led(Some(leader), bound());
             crowd.start(1, ms(0));
             // Shorter than the time between two renewals.
             crowd.pass(ms(1_300));
@@ -65,7 +52,6 @@ fn requests_per_handover_do_not_grow_with_the_crowd() {
             total.writes += crowd.count.writes;
             total.refused += crowd.count.refused;
         }
-        report("handover", candidates, total, rounds, &mut gaps);
         assert!(total.writes <= 5 * rounds && total.reads <= 20 * rounds, "{candidates}: {total:?}");
     }
 }
@@ -84,13 +70,13 @@ fn a_steady_crowd_only_renews() {
 #[test]
 fn a_crash_costs_no_more_than_a_handover() {
     for candidates in CROWDS {
-        let (rounds, mut total, mut gaps) = (3, Count::default(), Vec::new());
+        let (rounds, mut total) = (3, Count::default());
         let mut crowd = settled(candidates, 7);
         for _ in 0..rounds {
             let leader = crowd.leader().unwrap();
             crowd.crash(leader);
             crowd.count = Count::default();
-            gaps.push(crowd.until_led(Some(leader), ms(15_000) + bound()).saturating_sub(ms(13_000)));
+            crowd.until_led(Some(leader), ms(15_000) + bound());
             crowd.pass(ms(1_300));
             total.reads += crowd.count.reads;
             total.writes += crowd.count.writes;
@@ -98,7 +84,6 @@ fn a_crash_costs_no_more_than_a_handover() {
             crowd.start(1, ms(0));
             crowd.pass(ms(1_300));
         }
-        report("crash", candidates, total, rounds, &mut gaps);
         assert!(total.writes <= 5 * rounds && total.reads <= 20 * rounds, "{candidates}: {total:?}");
     }
 }
@@ -109,9 +94,8 @@ fn a_mass_start_needs_few_writes() {
         for within in [ms(0), ms(50), ms(1_000)] {
             let mut crowd = Crowd::new(7);
             crowd.start(candidates, within);
-            let led = crowd.until_led(None, ms(500) + within + bound_at_the_start());
+            crowd.until_led(None, ms(500) + within + bound_at_the_start());
             crowd.pass(ms(1_300));
-            println!("mass start of {candidates} within {within:?}: {:?}, led after {led:?}", crowd.count);
             assert!(crowd.count.writes <= 8, "{candidates} within {within:?}: {:?}", crowd.count);
         }
     }
@@ -127,9 +111,8 @@ fn a_mass_start_on_a_free_lease_needs_few_writes() {
         crowd.pass(ms(100));
         crowd.count = Count::default();
         crowd.start(candidates, ms(20));
-        let led = crowd.until_led(None, bound_at_the_start());
+        crowd.until_led(None, bound_at_the_start());
         crowd.pass(ms(1_300));
-        println!("mass start of {candidates} on a free lease: {:?}, led after {led:?}", crowd.count);
         assert!(crowd.count.writes <= 8, "{candidates}: {:?}", crowd.count);
     }
 }
@@ -154,10 +137,9 @@ fn lost_standbys_cost_a_slot_each() {
                 crowd.crash(standby);
             }
             crowd.stop(leader);
-            let gap = crowd.until_led(Some(leader), bound());
+            crowd.until_led(Some(leader), bound());
             let remaining = crowd.standbys();
             crowd.pass(ms(1_300));
-            println!("{candidates}, {lost} lost: {gap:?}, {:?}", crowd.count);
             assert!(crowd.count.writes <= 9 && crowd.count.reads <= 40, "{candidates}: {:?}", crowd.count);
             assert_eq!(remaining.len(), 3_usize.saturating_sub(lost + 1), "the lost are forgotten");
         }
@@ -177,10 +159,8 @@ fn handovers_in_quick_succession_stay_fast() {
             crowd.start(1, ms(0));
             crowd.pass(ms(30));
         }
-        report("quick", candidates, crowd.count, rounds, &mut gaps);
-        if candidates == 3 {
-            assert!(*gaps.last().unwrap() < ms(15), "{gaps:?}");
-        }
+        let most = if candidates == 3 { ms(15) } else { ms(60) };
+        assert!(gaps.iter().all(|gap| *gap < most), "{candidates}: {gaps:?}");
     }
 }
 

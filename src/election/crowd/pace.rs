@@ -46,7 +46,7 @@ impl Pace {
     }
 
     /// How long a candidate waits until it asks for a free place among the standbys.
-    pub(super) fn to_join(&self, draw: f64) -> Duration {
+    pub(super) fn before_joining(&self, draw: f64) -> Duration {
         self.joining().mul_f64(steps(draw, LARGEST) / steps(1.0, LARGEST))
     }
 
@@ -128,7 +128,7 @@ mod tests {
         for crowd in [1, 3, 30, 300, 3_000] {
             let tried = at_once(crowd, pace.slot() / 2, |draw| pace.by_chance(draw));
             assert!(tried < 3.0, "{tried} of {crowd}");
-            let joined = at_once(crowd, Duration::from_millis(20), |draw| pace.to_join(draw));
+            let joined = at_once(crowd, Duration::from_millis(20), |draw| pace.before_joining(draw));
             assert!(joined < 1.5, "{joined} of {crowd}");
         }
     }
@@ -143,7 +143,7 @@ mod tests {
                     assert!(wait(pace.by_chance(draw)) <= longest_wait(PAUSE));
                     assert!(wait(pace.at_the_start(draw)) <= longest_wait_at_the_start(PAUSE));
                 }
-                assert!(pace.to_join(1.0) <= PAUSE * 2);
+                assert!(pace.before_joining(1.0) <= PAUSE * 2);
             }
         }
         assert!(longest_wait(PAUSE) < PAUSE * 3 && longest_wait_at_the_start(PAUSE) < PAUSE * 5);
@@ -165,7 +165,7 @@ mod tests {
             let rounds = 400;
             let mut logs = 0.0;
             for _ in 0..rounds {
-                let first = (0..crowd).map(|_| pace.to_join(random.f64())).min().unwrap();
+                let first = (0..crowd).map(|_| pace.before_joining(random.f64())).min().unwrap();
                 logs += pace.joined_after(first).ln();
             }
             let guess = (logs / f64::from(rounds)).exp();

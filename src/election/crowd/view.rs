@@ -173,7 +173,7 @@ impl Crowd {
     /// When this candidate may ask for a place in the list. None if no place is free.
     pub(in crate::election) fn joins_from(&self) -> Option<Moment> {
         let room = self.room.as_ref()?;
-        let wait = self.pace().to_join(room.draw).saturating_mul(1 << self.tries.min(DOUBLINGS));
+        let wait = self.pace().before_joining(room.draw).saturating_mul(1 << self.tries.min(DOUBLINGS));
         Some(room.since.saturating_add(wait))
     }
 
