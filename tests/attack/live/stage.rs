@@ -22,8 +22,8 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const LEADER: &str = "candidate-0";
-const LEASE: (&str, &str) = ("default", "attacked");
+pub const LEADER: &str = "candidate-0";
+pub const LEASE: (&str, &str) = ("default", "attacked");
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Stage {

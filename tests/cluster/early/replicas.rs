@@ -5,7 +5,7 @@ use crate::{
     apiserver::{AuditEvent, Cluster},
     candidate::{Contender, builder_for, start},
     real::Real,
-    support::until,
+    support::{lease_writes, until},
     world::World,
 };
 use kube_leader_gate::{
@@ -48,5 +48,7 @@ pub async fn leader_and_follower(world: &Server, node: &Node, users: [&str; 2]) 
     leader.elected().await;
     let follower = replica(world, users[1], &node.create(users[1]).await).await;
     until("it watches the pod", async || !pod_requests(world, users[1], "watch").await.is_empty()).await;
+    // It changes the lease once more, and what it learns of the pod belongs to one version of the lease.
+    until("it stands by", async || !lease_writes(world, users[1]).await.is_empty()).await;
     (leader, follower)
 }
