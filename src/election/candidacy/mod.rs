@@ -43,6 +43,8 @@ mod rivals_tests;
 #[cfg(test)]
 mod rivals_world;
 #[cfg(test)]
+mod standby_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod token_tests;
