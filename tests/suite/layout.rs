@@ -16,6 +16,7 @@ fn no_files_import_in_a_circle() {
         (".", 100),
         ("benches/peers/driver", 20),
         ("crates/fake-kube-apiserver", 40),
+        ("crates/gate-cost", 4),
         ("crates/operator-on-kube-4", 3),
         ("crates/test-support", 10),
         ("crates/web-servers", 4),
