@@ -20,8 +20,6 @@ const PATIENCE: u32 = 4;
 pub(in crate::election) struct Contact {
     timing: LeaseTiming,
     pub(super) doubt: Doubt,
-    /// The doubt comes from a lost race, and the watch has not shown the winner yet.
-    lost_race: bool,
     /// How many calls in a row failed. A read between two failing writes does not reset it.
     failures: u32,
     /// The earliest moment for the next call.
@@ -43,6 +41,8 @@ pub(super) enum Doubt {
     MayBeOld,
     /// A write met a newer version. Read the lease before the next write.
     IsOld,
+    /// The same, because of a lost race. The watch will show the winner.
+    LostRace,
 }
 
 impl Contact {
@@ -51,7 +51,6 @@ impl Contact {
         Self {
             timing,
             doubt: Doubt::None,
-            lost_race: false,
             failures: 0,
             not_before: origin,
             next_look: origin,
@@ -69,7 +68,6 @@ impl Contact {
     /// Records that a call begins. Later events may be newer than its answer.
     pub(in crate::election) fn begin(&mut self, now: Moment) {
         self.doubt = Doubt::None;
-        self.lost_race = false;
         self.inform(now);
     }
 
@@ -92,7 +90,7 @@ impl Contact {
         let patience = now.saturating_add(self.timing.pause() / PATIENCE);
         self.fail(ErrLockKind::Conflict, false, now);
         self.not_before = self.not_before.max(patience);
-        self.lost_race = true;
+        self.doubt = Doubt::LostRace;
     }
 
     /// Records that a call succeeded. Returns whether calls had failed before it.
@@ -129,7 +127,7 @@ impl Contact {
     /// Records that the watch has shown this version.
     pub(in crate::election) fn watch_tells(&mut self, record: &LeaseRecord, now: Moment) {
         self.watch = self.watch.map(|(newest, _)| (newest.max(record.version().unwrap_or(0)), now));
-        if std::mem::take(&mut self.lost_race) {
+        if self.doubt == Doubt::LostRace {
             self.doubt = Doubt::None;
             self.failures = 0;
             self.not_before = now;

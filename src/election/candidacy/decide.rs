@@ -80,7 +80,7 @@ impl Candidacy {
         let now = inputs.now;
         let at_once = |call| (Some(call), now);
         let doubt = self.contact.doubt;
-        if doubt == Doubt::IsOld {
+        if doubt >= Doubt::IsOld {
             return at_once(LeaseCall::Read);
         }
         let period = self.timing.retry_period();
@@ -150,7 +150,7 @@ impl Candidacy {
         let doubt = self.contact.doubt;
         // Try only once: it only shortens the successor's wait.
         if self.owes_in_time(inputs) && failed == 0 {
-            let reads = doubt == Doubt::IsOld;
+            let reads = doubt >= Doubt::IsOld;
             let call = if reads { LeaseCall::Read } else { LeaseCall::Acknowledge };
             return Ok((Some(call), settles_at));
         }

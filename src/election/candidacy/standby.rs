@@ -79,7 +79,7 @@ impl Candidacy {
 
     /// Whether this candidate stands in the lease of another one and should not, because it stops or stands down.
     pub(super) fn should_leave(&self) -> bool {
-        let unsure = self.contact.doubt == Doubt::IsOld || self.contact.is_failing();
+        let unsure = self.contact.doubt >= Doubt::IsOld || self.contact.is_failing();
         !self.has_left && !unsure && self.contact.is_watching() && self.leaving().is_some()
     }
 
