@@ -66,6 +66,8 @@
 //! ```
 
 mod path;
+#[cfg(test)]
+mod plain_tests;
 mod query;
 mod scan;
 mod segment;
@@ -114,7 +116,7 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most writes need no look at the path.
-        self.has_reading_method() && self.reads(&Parts::of(self.uri.path()))
+        self.has_reading_method() && (self.is_plain_read() || self.reads(&Parts::of(self.uri.path())))
     }
 
     /// What the request does.
@@ -230,6 +232,13 @@ impl<'a> RequestInfo<'a> {
         let parts = Parts::of(self.uri.path());
         let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
         if understood { parts } else { Parts::default() }
+    }
+
+    /// Whether it needs no parse to see that this is a read.
+    #[inline]
+    fn is_plain_read(&self) -> bool {
+        let reads = matches!(*self.method, Method::GET | Method::HEAD) && !self.upgrade;
+        reads && path::is_plain(self.uri.path())
     }
 
     fn has_reading_method(&self) -> bool {

@@ -81,6 +81,36 @@ fn is_ordinary(path: &[u8]) -> bool {
     }
 }
 
+/// Whether one look at the bytes shows that a path's segments are all structural, and that none of them is a
+/// connection. If it returns false, that may still be so.
+///
+/// - Every byte is a slash or of [`STRUCTURE`]. The last byte is of [`EDGE`], and of two neighbours at least one is.
+/// - There are no two letters from the middle of a connection: e**xe**c, a**tt**ach, por**tf**orward, pro**xy**.
+#[inline]
+pub(super) fn is_plain(path: &[u8]) -> bool {
+    let is_edge = |byte: u8| byte.wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10;
+    let passes = |(byte, next): (&u8, &u8)| {
+        let (edge, next_edge) = (is_edge(*byte), is_edge(*next));
+        let known = edge | byte.wrapping_sub(b'-').le(&2) | (*byte == b'_');
+        let connects = (*byte == b'x') & ((*next == b'e') | (*next == b'y'))
+            | (*byte == b't') & ((*next == b't') | (*next == b'f'));
+        known & (edge | next_edge) & !connects
+    };
+    // Within a step, every byte is looked at, as above.
+    let all = |bytes: &[u8; STEP + 1]| {
+        bytes[..STEP].iter().zip(&bytes[1..]).fold(true, |all, pair| all & passes(pair))
+    };
+    let (Some(last), Some(end)) = (path.last_chunk(), path.last()) else { return false };
+    let mut rest = path;
+    while let Some(step) = rest.first_chunk() {
+        if !all(step) {
+            return false;
+        }
+        rest = &rest[STEP..];
+    }
+    all(last) && is_edge(*end)
+}
+
 /// The number of bytes before the next slash, or before the end.
 #[inline]
 pub(super) fn length_of_segment(rest: &str) -> usize {
