@@ -79,6 +79,8 @@
 #[cfg(feature = "election")]
 mod api;
 #[cfg(feature = "election")]
+mod defect;
+#[cfg(feature = "election")]
 pub mod election;
 #[cfg(feature = "election")]
 pub mod events;

@@ -48,6 +48,8 @@ mod recreated;
 mod renewing;
 #[cfg(feature = "runtime")]
 mod runtime;
+#[cfg(all(feature = "metrics", feature = "runtime"))]
+mod secrets;
 mod silence;
 mod stopping;
 mod stuck;

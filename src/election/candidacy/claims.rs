@@ -1,6 +1,7 @@
 //! The claims that a candidate has tried, and how it knows its own hand in the lease.
 
 use crate::{
+    defect,
     leadership::Moment,
     lease::{Claim, LeaseRecord},
 };
@@ -10,10 +11,10 @@ use std::{collections::VecDeque, time::Duration};
 const CLAIMS: usize = 8;
 
 /// The last claims of this process. The newest is last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Claims(VecDeque<Claimed>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Claimed {
     /// Its holder, count and acquire time differ from every claim of another process with the same identity.
     claim: Claim,
@@ -74,7 +75,8 @@ impl Claims {
     /// Which of these claims, made for `duration`, `record` holds.
     pub(super) fn hand(&self, record: &LeaseRecord, duration: Duration) -> Option<Hand> {
         let place = self.find(record)?;
-        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid());
+        let elsewhere = self.0[place].uid.as_deref().is_some_and(|uid| uid != record.uid())
+            && !defect::is_back("claim-without-uid");
         let current = place + 1 == self.0.len() && record.duration() >= Some(duration);
         let own = if current { Hand::Current } else { Hand::Earlier };
         Some(if elsewhere { Hand::Copy } else { own })

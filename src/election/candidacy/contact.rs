@@ -16,7 +16,7 @@ const SILENT_PERIODS: f64 = 2.0;
 const PATIENCE: u32 = 4;
 
 /// What a candidate knows about its connection to the API server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::election) struct Contact {
     timing: LeaseTiming,
     pub(super) doubt: Doubt,

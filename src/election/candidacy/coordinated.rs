@@ -3,7 +3,7 @@
 use crate::election::preemption::Overtaken;
 
 /// What a candidate knows that is chosen by a coordinator.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Coordinated {
     /// The last holder that another one replaced, if this candidate has not seen it release the lease.
     ///

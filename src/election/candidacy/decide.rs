@@ -2,7 +2,7 @@
 //! the time.
 
 use super::{contact::Doubt, judge::Decision, state::Candidacy};
-use crate::{election::hooks::LeaseCall, leadership::Moment};
+use crate::{defect, election::hooks::LeaseCall, leadership::Moment};
 use std::time::Duration;
 
 /// How many calls may fail before the lease is left to expire.
@@ -88,7 +88,7 @@ impl Candidacy {
             Decision::Renew => {
                 let due = self.next_renewal();
                 // A renewal shows as much as a read, and the deadline depends on the renewal only (rule S9).
-                let reads = now < due && doubt != Doubt::None;
+                let reads = doubt != Doubt::None && (now < due || defect::is_back("reads-instead-of-renewing"));
                 if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
             }
             Decision::Hold(until) => {
@@ -132,7 +132,8 @@ impl Candidacy {
         if inputs.task == Task::StayAway && self.should_leave() {
             return (Some(LeaseCall::Leave), inputs.now);
         }
-        let gives_back = self.own.is_unused()
+        let keeps = defect::is_back("late-acquisition-kept");
+        let gives_back = self.own.is_unused() && !keeps
             || self.own.owes_an_acknowledgement()
             || inputs.task == Task::StayAway && in_time;
         match self.give_back(inputs, 0) {
@@ -154,7 +155,7 @@ impl Candidacy {
             let call = if reads { LeaseCall::Read } else { LeaseCall::Acknowledge };
             return Ok((Some(call), settles_at));
         }
-        let mine = self.is_mine();
+        let mine = self.is_mine() || defect::is_back("releases-another-term");
         if self.should_leave() && failed == 0 {
             return Ok((Some(LeaseCall::Leave), now));
         }
@@ -162,7 +163,7 @@ impl Candidacy {
             // There is nothing to release, whatever the API server answers.
             return Err(Ok(()));
         }
-        if now < settles_at {
+        if now < settles_at && !defect::is_back("release-after-cut-drain") {
             let too_late = mine && self.end() <= settles_at;
             let reason = "a write that ended without an answer may still take effect";
             return if too_late { Err(Err(reason)) } else { Ok((None, settles_at)) };

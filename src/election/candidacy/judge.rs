@@ -4,7 +4,7 @@ use super::{
     claims::Hand,
     state::{Candidacy, Known},
 };
-use crate::{election::preemption::Overtaken, leadership::Moment, lease::LeaseRecord};
+use crate::{defect, election::preemption::Overtaken, leadership::Moment, lease::LeaseRecord};
 
 /// What to do about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,7 @@ impl Candidacy {
 
     /// The overtaken term, while its holder may still be writing. Until then no candidate may lead.
     pub(in crate::election) fn overtaken(&self, now: Moment) -> Option<Overtaken> {
-        self.precedence.overtaken().filter(|overtaken| now < overtaken.until)
+        let overtaken = self.precedence.overtaken().filter(|_| !defect::is_back("opens-unacknowledged"));
+        overtaken.filter(|overtaken| now < overtaken.until)
     }
 }

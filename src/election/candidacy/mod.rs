@@ -31,6 +31,8 @@ mod crowd_tests;
 #[cfg(test)]
 mod crowd_world;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod next_calls;
 #[cfg(test)]
 mod next_tests;

@@ -5,6 +5,7 @@ use super::{
     state::{Candidacy, Known},
 };
 use crate::{
+    defect,
     election::preemption::{Overtaken, OwnTerm},
     leadership::{Moment, Term},
     lease::LeaseRecord,
@@ -86,7 +87,11 @@ impl Candidacy {
                 (*until, *inherited)
             }
             known => {
-                let duration = news.duration().unwrap_or(self.timing.lease_duration());
+                let duration = if defect::is_back("takes-too-early") {
+                    self.timing.renew_deadline()
+                } else {
+                    news.duration().unwrap_or(self.timing.lease_duration())
+                };
                 let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
                 if inherited {
                     self.inherited_until = at.saturating_add(self.timing.tolerated_skew());

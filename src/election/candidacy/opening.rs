@@ -4,7 +4,7 @@
 use crate::{leadership::Moment, lease::LeaseTiming};
 
 /// What the candidate knows about its own opening.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::election) struct Opening {
     /// Whether something must agree before the gate opens.
     asks: bool,

@@ -3,7 +3,7 @@
 use crate::lease::{Claim, ErrLockKind, LeaseName, LeaseRecord};
 
 /// The API server.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Server {
     pub(super) lease: Option<LeaseRecord>,
     pub(super) version: u64,
@@ -31,7 +31,10 @@ impl Server {
                 object
             }
         };
-        self.put(object);
+        // A write that changes nothing makes no new version.
+        if self.lease.as_ref().is_none_or(|lease| lease.clone().into_json() != object) {
+            self.put(object);
+        }
         Ok(self.lease.clone().unwrap())
     }
 

@@ -15,6 +15,7 @@ use std::{collections::VecDeque, time::Duration};
 const NEVER: Moment = Moment::from_nanos(0);
 
 /// A call under way.
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) what: LeaseCall,
     pub(super) sent: Moment,
@@ -25,6 +26,7 @@ pub(super) struct Call {
     pub(super) outcome: Option<Result<Option<LeaseRecord>, ErrLockKind>>,
 }
 
+#[derive(Clone, Debug)]
 pub(super) struct Rival {
     pub(super) name: String,
     pub(super) priority: Option<&'static str>,
@@ -40,6 +42,10 @@ pub(super) struct Rival {
     pub(super) unanswered: Moment,
     /// When the last thing that it has sent can land no more.
     pub(super) lands_until: Moment,
+    /// How long after its end a write may land.
+    pub(super) late: Duration,
+    /// The wall clock, if it stands still.
+    pub(super) standing_clock: Option<&'static str>,
     pub(super) call: Option<Call>,
     pub(super) inbox: VecDeque<LeaseEvent>,
 }
@@ -67,6 +73,8 @@ impl Rival {
             writing: false,
             unanswered: NEVER,
             lands_until: NEVER,
+            late: skew(),
+            standing_clock: None,
             call: None,
             inbox: VecDeque::new(),
         }
@@ -98,7 +106,7 @@ impl Rival {
         if std::mem::take(&mut self.writing) {
             self.unanswered = now;
             let end = self.deadline.map_or(now, |deadline| now.min(deadline));
-            self.lands_until = self.lands_until.max(end.saturating_add(skew()));
+            self.lands_until = self.lands_until.max(end.saturating_add(self.late));
         }
     }
 
@@ -175,7 +183,7 @@ impl Rival {
     pub(super) fn begin(&mut self, what: LeaseCall, now: Moment) {
         let before = self.candidacy.version().map(str::to_owned);
         let seen = self.candidacy.record().cloned();
-        let time = now.as_nanos().to_string();
+        let time = self.wall_clock(now);
         let claim = match what {
             // An acquisition begins with a read.
             LeaseCall::Read | LeaseCall::Acquire => None,
@@ -203,6 +211,10 @@ impl Rival {
         };
         self.candidacy.contact.begin(now);
         self.call = Some(Call { what, sent: now, before, seen, claim, outcome: None });
+    }
+
+    fn wall_clock(&self, now: Moment) -> String {
+        self.standing_clock.map_or_else(|| now.as_nanos().to_string(), str::to_owned)
     }
 
     /// The API server gets the call.
@@ -244,7 +256,7 @@ impl Rival {
                 self.candidacy.contact.recover(LeaseCall::Read, now);
                 let takes = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt);
                 if call.what == LeaseCall::Acquire && self.task == Task::Contend && takes {
-                    let claim = self.candidacy.acquisition(now, now.as_nanos().to_string());
+                    let claim = self.candidacy.acquisition(now, self.wall_clock(now));
                     self.agreed = self.agreed.map(|_| false);
                     let seen = self.candidacy.record().cloned();
                     self.candidacy.contact.begin(now);
@@ -298,8 +310,9 @@ impl Rival {
         if let Some(Call { claim: Some(claim), outcome: None, seen, .. }) = self.call.take() {
             server.late.push((seen, claim));
         }
-        let lands_until = self.lands_until;
+        let Self { lands_until, late, standing_clock, .. } = *self;
         let fresh = Self::new(&self.name, self.priority);
-        *self = Self { lands_until, ..if self.agreed.is_some() { fresh.asking() } else { fresh } };
+        let fresh = if self.agreed.is_some() { fresh.asking() } else { fresh };
+        *self = Self { lands_until, late, standing_clock, ..fresh };
     }
 }

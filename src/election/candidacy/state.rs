@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Everything that a candidate's decisions depend on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::election) struct Candidacy {
     pub(super) identity: Identity,
     pub(super) timing: LeaseTiming,
@@ -46,7 +46,7 @@ pub(in crate::election) struct Candidacy {
 }
 
 /// The lease, as last seen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Known {
     Nothing,
     /// There is no lease.

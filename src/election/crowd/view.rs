@@ -15,7 +15,7 @@ const LONG: u32 = 16;
 const DOUBLINGS: u32 = 14;
 
 /// The others, as one candidate sees them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::election) struct Crowd {
     timing: LeaseTiming,
     list: Standbys,

@@ -15,7 +15,7 @@ pub(in crate::election) struct Ended {
 }
 
 /// Early takeover, as one candidate decides on it. By default it never happens.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::election) struct Succession {
     own: Option<HolderPod>,
     settle: Duration,

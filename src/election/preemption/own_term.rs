@@ -10,7 +10,7 @@ use crate::{leadership::Term, lease::LeaseRecord};
 /// None -> NeverOpened -> Open -> Preempted -> None
 ///              `-------------------^
 /// ```
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::election) enum OwnTerm {
     #[default]
     None,

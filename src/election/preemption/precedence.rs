@@ -16,7 +16,7 @@ pub(in crate::election) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// A candidate's precedence over others, and its recent preemptions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::election) struct Precedence {
     priority: Option<Priority>,
     /// The pause after a preemption, if there was none shortly before.

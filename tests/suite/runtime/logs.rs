@@ -1,4 +1,4 @@
-//! What kube-runtime logs during these tests.
+//! What this crate and its libraries log during these tests, as text.
 
 use crate::listening;
 use std::{
@@ -20,12 +20,12 @@ pub struct Capture(());
 struct ToThisThread;
 
 thread_local! {
-    static CAPTURED: RefCell<Option<Logs>> = const { RefCell::new(None) };
+    static CAPTURED: RefCell<Option<(Logs, Level)>> = const { RefCell::new(None) };
 }
 
 /// Whether this thread records events of this level.
 pub fn wants(level: Level) -> bool {
-    level <= Level::DEBUG && CAPTURED.with_borrow(Option::is_some)
+    CAPTURED.with_borrow(|captured| captured.as_ref().is_some_and(|(_, most)| level <= *most))
 }
 
 /// Records the lines of all threads that listen.
@@ -38,9 +38,14 @@ pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
 impl Logs {
     /// Records what this thread logs, at level debug and above.
     pub fn capture() -> (Self, Capture) {
+        Self::capture_up_to(Level::DEBUG)
+    }
+
+    /// Records what this thread logs, up to this level.
+    pub fn capture_up_to(most: Level) -> (Self, Capture) {
         listening::begin();
         let logs = Self::default();
-        CAPTURED.set(Some(logs.clone()));
+        CAPTURED.set(Some((logs.clone(), most)));
         (logs, Capture(()))
     }
 
@@ -67,7 +72,7 @@ impl Drop for Capture {
 impl io::Write for ToThisThread {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         CAPTURED.with_borrow(|logs| {
-            if let Some(Logs(lines)) = logs {
+            if let Some((Logs(lines), _)) = logs {
                 lines.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
             }
         });

@@ -1,0 +1,29 @@
+//! Defects that this crate once had, or could have. The proofs put them back, one at a time, and must find each of them:
+//! docs/VERIFICATION.md has the table. Only builds for such a proof contain them.
+
+/// The defects that the model of the election finds.
+#[cfg(test)]
+pub(crate) const OF_THE_ELECTION: [&str; 8] = [
+    "release-after-cut-drain",
+    "opens-unacknowledged",
+    "reads-instead-of-renewing",
+    "claim-without-uid",
+    "standing-clock",
+    "late-acquisition-kept",
+    "releases-another-term",
+    "takes-too-early",
+];
+
+/// Whether this defect is back in this process: the variable `LEADER_GATE_DEFECT` names it.
+#[cfg(any(test, leader_gate_defects))]
+pub(crate) fn is_back(defect: &str) -> bool {
+    use std::{env, sync::OnceLock};
+    static BACK: OnceLock<Option<String>> = OnceLock::new();
+    BACK.get_or_init(|| env::var("LEADER_GATE_DEFECT").ok()).as_deref() == Some(defect)
+}
+
+/// No defect is back.
+#[cfg(not(any(test, leader_gate_defects)))]
+pub(crate) const fn is_back(_: &str) -> bool {
+    false
+}

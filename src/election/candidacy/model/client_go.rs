@@ -1,0 +1,122 @@
+//! A candidate that decides as client-go does, read from its `leaderelection.go`.
+
+use super::super::rivals_server::Server;
+use crate::{
+    leadership::Moment,
+    lease::{Claim, LeaseRecord, LeaseTiming},
+};
+use std::time::Duration;
+
+/// What client-go knows. It polls, and knows nothing of handovers, standbys and keys.
+#[derive(Clone, Debug)]
+pub(super) struct ClientGo {
+    name: &'static str,
+    /// The lease as last read or written, and since when it has been like this.
+    observed: Option<(LeaseRecord, Moment)>,
+    /// When it tries next.
+    next: Moment,
+    leads_until: Option<Moment>,
+}
+
+/// What becomes of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Answered,
+    /// The API server carries it out, and its answer is lost.
+    AnswerLost,
+    /// It may reach the API server later.
+    Delayed,
+}
+
+impl ClientGo {
+    pub(super) fn new(name: &'static str, now: Moment) -> Self {
+        Self { name, observed: None, next: now, leads_until: None }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn leads_until(&self) -> Option<Moment> {
+        self.leads_until
+    }
+
+    /// When it acts next.
+    pub(super) fn due(&self) -> Moment {
+        self.leads_until.map_or(self.next, |until| until.min(self.next))
+    }
+
+    /// Whether its term ends at `now`, because no renewal was answered in time.
+    pub(super) fn is_over(&self, now: Moment) -> bool {
+        self.leads_until.is_some_and(|until| until <= now)
+    }
+
+    /// The process or its term ends without a release.
+    pub(super) fn ends(&mut self) {
+        self.leads_until = None;
+    }
+
+    /// One attempt to acquire or to renew.
+    pub(super) fn tries(&mut self, server: &mut Server, fate: Fate, now: Moment) {
+        let timing = LeaseTiming::fast();
+        self.next = now.saturating_add(timing.retry_period());
+        let Some(claim) = self.claim(server.lease.as_ref(), now) else {
+            self.leads_until = None;
+            return;
+        };
+        let seen = server.lease.clone();
+        if fate == Fate::Delayed {
+            server.late.push((seen, claim));
+            return;
+        }
+        let written = server.write(seen.as_ref(), &claim);
+        if fate == Fate::Answered && let Ok(record) = written {
+            self.observed = Some((record, now));
+            // After a renewal it waits for a retry period. Then the next one has as long as the renew deadline.
+            self.leads_until =
+                Some(now.saturating_add(timing.retry_period()).saturating_add(timing.renew_deadline()));
+        }
+    }
+
+    /// What it writes over this lease; None if another candidate's lease is valid.
+    fn claim(&mut self, lease: Option<&LeaseRecord>, now: Moment) -> Option<Claim> {
+        let Some(lease) = lease else { return Some(self.naming(0, now)) };
+        let same = |(observed, _): &(LeaseRecord, Moment)| observed.says_the_same(lease);
+        if !self.observed.as_ref().is_some_and(same) {
+            self.observed = Some((lease.clone(), now));
+        }
+        let since = self.observed.as_ref().map_or(now, |(_, since)| *since);
+        let mine = lease.holder() == Some(self.name);
+        let valid = now < since.saturating_add(lease.duration().unwrap_or(Duration::ZERO));
+        match lease.holder() {
+            Some(_) if valid && !mine => None,
+            _ if mine => {
+                let acquire_time = lease.acquire_time().unwrap_or_default().to_owned();
+                Some(Claim { acquire_time, ..self.naming(lease.transitions(), now) })
+            }
+            _ => Some(self.naming(lease.transitions() + 1, now)),
+        }
+    }
+
+    fn naming(&self, transitions: u64, now: Moment) -> Claim {
+        let time = format!("{} of {}", now.as_nanos(), self.name);
+        Claim {
+            holder: self.name.to_owned(),
+            duration_seconds: LeaseTiming::fast().lease_seconds(),
+            acquire_time: time.clone(),
+            renew_time: time,
+            transitions,
+            annotations: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// Gives up the lease, as `ReleaseOnCancel` does after the writes have ended.
+    pub(super) fn releases(&mut self, server: &mut Server, now: Moment) {
+        self.leads_until = None;
+        self.next = now.saturating_add(LeaseTiming::fast().retry_period());
+        let seen = self.observed.as_ref().map(|(record, _)| record.clone());
+        let Some(record) = seen.filter(|record| record.holder() == Some(self.name)) else { return };
+        let free = Claim { holder: String::new(), duration_seconds: 1, ..self.naming(record.transitions(), now) };
+        let _ = server.write(Some(&record), &free);
+    }
+}

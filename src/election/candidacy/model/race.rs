@@ -1,0 +1,170 @@
+//! One state of all candidates, their network and their API server.
+
+use super::{
+    super::{rivals_server::Server, tests::at},
+    seat::{Seat, Wish},
+    step::Fault,
+};
+use crate::{
+    leadership::Moment,
+    lease::{LeaseEvent, LeaseRecord},
+};
+use std::{
+    fmt::Write as _,
+    hash::{Hash, Hasher},
+    time::Duration,
+};
+
+/// A call of ours without an answer is given up after this time.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One state.
+#[derive(Clone, Debug)]
+pub(super) struct Race {
+    /// The time of the API server.
+    pub(super) now: Moment,
+    pub(super) server: Server,
+    pub(super) seats: Vec<Seat>,
+    /// How many seconds the API server takes for each answer to a candidate of ours.
+    pub(super) latency: u8,
+    /// How many more faults may happen.
+    pub(super) faults: u8,
+    /// How many have happened.
+    pub(super) suffered: u8,
+    /// The fault that the last step was.
+    pub(super) fault: Option<Fault>,
+    /// Which process the lease belongs to: the seat, and its life.
+    pub(super) author: Option<(usize, u8)>,
+    /// The seat that it belonged to before, if it was taken without a release.
+    pub(super) overtaken: Option<usize>,
+    /// Who led last, and how often that changed.
+    pub(super) led: Option<usize>,
+    pub(super) terms: u8,
+    /// The rule that a step has broken.
+    pub(super) broken: Option<&'static str>,
+}
+
+impl Race {
+    pub(super) fn new(seats: Vec<Seat>, faults: u8) -> Self {
+        Self {
+            now: at(0),
+            server: Server { version: 10, ..Server::default() },
+            seats,
+            latency: 0,
+            faults,
+            suffered: 0,
+            fault: None,
+            author: None,
+            overtaken: None,
+            led: None,
+            terms: 0,
+            broken: None,
+        }
+    }
+
+    pub(super) fn wish(&self, i: usize) -> Wish {
+        self.seats[i].wish(self.now)
+    }
+
+    /// Whether news waits for this candidate.
+    pub(super) fn has_news(&self, i: usize) -> bool {
+        self.seats[i].ours().is_some_and(|rival| !rival.inbox.is_empty())
+    }
+
+    /// Tells the watches.
+    pub(super) fn tell(&mut self, event: &LeaseEvent) {
+        for rival in self.seats.iter_mut().filter_map(Seat::ours_mut) {
+            rival.inbox.push_back(event.clone());
+        }
+    }
+
+    /// Runs `step` of a candidate, and tells the watches what it wrote.
+    pub(super) fn writes(&mut self, actor: Option<usize>, step: impl FnOnce(&mut Self)) {
+        let before = self.server.lease.clone();
+        let version = self.server.version;
+        step(self);
+        if self.server.version == version {
+            return;
+        }
+        let Some(lease) = self.server.lease.clone() else { return };
+        self.judge_write(actor, before.as_ref(), &lease);
+        self.tell(&LeaseEvent::Seen(lease));
+    }
+
+    /// A lease of another program's making.
+    pub(super) fn put(&mut self, change: impl FnOnce(&mut serde_json::Value)) {
+        let Some(lease) = self.server.lease.clone() else { return };
+        let mut object = lease.into_json();
+        change(&mut object);
+        (self.author, self.overtaken) = (None, None);
+        self.server.put(object);
+        let event = LeaseEvent::Seen(self.server.lease.clone().unwrap());
+        self.tell(&event);
+    }
+
+    pub(super) fn delete(&mut self) {
+        let Some(lease) = self.server.lease.take() else { return };
+        self.server.version += 1;
+        let mut last = lease.into_json();
+        last["metadata"]["resourceVersion"] = self.server.version.to_string().into();
+        (self.author, self.overtaken) = (None, None);
+        self.tell(&LeaseEvent::Deleted(LeaseRecord::from_json(last).unwrap()));
+    }
+
+    /// The next moment at which anything happens by itself.
+    pub(super) fn next_moment(&self) -> Option<Moment> {
+        let due = self.seats.iter().flat_map(|seat| {
+            let wish = match seat.wish(self.now) {
+                Wish::Wait(until) if !seat.is_frozen() => Some(seat.global(until)),
+                _ => None,
+            };
+            [wish, seat.frozen_until, seat.answered_at, seat.back_at]
+        });
+        due.flatten().filter(|due| *due > self.now).min()
+    }
+
+    /// Whether this candidate waits no longer for the answer of its call.
+    pub(super) fn is_overdue(&self, i: usize) -> bool {
+        let local = self.seats[i].local(self.now);
+        self.seats[i].call_sent().is_some_and(|sent| sent.saturating_add(CALL_TIMEOUT) <= local)
+    }
+
+    /// Notes what has happened by itself: leaders write, terms end, calls can land no more.
+    pub(super) fn settle(&mut self) {
+        for seat in &mut self.seats {
+            seat.keep_writing(self.now);
+        }
+        let version = self.server.lease.as_ref().map(|lease| lease.resource_version().to_owned());
+        let may_land = |seen: &Option<LeaseRecord>| match seen {
+            Some(seen) => Some(seen.resource_version()) == version.as_deref(),
+            // It creates the lease, perhaps after a deletion.
+            None => true,
+        };
+        self.server.late.retain(|(seen, _)| may_land(seen));
+        let leads = (0..self.seats.len()).find(|i| self.seats[*i].can_write(self.now));
+        if leads.is_some() && leads != self.led {
+            self.led = leads;
+            self.terms = self.terms.saturating_add(1);
+        }
+    }
+}
+
+impl Hash for Race {
+    /// By its text: it shows everything that a candidate decides by.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        struct Text<'a, H>(&'a mut H);
+        impl<H: Hasher> std::fmt::Write for Text<'_, H> {
+            fn write_str(&mut self, text: &str) -> std::fmt::Result {
+                self.0.write(text.as_bytes());
+                Ok(())
+            }
+        }
+        let _ = write!(Text(state), "{self:?}");
+    }
+}
+
+impl PartialEq for Race {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}

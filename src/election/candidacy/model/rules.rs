@@ -1,0 +1,109 @@
+//! What must hold in each state.
+
+use super::{race::Race, seat::Seat, step::Fault};
+use crate::{
+    election::preemption::{Handover, OwnTerm},
+    lease::LeaseRecord,
+};
+use std::time::Duration;
+
+/// A run takes no more steps than this, unless it turns in a circle.
+const STEPS: usize = 3_000;
+/// Once no more goes wrong, a candidate leads after this time: the lease of a lost holder has to end, and each candidate
+/// may have to wait for an agreement or a retry.
+const RECOVERY: Duration = Duration::from_secs(60);
+/// The same after nothing but a clean stop: nobody waits for the end of a lease.
+const HANDOVER: Duration = Duration::from_secs(13);
+
+impl Race {
+    /// Rules S4 and S6: no gate is open while a write of another candidate may land.
+    pub(super) fn one_writes(&self) -> bool {
+        let open = (0..self.seats.len()).filter(|i| self.seats[*i].can_write(self.now));
+        open.into_iter().all(|i| {
+            (0..self.seats.len()).all(|j| i == j || !self.seats[j].may_land(self.now) && !self.seats[j].can_write(self.now))
+        })
+    }
+
+    /// Judges a write of `actor`, and notes which process the lease belongs to now.
+    pub(super) fn judge_write(&mut self, actor: Option<usize>, before: Option<&LeaseRecord>, after: &LeaseRecord) {
+        let held = before.is_some_and(|lease| lease.holder().is_some());
+        if held && after.holder().is_none() {
+            let own = actor.is_none_or(|i| self.author == Some((i, self.seats[i].life)));
+            if !own {
+                self.broken = Some("S5: a candidate released a term that is not its own");
+            }
+            if let Some((i, _)) = self.author && self.seats[i].may_land(self.now) {
+                self.broken = Some("S4: a candidate released while its write might land");
+            }
+        }
+        let done = |lease: &LeaseRecord| Handover::of(lease).is_some_and(|handover| handover.done);
+        if done(after) && !before.is_some_and(done) {
+            let writes = |i: usize| self.seats[i].can_write(self.now) || self.seats[i].may_land(self.now);
+            if self.overtaken.is_some_and(writes) {
+                self.broken = Some("S4: a preempted candidate said that its writes had ended too early");
+            }
+        }
+        let term = |lease: &LeaseRecord| {
+            let acquired = lease.acquire_time().map(str::to_owned);
+            (lease.holder().map(str::to_owned), lease.transitions(), acquired)
+        };
+        if before.map(term) != Some(term(after)) {
+            self.overtaken = self.author.map(|(i, _)| i).filter(|_| held);
+            self.author = after.holder().and_then(|holder| {
+                let i = self.seats.iter().position(|seat| seat.name() == holder)?;
+                Some((i, self.seats[i].life))
+            });
+        }
+    }
+
+    /// Whether a candidate leads some time later, if nothing goes wrong any more. Breaks the rule that is broken on the
+    /// way.
+    pub(super) fn recovers(&self) -> bool {
+        let mut race = self.clone();
+        race.faults = 0;
+        let stopped = self.suffered == 1 && self.fault == Some(Fault::Stop);
+        let end = self.now.saturating_add(if stopped { HANDOVER } else { RECOVERY });
+        for _ in 0..STEPS {
+            if race.now >= end {
+                break;
+            }
+            if !race.one_writes() || race.broken.is_some() {
+                return false;
+            }
+            if race.leads_undisturbed() {
+                return true;
+            }
+            let Some(step) = race.usual() else { return false };
+            race = race.after(step);
+        }
+        false
+    }
+
+    /// A candidate leads, and nothing is under way that could end this.
+    fn leads_undisturbed(&self) -> bool {
+        self.seats.iter().enumerate().any(|(i, seat)| {
+            seat.can_write(self.now) && !seat.is_frozen() && self.author == Some((i, seat.life))
+        })
+    }
+
+    /// Rule S8: a gate is open only in the lease object that its candidate knows.
+    pub(super) fn terms_are_of_their_lease(&self) -> bool {
+        self.seats.iter().filter(|seat| seat.can_write(self.now)).filter_map(Seat::ours).all(|rival| {
+            let known = rival.candidacy.record().map(LeaseRecord::uid);
+            !matches!(&rival.candidacy.own, OwnTerm::Open(term) if Some(term.lease_uid()) != known)
+        })
+    }
+
+    /// Runs without faults for so long. A leader and its followers then know each other.
+    pub(super) fn settled_after(mut self, time: Duration) -> Self {
+        let end = self.now.saturating_add(time);
+        for _ in 0..STEPS {
+            match self.usual() {
+                Some(step) if self.now < end => self = self.after(step),
+                _ => break,
+            }
+        }
+        self
+    }
+}
+

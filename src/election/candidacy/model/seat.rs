@@ -1,0 +1,285 @@
+//! A candidate with its clock and its machine.
+
+use super::{
+    super::{Task, rivals_server::Server, rivals_world::Rival, tests::at},
+    client_go::{ClientGo, Fate},
+};
+use crate::leadership::Moment;
+use std::time::Duration;
+
+/// A candidate, as ours decides or as client-go does.
+#[derive(Clone, Debug)]
+pub(super) enum Elector {
+    Ours(Box<Rival>),
+    Go(ClientGo),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    pub(super) elector: Elector,
+    /// How much faster this clock runs than that of the API server, in hundredths.
+    pub(super) pace: u64,
+    /// The process does not run before this moment.
+    pub(super) frozen_until: Option<Moment>,
+    /// The answer of its call comes at this moment.
+    pub(super) answered_at: Option<Moment>,
+    /// It was stopped, and contends again at this moment.
+    pub(super) back_at: Option<Moment>,
+    /// How many processes have had this seat before. They had the same name.
+    pub(super) life: u8,
+    /// A write of client-go's leader is under way, and until when its last one may land. Ours has both by itself.
+    go_writing: bool,
+    go_lands_until: Moment,
+    late: Duration,
+}
+
+/// What a candidate would do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Something, at once. `calls`: it would call the API server.
+    Now { calls: bool },
+    /// Nothing before this moment of its own clock.
+    Wait(Moment),
+}
+
+impl Seat {
+    /// A seat whose clock runs at this pace. `late` is how long after the end of a term its writes may land.
+    pub(super) fn of(elector: Elector, pace: u64, late: Duration) -> Self {
+        let mut seat = Self {
+            elector,
+            pace,
+            frozen_until: None,
+            answered_at: None,
+            back_at: None,
+            life: 0,
+            go_writing: false,
+            go_lands_until: Moment::from_nanos(0),
+            late,
+        };
+        if let Elector::Ours(rival) = &mut seat.elector {
+            rival.late = late;
+        }
+        seat
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        self.frozen_until.is_some()
+    }
+
+    pub(super) fn ours(&self) -> Option<&Rival> {
+        if let Elector::Ours(rival) = &self.elector { Some(rival) } else { None }
+    }
+
+    pub(super) fn ours_mut(&mut self) -> Option<&mut Rival> {
+        if let Elector::Ours(rival) = &mut self.elector { Some(rival) } else { None }
+    }
+
+    /// When the call under way was sent, if it waits for its answer.
+    pub(super) fn call_sent(&self) -> Option<Moment> {
+        let call = self.ours()?.call.as_ref()?;
+        call.outcome.as_ref().map(|_| call.sent)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match &self.elector {
+            Elector::Ours(rival) => &rival.name,
+            Elector::Go(go) => go.name(),
+        }
+    }
+
+    /// The time on this candidate's clock.
+    pub(super) fn local(&self, now: Moment) -> Moment {
+        let since = now.saturating_since(at(0)).as_nanos() * u128::from(self.pace) / 100;
+        at(0).saturating_add(Duration::from_nanos(u64::try_from(since).unwrap_or(u64::MAX)))
+    }
+
+    /// The first moment at which this candidate's clock shows `local`.
+    pub(super) fn global(&self, local: Moment) -> Moment {
+        let since = (local.saturating_since(at(0)).as_nanos() * 100).div_ceil(u128::from(self.pace));
+        at(0).saturating_add(Duration::from_nanos(u64::try_from(since).unwrap_or(u64::MAX)))
+    }
+
+    /// Whether its gate is open for new writes.
+    pub(super) fn can_write(&self, now: Moment) -> bool {
+        let local = self.local(now);
+        match &self.elector {
+            Elector::Ours(rival) => rival.can_write(local),
+            Elector::Go(go) => go.leads_until().is_some_and(|until| local < until),
+        }
+    }
+
+    /// Whether a write of its may take effect.
+    pub(super) fn may_land(&self, now: Moment) -> bool {
+        let local = self.local(now);
+        let (writing, leads, until) = match &self.elector {
+            Elector::Ours(rival) => (rival.writing, rival.leads(local), rival.lands_until),
+            Elector::Go(_) => (self.go_writing, self.can_write(now), self.go_lands_until),
+        };
+        writing && leads || local < until
+    }
+
+    /// A leader writes all the time. A write that its leader has not seen end may land for a while after the term.
+    pub(super) fn keep_writing(&mut self, now: Moment) {
+        let (local, can_write, late) = (self.local(now), self.can_write(now), self.late);
+        match &mut self.elector {
+            Elector::Ours(rival) => {
+                rival.writing |= can_write;
+                if rival.writing && !rival.leads(local) {
+                    let end = rival.deadline.unwrap_or(local);
+                    rival.lands_until = rival.lands_until.max(end.saturating_add(late));
+                }
+            }
+            Elector::Go(go) => {
+                self.go_writing |= can_write;
+                if self.go_writing && !can_write {
+                    let end = go.leads_until().unwrap_or(local);
+                    self.go_lands_until = self.go_lands_until.max(end.saturating_add(late));
+                    self.go_writing = false;
+                }
+            }
+        }
+    }
+
+    /// The write under way ends without an answer.
+    pub(super) fn loses_a_write(&mut self, now: Moment) {
+        let local = self.local(now);
+        let late = self.late;
+        match &mut self.elector {
+            Elector::Ours(rival) => rival.write_is_lost(local),
+            // client-go knows nothing of writes: its user must wait for them. Its user does not know of this one.
+            Elector::Go(_) => self.go_lands_until = self.go_lands_until.max(local.saturating_add(late)),
+        }
+    }
+
+    /// What it would do now.
+    pub(super) fn wish(&self, now: Moment) -> Wish {
+        let local = self.local(now);
+        match &self.elector {
+            Elector::Go(go) if go.due() <= local => Wish::Now { calls: true },
+            Elector::Go(go) => Wish::Wait(go.due()),
+            // The answer of a call under way comes by another step.
+            Elector::Ours(rival) if self.call_sent().is_some() => {
+                Wish::Wait(rival.deadline.filter(|end| local < *end).unwrap_or(Moment::from_nanos(u64::MAX)))
+            }
+            Elector::Ours(rival) => {
+                if rival.awaits_agreement() || rival.finishes_a_write(local) {
+                    return Wish::Now { calls: false };
+                }
+                let mut would = rival.clone();
+                let until = turn(&mut would, local);
+                if would.call.is_some() {
+                    Wish::Now { calls: true }
+                } else if would.task != rival.task || would.deadline != rival.deadline {
+                    Wish::Now { calls: false }
+                } else {
+                    Wish::Wait(rival.deadline.map_or(until, |end| until.min(end)))
+                }
+            }
+        }
+    }
+
+    /// It does what it wishes. `fate` is what becomes of its call.
+    pub(super) fn act(&mut self, server: &mut Server, fate: Fate, now: Moment) {
+        let local = self.local(now);
+        match &mut self.elector {
+            Elector::Go(go) if go.is_over(local) => go.ends(),
+            Elector::Go(go) => go.tries(server, fate, local),
+            Elector::Ours(rival) => {
+                if rival.awaits_agreement() {
+                    return rival.agree();
+                }
+                if rival.finishes_a_write(local) {
+                    rival.writing = false;
+                    return;
+                }
+                turn(rival, local);
+                match fate {
+                    Fate::Answered => {
+                        rival.land(server);
+                        rival.answer(server, false, local);
+                    }
+                    Fate::AnswerLost => {
+                        rival.land(server);
+                        rival.answer(server, true, local);
+                    }
+                    Fate::Delayed => rival.answer(server, true, local),
+                }
+            }
+        }
+    }
+
+    /// It begins a call whose answer comes later.
+    pub(super) fn begin(&mut self, server: &mut Server, now: Moment) {
+        let local = self.local(now);
+        if let Elector::Ours(rival) = &mut self.elector {
+            turn(rival, local);
+            rival.land(server);
+        }
+    }
+
+    /// It is told to end its term cleanly. `cut`: its write under way is not answered in time.
+    pub(super) fn stop(&mut self, server: &mut Server, cut: bool, now: Moment) {
+        let local = self.local(now);
+        if cut {
+            self.loses_a_write(now);
+        }
+        match &mut self.elector {
+            Elector::Ours(rival) => {
+                rival.writing = false;
+                rival.order(Task::GiveUp { failed: 0 }, local);
+            }
+            Elector::Go(go) => {
+                self.go_writing = false;
+                go.releases(server, local);
+            }
+        }
+    }
+
+    pub(super) fn has_given_up(&self) -> bool {
+        matches!(&self.elector, Elector::Ours(rival) if rival.task == Task::StayAway)
+    }
+
+    pub(super) fn contends_again(&mut self, now: Moment) {
+        let local = self.local(now);
+        if let Elector::Ours(rival) = &mut self.elector {
+            rival.order(Task::Contend, local);
+        }
+        self.back_at = None;
+    }
+
+    /// Another process begins in its place, with its name.
+    pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
+        let local = self.local(now);
+        self.life += 1;
+        (self.frozen_until, self.answered_at, self.back_at) = (None, None, None);
+        let late = self.late;
+        let may_land = self.may_land(now);
+        match &mut self.elector {
+            Elector::Ours(rival) => rival.restart(server, local),
+            Elector::Go(go) => {
+                if may_land {
+                    self.go_lands_until = self.go_lands_until.max(local.saturating_add(late));
+                }
+                self.go_writing = false;
+                *go = ClientGo::new(go.name(), local);
+            }
+        }
+    }
+}
+
+impl Rival {
+    /// Its last write is answered, while it still may be.
+    fn finishes_a_write(&self, local: Moment) -> bool {
+        self.closing && self.writing && self.leads(local)
+    }
+
+    fn awaits_agreement(&self) -> bool {
+        self.agreed == Some(false) && self.candidacy.awaits_opening()
+    }
+}
+
+/// A turn with the same chance each time, so that equal states stay equal.
+fn turn(rival: &mut Rival, local: Moment) -> Moment {
+    fastrand::seed(7);
+    rival.turn(local)
+}

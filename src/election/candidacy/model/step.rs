@@ -1,0 +1,269 @@
+//! What may happen next.
+
+use super::{
+    client_go::Fate,
+    race::Race,
+    seat::Wish,
+};
+use crate::{leadership::Moment, lease::LeaseEvent};
+use std::time::Duration;
+
+/// One step. The number is a candidate's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// It takes in the next news of its watch.
+    Hear(usize),
+    /// It does what is due, and its call is answered at once.
+    Act(usize),
+    /// The answer of its slow call comes.
+    Answer(usize),
+    /// Nothing happens until the next moment at which a candidate wants something.
+    Wait,
+    /// A frozen process runs again.
+    Thaw(usize),
+    /// A candidate that was stopped contends again.
+    Contend(usize),
+    /// The API server gets what a candidate has sent long ago.
+    LandLate(usize),
+    /// One of the faults.
+    Fault(Fault, usize),
+}
+
+/// Each of these costs one of the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Fault {
+    /// It does not run for so many seconds. With 0, all others go first.
+    Freeze(u8),
+    /// Its call is carried out, and answered after so many seconds.
+    SlowCall(u8),
+    /// Its call is carried out, and the answer is lost.
+    LostAnswer,
+    /// Its call is lost, or comes late.
+    LostCall,
+    /// Its call reaches the API server twice.
+    DoubleCall,
+    /// Its watch loses all news, and shows the lease anew.
+    Relist,
+    /// Its write under way ends without an answer.
+    LostWrite,
+    Stop,
+    /// A stop whose time for draining is up before the write is answered.
+    StopCut,
+    Restart,
+    /// Another program writes its own name into the lease.
+    Theft,
+    /// Another program deletes the lease.
+    Deletion,
+    /// Another program deletes the lease and makes it anew with the same content, as a restored backup does.
+    Copy,
+}
+
+/// A stopped candidate contends again after so many seconds.
+const BACK_AFTER: u8 = 20;
+
+/// The first two concern client-go too.
+const OF_A_CALL: [Fault; 6] = [
+    Fault::LostAnswer,
+    Fault::LostCall,
+    Fault::SlowCall(0),
+    Fault::SlowCall(3),
+    Fault::SlowCall(9),
+    Fault::DoubleCall,
+];
+
+/// Just behind the others, past a deadline, past the lease's end.
+const FREEZES: [Fault; 4] = [Fault::Freeze(0), Fault::Freeze(7), Fault::Freeze(11), Fault::Freeze(16)];
+
+impl Race {
+    /// What happens if nothing more goes wrong: candidates hear and act at once, in their order. Then time passes. What
+    /// a fault has begun ends when it is time, and not before all others have done what they wish.
+    pub(super) fn usual(&self) -> Option<Step> {
+        let awake = || (0..self.seats.len()).filter(|i| !self.seats[*i].is_frozen());
+        let hears = awake().find(|i| self.has_news(*i)).map(Step::Hear);
+        let acts = || {
+            let wishes = |i: &usize| matches!(self.wish(*i), Wish::Now { .. });
+            awake().find(wishes).map(Step::Act)
+        };
+        let ends = || {
+            self.seats.iter().enumerate().find_map(|(i, seat)| {
+                let due = |at: Option<Moment>| at.is_some_and(|at| at <= self.now);
+                if due(seat.frozen_until) {
+                    Some(Step::Thaw(i))
+                } else if due(seat.answered_at) && !seat.is_frozen() {
+                    Some(Step::Answer(i))
+                } else {
+                    (due(seat.back_at) && !seat.is_frozen()).then_some(Step::Contend(i))
+                }
+            })
+        };
+        hears.or_else(acts).or_else(ends).or_else(|| self.next_moment().map(|_| Step::Wait))
+    }
+
+    /// All that may happen next.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::from_iter(self.usual());
+        steps.extend((0..self.server.late.len()).map(Step::LandLate));
+        if self.faults > 0 {
+            self.offer_faults(&mut steps);
+        }
+        steps
+    }
+
+    fn offer_faults(&self, steps: &mut Vec<Step>) {
+        for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_frozen()) {
+            let mut offer = |fault| steps.push(Step::Fault(fault, i));
+            FREEZES.into_iter().for_each(&mut offer);
+            offer(Fault::Restart);
+            if matches!(self.wish(i), Wish::Now { calls: true }) {
+                let faults = if seat.ours().is_some() { &OF_A_CALL[..] } else { &OF_A_CALL[..2] };
+                faults.iter().copied().for_each(&mut offer);
+            }
+            if self.has_news(i) {
+                offer(Fault::Relist);
+            }
+            if !seat.has_given_up() {
+                offer(Fault::Stop);
+            }
+            if seat.can_write(self.now) {
+                offer(Fault::LostWrite);
+                // client-go leaves it to its user to wait for a write that was not answered.
+                if seat.ours().is_some() {
+                    offer(Fault::StopCut);
+                }
+            }
+        }
+        if self.server.lease.is_some() {
+            steps.push(Step::Fault(Fault::Theft, 0));
+            steps.push(Step::Fault(Fault::Copy, 0));
+            if self.deletion_is_bounded() {
+                steps.push(Step::Fault(Fault::Deletion, 0));
+            }
+        }
+    }
+
+    /// What is promised of a deletion: all candidates know the holder, and no handover is under way. client-go promises
+    /// nothing.
+    fn deletion_is_bounded(&self) -> bool {
+        use crate::election::preemption::Handover;
+        let Some(lease) = &self.server.lease else { return false };
+        let version = lease.resource_version();
+        Handover::of(lease).is_none_or(|handover| handover.done)
+            && self.seats.iter().all(|seat| {
+                seat.ours().is_some_and(|rival| rival.candidacy.version() == Some(version))
+            })
+    }
+
+    /// What the step makes of this state.
+    pub(super) fn after(&self, step: Step) -> Self {
+        let mut next = self.clone();
+        next.fault = None;
+        match step {
+            Step::Hear(i) => next.hear(i),
+            Step::Act(i) if self.latency > 0 && self.calls(i) => next.begin(i, self.latency),
+            Step::Act(i) => next.act(i, Fate::Answered),
+            Step::Answer(i) => next.answer(i),
+            Step::Wait => next.now = self.next_moment().unwrap_or(self.now),
+            Step::Thaw(i) => next.seats[i].frozen_until = None,
+            Step::Contend(i) => next.seats[i].contends_again(self.now),
+            Step::LandLate(which) => next.writes(None, |race| {
+                let (seen, claim) = race.server.late.swap_remove(which);
+                let _ = race.server.write(seen.as_ref(), &claim);
+            }),
+            Step::Fault(fault, i) => {
+                next.faults -= 1;
+                next.suffered += 1;
+                next.fault = Some(fault);
+                next.suffer(fault, i);
+            }
+        }
+        next.settle();
+        next
+    }
+
+    fn hear(&mut self, i: usize) {
+        let now = self.now;
+        let seat = &mut self.seats[i];
+        let local = seat.local(now);
+        if let Some(rival) = seat.ours_mut() {
+            fastrand::seed(7);
+            rival.hear(local);
+        }
+    }
+
+    /// The answer of its call comes, unless it waits no longer.
+    fn answer(&mut self, i: usize) {
+        let now = self.now;
+        let lost = self.is_overdue(i);
+        self.seats[i].answered_at = None;
+        self.writes(Some(i), |race| {
+            let local = race.seats[i].local(now);
+            if let Some(rival) = race.seats[i].ours_mut() {
+                fastrand::seed(7);
+                rival.answer(&mut race.server, lost, local);
+            }
+        });
+    }
+
+    fn act(&mut self, i: usize, fate: Fate) {
+        let now = self.now;
+        self.writes(Some(i), |race| race.seats[i].act(&mut race.server, fate, now));
+    }
+
+    /// Its call reaches the API server, and is answered after so many seconds.
+    fn begin(&mut self, i: usize, seconds: u8) {
+        let now = self.now;
+        self.writes(Some(i), |race| race.seats[i].begin(&mut race.server, now));
+        self.seats[i].answered_at = Some(self.later(seconds));
+    }
+
+    /// Whether this candidate of ours would call the API server now.
+    fn calls(&self, i: usize) -> bool {
+        self.seats[i].ours().is_some() && self.wish(i) == Wish::Now { calls: true }
+    }
+
+    fn later(&self, seconds: u8) -> Moment {
+        self.now.saturating_add(Duration::from_secs(seconds.into()))
+    }
+
+    fn suffer(&mut self, fault: Fault, i: usize) {
+        let now = self.now;
+        match fault {
+            Fault::Freeze(seconds) => self.seats[i].frozen_until = Some(self.later(seconds)),
+            Fault::SlowCall(seconds) => self.begin(i, seconds),
+            Fault::LostAnswer => self.act(i, Fate::AnswerLost),
+            Fault::LostCall => self.act(i, Fate::Delayed),
+            Fault::DoubleCall => {
+                self.begin(i, 0);
+                let call = self.seats[i].ours().and_then(|rival| rival.call.clone());
+                self.answer(i);
+                self.server.late.extend(call.and_then(|call| Some((call.seen, call.claim?))));
+            }
+            Fault::Relist => {
+                let lease = self.server.lease.clone();
+                let local = self.seats[i].local(now);
+                if let Some(rival) = self.seats[i].ours_mut() {
+                    rival.candidacy.contact.watch_ends(local);
+                    rival.inbox.clear();
+                    rival.candidacy.contact.watch_begins(local);
+                    rival.inbox.extend(lease.map(LeaseEvent::Seen));
+                }
+            }
+            Fault::LostWrite => self.seats[i].loses_a_write(now),
+            Fault::Stop | Fault::StopCut => {
+                self.writes(Some(i), |race| race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now));
+                self.seats[i].back_at = Some(self.later(BACK_AFTER));
+            }
+            Fault::Restart => self.writes(None, |race| race.seats[i].restart(&mut race.server, now)),
+            Fault::Theft => self.put(|object| {
+                object["spec"]["holderIdentity"] = "thief".into();
+                let count = object["spec"]["leaseTransitions"].as_u64().unwrap_or_default();
+                object["spec"]["leaseTransitions"] = (count + 1).into();
+            }),
+            Fault::Deletion => self.delete(),
+            Fault::Copy => {
+                let copied_at = self.server.version;
+                self.put(|object| object["metadata"]["uid"] = format!("copied at {copied_at}").into());
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The races that the checker runs through, and how far.
+
+use super::{
+    super::{rivals_world::Rival, tests::at},
+    client_go::ClientGo,
+    race::Race,
+    seat::{Elector, Seat},
+    step::Step,
+};
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+/// Candidates that begin together, or after one of them has led for a while.
+#[derive(Clone)]
+struct Election {
+    begins: Vec<Race>,
+    horizon: Duration,
+}
+
+impl Model for Election {
+    type State = Race;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<Race> {
+        self.begins.clone()
+    }
+
+    fn actions(&self, race: &Race, steps: &mut Vec<Step>) {
+        if race.broken.is_none() {
+            steps.extend(race.steps());
+        }
+    }
+
+    fn next_state(&self, race: &Race, step: Step) -> Option<Race> {
+        Some(race.after(step))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one candidate writes", |_, race: &Race| race.one_writes()),
+            Property::always("a gate is open in the lease that its candidate knows", |_, race: &Race| {
+                race.terms_are_of_their_lease()
+            }),
+            Property::always("no other rule is broken", |_, race: &Race| race.broken.is_none()),
+            // After a fault, since the states before it are others.
+            Property::always("a candidate leads again", |_, race: &Race| race.fault.is_none() || race.recovers()),
+            Property::sometimes(CHANGES, |_, race: &Race| race.terms > 1),
+        ]
+    }
+
+    fn within_boundary(&self, race: &Race) -> bool {
+        let begin = self.begins.iter().map(|begin| begin.now).max().unwrap_or_else(|| at(0));
+        race.now <= begin.saturating_add(self.horizon)
+    }
+}
+
+/// The model shows no more than that it can happen.
+const CHANGES: &str = "leadership changes";
+
+const LATE: Duration = Duration::from_secs(3);
+
+fn ours(rival: Rival, pace: u64) -> Seat {
+    Seat::of(Elector::Ours(Box::new(rival)), pace, LATE)
+}
+
+/// One asks a fence before it opens, one precedes it. One has a clock that is fast, one a wall clock that stands still.
+fn own_kind(faults: u8) -> Race {
+    let mut standing = Rival::new("c", Some("high"));
+    standing.standing_clock = Some("2026-01-01T00:00:00.000000Z");
+    let seats = vec![
+        ours(Rival::new("a", None), 105),
+        ours(Rival::new("b", Some("low")).asking(), 100),
+        ours(standing, 98),
+    ];
+    Race::new(seats, faults)
+}
+
+/// One of them decides as client-go does.
+fn mixed(faults: u8) -> Race {
+    let go = Seat::of(Elector::Go(ClientGo::new("go", at(0))), 98, Duration::from_secs(1));
+    Race::new(vec![ours(Rival::new("a", None), 105), go, ours(Rival::new("c", Some("high")), 100)], faults)
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
+}
+
+fn check(name: &str, race: Race) {
+    let horizon = Duration::from_secs(number("PROOF_SECONDS", 18));
+    let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
+    let settled = race.clone().settled_after(Duration::from_secs(30));
+    let election = Election { begins: vec![race, settled], horizon };
+    let began = Instant::now();
+    let checker = election
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .target_state_count(most)
+        .timeout(Duration::from_secs(number("PROOF_TIME", 300)))
+        .spawn_bfs()
+        .join();
+    println!(
+        "{name}: {} states, {} of them different, at most {} steps deep, in {:.1?}",
+        checker.state_count(),
+        checker.unique_state_count(),
+        checker.max_depth(),
+        began.elapsed(),
+    );
+    for (property, path) in checker.discoveries() {
+        let last = path.last_state().clone();
+        let steps: String = path.into_actions().iter().map(|step| format!("  {step:?}\n")).collect();
+        let good = property == CHANGES;
+        let broken = last.broken;
+        assert!(good, "the model breaks a rule after {} states: {property} ({broken:?})\n{steps}", checker.state_count());
+    }
+}
+
+/// Each call takes a second, so everything else can happen during it.
+fn slow(faults: u8) -> Race {
+    Race { latency: 1, ..own_kind(faults) }
+}
+
+fn faults() -> u8 {
+    u8::try_from(number("PROOF_FAULTS", 1)).unwrap()
+}
+
+#[test]
+fn rules_hold_in_each_order_of_steps_and_faults() {
+    check("own kind", own_kind(faults()));
+}
+
+#[test]
+fn rules_hold_with_a_slow_api_server() {
+    check("slow", slow(faults()));
+}
+
+#[test]
+fn rules_hold_beside_client_go() {
+    check("beside client-go", mixed(faults()));
+}
