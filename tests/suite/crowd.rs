@@ -241,7 +241,8 @@ async fn stop_during_the_read_of_a_join_prevents_it() {
     let (_leader, _) = leading(&server, "leader").await;
     let follower = candidate(&server, "follower-0").start();
     until(SOON, "it knows the leader", || follower.candidate().holder().is_some()).await;
-    let slow = Fault::delay_before(Duration::from_millis(500)).user("follower-0").verb("get").resource("leases");
+    let slow =
+        Fault::delay_before(Duration::from_millis(500)).user("follower-0").verb("get").resource("leases");
     let slow = server.inject(slow);
     until(SETTLES, "it reads, to join", || slow.hits() > 0).await;
     assert_eq!(within(SOON * 10, "it stops", follower.stop()).await, LeaseEnd::Released);

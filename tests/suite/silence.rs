@@ -1,7 +1,9 @@
 //! A watch that is open but sends nothing, for example over a half-open connection.
 
 use crate::bent::{Bend, Bent, bent};
-use crate::support::{FIRST, LEASE, SOON, always_held_by, build, builder, candidate, leading, pass, until, within};
+use crate::support::{
+    FIRST, LEASE, SOON, always_held_by, build, builder, candidate, leading, pass, until, within,
+};
 use kube_leader_gate::{
     Election, LeaseTiming,
     testing::{ApiServer, Fault, WriteRecord},
