@@ -55,9 +55,12 @@ deny: target/tools/bin/cargo-deny
 bench:
 	cargo bench
 
-# Where the time of an admitted write goes, as a picture. Needs perf, and inferno (`cargo install inferno`).
+# Where the time of an admitted write goes, as a picture: writes docs/performance/admitted-write.svg. Needs perf, and leave
+# to use it (kernel.perf_event_paranoid).
 FLAME = target/flame/write
-flame:
+flame: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+flame: target/tools/bin/inferno-flamegraph
+	@command -v perf >/dev/null || { echo "make flame: perf is missing; it comes with the Linux tools of your system" >&2; exit 1; }
 	RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_DEBUG=1 \
 		cargo build --release --package gate-cost --target-dir target/flame
 	perf record --quiet --freq 5000 --event cpu-clock -g --output $(FLAME).data target/flame/release/gate-cost write-real-clock 5000000
@@ -72,11 +75,11 @@ first-write:
 	tests/apiserver/assets.sh cargo bench --all-features --bench first_write
 
 # A crowd of candidates on one lease of a real API server, which must be there. Each of these may be left out:
-# make crowd SIZES=3,1000 ROUNDS=12 CRASHES=3
+# make crowd SIZES=3,1000 ROUNDS=12 CRASHES=3 WATCHERS=0,1000
 crowd:
 	CI=true tests/apiserver/assets.sh cargo bench --bench crowd -- \
 		$(or $(SIZES),3$(comma)10$(comma)100$(comma)300$(comma)1000) $(or $(ROUNDS),12) $(or $(CRASHES),3)
-	CI=true tests/apiserver/assets.sh cargo bench --bench crowd -- fan-out
+	CI=true tests/apiserver/assets.sh cargo bench --bench crowd -- fan-out $(WATCHERS)
 
 demo:
 	cargo run --release --example demo
@@ -127,6 +130,9 @@ check-peers:
 
 cost:
 	$(PEERS) cost $(if $(MINUTES),--minutes $(MINUTES)) $(OPTIONS)
+
+target/tools/bin/inferno-flamegraph:
+	cargo install --quiet --locked --root target/tools inferno
 
 target/tools/bin/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

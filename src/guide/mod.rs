@@ -23,6 +23,7 @@ pages! {
     getting_started: "GETTING_STARTED.md", "From an empty folder to two replicas of an operator.";
     guarantees: "GUARANTEES.md", "The rules S1 to S15, what does not hold, and what to do with a refused write.";
     timing: "TIMING.md", "Which lease, renew and retry times to choose.";
+    #[cfg(any(not(doctest), feature = "runtime"))]
     rollout: "ROLLOUT.md", "Manifests, permissions, and what happens between SIGTERM and the end of the process.";
     #[cfg(any(not(doctest), feature = "test-util"))]
     production: "PRODUCTION.md", "A checklist, with a command or a test for each item.";

@@ -86,6 +86,10 @@ fn is_ordinary(path: &[u8]) -> bool {
 ///
 /// - Every byte is a slash or of [`STRUCTURE`]. The last byte is of [`EDGE`], and of two neighbours at least one is.
 /// - There are no two letters from the middle of a connection: e**xe**c, a**tt**ach, por**tf**orward, pro**xy**.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "a lazy operator branches, which prevents vector instructions"
+)]
 #[inline]
 pub(super) fn is_plain(path: &[u8]) -> bool {
     let is_edge = |byte: u8| byte.wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10;

@@ -233,3 +233,62 @@ async fn s6_join_does_not_prolong_the_holders_time() {
     let late = seen.elapsed().saturating_sub(Duration::from_secs(15));
     assert!(late < Duration::from_millis(20), "{late:?} after the expiry");
 }
+
+/// The join reads the lease first, and the order to stop comes during that read.
+#[tokio::test(start_paused = true)]
+async fn stop_during_the_read_of_a_join_prevents_it() {
+    let server = ApiServer::new();
+    let (_leader, _) = leading(&server, "leader").await;
+    let follower = candidate(&server, "follower-0").start();
+    until(SOON, "it knows the leader", || follower.candidate().holder().is_some()).await;
+    let slow =
+        Fault::delay_before(Duration::from_millis(500)).user("follower-0").verb("get").resource("leases");
+    let slow = server.inject(slow);
+    until(SETTLES, "it reads, to join", || slow.hits() > 0).await;
+    assert_eq!(within(SOON * 10, "it stops", follower.stop()).await, LeaseEnd::Released);
+    assert_eq!(standbys(&server), json!([]));
+    assert_eq!(lease_writes(&server, "follower-0").len(), 0, "it neither joins nor leaves");
+}
+
+/// Each time that the leader sends its release, a standby has just joined or left.
+#[tokio::test(start_paused = true)]
+async fn s5_release_goes_on_however_often_standbys_change() {
+    for changes in 1..=6 {
+        let server = ApiServer::new();
+        let (leader, _) = leading(&server, "leader").await;
+        let slow = Fault::delay_before(Duration::from_millis(50)).user("leader").verb("update");
+        let slow = server.inject(slow.resource("leases"));
+        let stops = tokio::spawn(leader.stop());
+        for change in 1..=changes {
+            until(Duration::from_secs(10), "a release is under way", || {
+                slow.hits() == change || stops.is_finished()
+            })
+            .await;
+            annotate(&server, &json!([format!("follower-{change}")]).to_string());
+        }
+        assert_eq!(stops.await.unwrap(), LeaseEnd::Released, "after {changes} changes");
+    }
+}
+
+/// A drained node takes the leader and all standbys with it.
+#[tokio::test(start_paused = true)]
+async fn s5_leader_that_stops_with_its_standbys_releases() {
+    for seed in 0..30 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let server = ApiServer::new();
+        let (leader, followers) = crowd(&server, 5).await;
+        let _slow = ["get", "update"].map(|verb| {
+            server.inject(Fault::delay_before(Duration::from_millis(50)).verb(verb).resource("leases"))
+        });
+        let mut stops = tokio::task::JoinSet::new();
+        for candidate in followers.into_iter().chain([leader]) {
+            let after = Duration::from_millis(random.u64(..200));
+            stops.spawn(async move {
+                pass(after).await;
+                candidate.stop().await
+            });
+        }
+        let ends = within(SOON * 10, "all stop", stops.join_all()).await;
+        assert!(ends.iter().all(|end| *end == LeaseEnd::Released), "seed {seed}: {ends:?}");
+    }
+}

@@ -1,11 +1,14 @@
 //! A watch that is open but sends nothing, for example over a half-open connection.
 
 use crate::bent::{Bend, Bent, bent};
-use crate::support::{FIRST, SOON, always_held_by, build, builder, candidate, leading, pass, until, within};
+use crate::support::{
+    FIRST, LEASE, SOON, always_held_by, build, builder, candidate, leading, pass, until, within,
+};
 use kube_leader_gate::{
     Election, LeaseTiming,
     testing::{ApiServer, Fault, WriteRecord},
 };
+use serde_json::json;
 use std::{
     sync::{
         Arc,
@@ -31,6 +34,23 @@ async fn follower_sees_release_despite_silent_watch() {
     assert!(watches.load(Ordering::SeqCst) > 5, "the watch is started afresh");
     a.stop().await;
     within(Duration::from_millis(4100), "b leads", b.candidate().elected()).await;
+}
+
+/// Standbys that have crashed stand before it, and it leaves the look at a silent holder to them.
+#[tokio::test(start_paused = true)]
+async fn follower_behind_dead_standbys_looks_at_the_leases_end() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let standbys = json!({ "kube-leader-gate/standbys": r#"["x","y","z"]"# });
+    server.edit("outsider", LEASE, |lease| lease["metadata"]["annotations"] = standbys).unwrap();
+    let b = mute(&server, "b").0.start();
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    let reads = server.reads("b", "get", "leases");
+    pass(Duration::from_secs(60)).await;
+    assert!(server.reads("b", "get", "leases") >= reads + 3, "b looks when a's time seems to be over");
+    a.stop().await;
+    // The lease duration, and the longest wait for the standbys.
+    within(Duration::from_millis(15_000 + 1_500), "b leads", b.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,10 @@ use futures_util::StreamExt;
 use std::{future::Future, pin::pin, time::Duration};
 use tokio::time::{sleep, timeout};
 
+/// How many conflicts are no failures. Standbys that stop together with the leader write while it releases the lease, and
+/// so do the followers that take their places.
+const CONFLICTS: u32 = 8;
+
 impl<L: Lock> Elector<L> {
     /// Reads the lease and takes in the answer. Returns false if the call failed.
     pub(super) async fn read(&mut self) -> bool {
@@ -139,13 +143,16 @@ impl<L: Lock> Elector<L> {
         let (kind, call) = (error.kind(), what.as_str());
         if kind == ErrLockKind::Conflict {
             note_faster(what, error);
+            self.conflicts += 1;
         } else {
             let (pause, advice) = kind.advice().map_or(("", ""), |advice| ("; ", advice));
             let details = format_args!("{call}: {error}{pause}{advice}");
             self.calls.raise(kind.as_str(), &details, self.leadership.now());
             self.note_trouble();
         }
-        self.failed += 1;
+        if kind != ErrLockKind::Conflict || self.conflicts > CONFLICTS {
+            self.failed += 1;
+        }
         self.candidacy.contact.fail(kind, self.grant.is_some(), self.leadership.now());
     }
 

@@ -63,6 +63,8 @@ pub(super) struct Elector<L: Lock> {
     holder_watch: HolderWatch,
     /// How many calls failed since the order to release the lease.
     failed: u32,
+    /// How many calls met a newer version since then.
+    conflicts: u32,
     calls: Complaint,
     watch: Complaint,
     /// Why the gate may not open.
@@ -98,6 +100,7 @@ impl<L: Lock> Elector<L> {
             grant: None,
             standing: None,
             failed: 0,
+            conflicts: 0,
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             shut: Complaint::new("this candidate holds the lease, and the gate stays shut"),
@@ -160,7 +163,7 @@ impl<L: Lock> Elector<L> {
             Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
         };
         if !matches!(task, Task::GiveUp { .. }) {
-            self.failed = 0;
+            (self.failed, self.conflicts) = (0, 0);
         }
         Inputs {
             now: self.leadership.now(),
