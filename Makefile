@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo cluster chaos freezes attack peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof cluster chaos freezes attack peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -89,6 +89,16 @@ demo:
 cluster:
 	tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster \
 		$(if $(COORDINATED),-- --coordinated)
+
+# The model of the election, further than in `make test`: every run with two faults, until ten minutes are over. Each of
+# these may be left out: make proof FAULTS=2 SECONDS=25 TIME=200 DEFECT=late-acquisition-kept
+proof: export PROOF_FAULTS = $(or $(FAULTS),2)
+proof: export PROOF_SECONDS = $(or $(SECONDS),25)
+proof: export PROOF_TIME = $(or $(TIME),200)
+proof: export PROOF_STATES = 1000000000
+proof: export LEADER_GATE_DEFECT = $(DEFECT)
+proof:
+	cargo test --release --lib candidacy::model::tests -- --nocapture --test-threads 1
 
 CHAOS = CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos --
 

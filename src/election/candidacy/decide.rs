@@ -132,12 +132,12 @@ impl Candidacy {
         if inputs.task == Task::StayAway && self.should_leave() {
             return (Some(LeaseCall::Leave), inputs.now);
         }
-        let keeps = defect::is_back("late-acquisition-kept");
-        let gives_back = self.own.is_unused() && !keeps
+        let keeps = self.own.is_unused() && defect::is_back("late-acquisition-kept");
+        let gives_back = self.own.is_unused()
             || self.own.owes_an_acknowledgement()
             || inputs.task == Task::StayAway && in_time;
         match self.give_back(inputs, 0) {
-            Ok(due) if gives_back => due,
+            Ok(due) if gives_back && !keeps => due,
             Err(Err(_)) if gives_back => (Some(LeaseCall::Read), self.contact.next_look),
             _ => (None, inputs.now.saturating_add(self.timing.retry_period())),
         }

@@ -232,7 +232,10 @@ impl Rival {
 
     pub(super) fn fail(&mut self, kind: ErrLockKind, now: Moment) {
         self.candidacy.contact.fail(kind, self.deadline.is_some(), now);
-        if let Task::GiveUp { failed } = &mut self.task {
+        // The elector counts the first conflicts as no failures.
+        if let Task::GiveUp { failed } = &mut self.task
+            && kind != ErrLockKind::Conflict
+        {
             *failed += 1;
         }
     }

@@ -6,7 +6,7 @@ use std::{env, process::Command};
 /// Runs the checks of the model in a process of its own, with this defect.
 fn found(defect: &str) -> (bool, String) {
     let output = Command::new(env::current_exe().expect("this program"))
-        .args(["candidacy::model::tests::", "--nocapture", "--test-threads=1"])
+        .args(["candidacy::model::tests::rules_hold_in_each_order", "--nocapture"])
         .env("LEADER_GATE_DEFECT", defect)
         .output()
         .expect("this program runs");

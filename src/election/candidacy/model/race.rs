@@ -31,6 +31,8 @@ pub(super) struct Race {
     pub(super) faults: u8,
     /// How many have happened.
     pub(super) suffered: u8,
+    /// The last step was a claim that came late.
+    pub(super) landed_late: bool,
     /// The fault that the last step was.
     pub(super) fault: Option<Fault>,
     /// Which process the lease belongs to: the seat, and its life.
@@ -53,6 +55,7 @@ impl Race {
             latency: 0,
             faults,
             suffered: 0,
+            landed_late: false,
             fault: None,
             author: None,
             overtaken: None,

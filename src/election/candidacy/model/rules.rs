@@ -15,6 +15,9 @@ const RECOVERY: Duration = Duration::from_secs(60);
 /// The same after nothing but a clean stop: nobody waits for the end of a lease.
 const HANDOVER: Duration = Duration::from_secs(13);
 
+/// After this time, a candidate that stays away holds nothing that it has not used.
+const GIVE_BACK: Duration = Duration::from_secs(8);
+
 impl Race {
     /// Rules S4 and S6: no gate is open while a write of another candidate may land.
     pub(super) fn one_writes(&self) -> bool {
@@ -32,7 +35,11 @@ impl Race {
             if !own {
                 self.broken = Some("S5: a candidate released a term that is not its own");
             }
-            if let Some((i, _)) = self.author && self.seats[i].may_land(self.now) {
+            // client-go leaves this to its user.
+            if let Some((i, _)) = self.author
+                && self.seats[i].ours().is_some()
+                && self.seats[i].may_land(self.now)
+            {
                 self.broken = Some("S4: a candidate released while its write might land");
             }
         }
@@ -61,7 +68,8 @@ impl Race {
     pub(super) fn recovers(&self) -> bool {
         let mut race = self.clone();
         race.faults = 0;
-        let stopped = self.suffered == 1 && self.fault == Some(Fault::Stop);
+        let ours = self.seats.iter().all(|seat| seat.ours().is_some());
+        let stopped = ours && self.suffered == 1 && self.fault == Some(Fault::Stop);
         let end = self.now.saturating_add(if stopped { HANDOVER } else { RECOVERY });
         for _ in 0..STEPS {
             if race.now >= end {
@@ -92,6 +100,16 @@ impl Race {
             let known = rival.candidacy.record().map(LeaseRecord::uid);
             !matches!(&rival.candidacy.own, OwnTerm::Open(term) if Some(term.lease_uid()) != known)
         })
+    }
+
+    /// Rule S5: a candidate that stays away gives back a lease that an earlier claim of its brings.
+    pub(super) fn gives_back(&self) -> bool {
+        let race = self.clone().settled_after(GIVE_BACK);
+        let keeps = |(i, seat): (usize, &Seat)| {
+            let unused = seat.ours().is_some_and(|rival| rival.candidacy.own.is_unused());
+            unused && seat.has_given_up() && race.author == Some((i, seat.life)) && !seat.is_frozen()
+        };
+        !race.seats.iter().enumerate().any(keeps)
     }
 
     /// Runs without faults for so long. A leader and its followers then know each other.

@@ -229,7 +229,7 @@ impl Seat {
                 rival.order(Task::GiveUp { failed: 0 }, local);
             }
             Elector::Go(go) => {
-                self.go_writing = false;
+                (self.go_writing, self.go_lands_until) = (false, Moment::from_nanos(0));
                 go.releases(server, local);
             }
         }

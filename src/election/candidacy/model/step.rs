@@ -124,12 +124,10 @@ impl Race {
             if !seat.has_given_up() {
                 offer(Fault::Stop);
             }
-            if seat.can_write(self.now) {
+            // client-go leaves it to its user to wait for a write that was not answered.
+            if seat.ours().is_some() && seat.can_write(self.now) {
                 offer(Fault::LostWrite);
-                // client-go leaves it to its user to wait for a write that was not answered.
-                if seat.ours().is_some() {
-                    offer(Fault::StopCut);
-                }
+                offer(Fault::StopCut);
             }
         }
         if self.server.lease.is_some() {
@@ -157,6 +155,7 @@ impl Race {
     pub(super) fn after(&self, step: Step) -> Self {
         let mut next = self.clone();
         next.fault = None;
+        next.landed_late = matches!(step, Step::LandLate(_));
         match step {
             Step::Hear(i) => next.hear(i),
             Step::Act(i) if self.latency > 0 && self.calls(i) => next.begin(i, self.latency),
@@ -170,7 +169,7 @@ impl Race {
                 let _ = race.server.write(seen.as_ref(), &claim);
             }),
             Step::Fault(fault, i) => {
-                next.faults -= 1;
+                next.faults = next.faults.saturating_sub(1);
                 next.suffered += 1;
                 next.fault = Some(fault);
                 next.suffer(fault, i);

@@ -1,11 +1,18 @@
-//! The races that the checker runs through, and how far.
+//! The races that the checker runs through, and how far. `make proof` goes further, by these variables:
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `PROOF_FAULTS` | how many faults there are in a run; 1 if it is not set |
+//! | `PROOF_STATES` | after how many states a check ends; 20,000 |
+//! | `PROOF_SECONDS` | how long a run lasts in the model's time; 25 |
+//! | `PROOF_TIME` | after how many seconds a check ends; 300 |
 
 use super::{
     super::{rivals_world::Rival, tests::at},
     client_go::ClientGo,
     race::Race,
     seat::{Elector, Seat},
-    step::Step,
+    step::{Fault, Step},
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{
@@ -13,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Candidates that begin together, or after one of them has led for a while.
+/// Candidates that begin together, after one of them has led for a while, or as that one releases the lease.
 #[derive(Clone)]
 struct Election {
     begins: Vec<Race>,
@@ -47,6 +54,9 @@ impl Model for Election {
             Property::always("no other rule is broken", |_, race: &Race| race.broken.is_none()),
             // After a fault, since the states before it are others.
             Property::always("a candidate leads again", |_, race: &Race| race.fault.is_none() || race.recovers()),
+            Property::always("a late acquisition is given back", |_, race: &Race| {
+                !race.landed_late || race.gives_back()
+            }),
             Property::sometimes(CHANGES, |_, race: &Race| race.terms > 1),
         ]
     }
@@ -89,10 +99,13 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn check(name: &str, race: Race) {
-    let horizon = Duration::from_secs(number("PROOF_SECONDS", 18));
+    let horizon = Duration::from_secs(number("PROOF_SECONDS", 25));
     let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
     let settled = race.clone().settled_after(Duration::from_secs(30));
-    let election = Election { begins: vec![race, settled], horizon };
+    let leader = settled.led.expect("a leader");
+    let stopped = settled.after(Step::Fault(Fault::Stop, leader));
+    let released = Race { faults: race.faults, suffered: 0, ..stopped };
+    let election = Election { begins: vec![race, settled, released], horizon };
     let began = Instant::now();
     let checker = election
         .checker()
@@ -141,3 +154,4 @@ fn rules_hold_with_a_slow_api_server() {
 fn rules_hold_beside_client_go() {
     check("beside client-go", mixed(faults()));
 }
+
