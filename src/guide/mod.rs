@@ -50,5 +50,7 @@ pages! {
     sidecar: "SIDECAR.md", "The gate as a proxy, for programs in any language.";
     sidecar_http: "SIDECAR_HTTP.md", "How the sidecar treats connections, limits and each header.";
     comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
+    security: "SECURITY.md", "Who can take a lease, what a stolen token can do, and what the gate does not stop.";
+    verification: "VERIFICATION.md", "Which tool checks which rule, how far, and which defects it has found.";
     performance: "PERFORMANCE.md", "This crate beside other electors, played by one command, and what an election costs.";
 }
