@@ -35,7 +35,10 @@ fn config(endpoint: &Endpoint) -> Config {
 fn builder(config: &Config, identity: &str) -> ElectionBuilder {
     Election::builder("default", "operator")
         .identity(Identity::new(identity).unwrap())
-        .timing(LeaseTiming::new(Duration::from_secs(3), Duration::from_secs(2), Duration::from_millis(500)).unwrap())
+        .timing(
+            LeaseTiming::new(Duration::from_secs(3), Duration::from_secs(2), Duration::from_millis(500))
+                .unwrap(),
+        )
         .events(Client::try_from(config.clone()).unwrap())
 }
 
@@ -98,14 +101,16 @@ async fn planted_secrets_appear_nowhere() {
     let health = Health::new(candidate.clone(), Duration::from_secs(1));
     write!(shown, "{candidate:?} {running:?} {follower:?} {health:?} {:?}", candidate.trouble()).unwrap();
     endpoint.resume().await;
-    until(PATIENCE, "somebody leads again", || candidate.is_leader() || follower.candidate().is_leader()).await;
+    until(PATIENCE, "somebody leads again", || candidate.is_leader() || follower.candidate().is_leader())
+        .await;
     until(PATIENCE, "events are written", || !server.objects(EVENTS).is_empty()).await;
     running.stop().await;
     follower.stop().await;
 
     let events = serde_json::to_string(&server.objects(EVENTS)).unwrap();
     let metrics = exporter.handle().render();
-    let lines: Vec<_> = logs.lines().into_iter().filter(|line| !line.contains("fake_kube_apiserver")).collect();
+    let lines: Vec<_> =
+        logs.lines().into_iter().filter(|line| !line.contains("fake_kube_apiserver")).collect();
     assert!(lines.len() > 50 && lines.iter().any(|line| line.contains("TRACE")), "{} lines", lines.len());
     assert!(metrics.contains("leader_gate_writes_total"), "{metrics}");
     for (place, text) in [("errors and Debug", &shown), ("events", &events), ("metrics", &metrics)] {

@@ -88,7 +88,8 @@ impl Candidacy {
             Decision::Renew => {
                 let due = self.next_renewal();
                 // A renewal shows as much as a read, and the deadline depends on the renewal only (rule S9).
-                let reads = doubt != Doubt::None && (now < due || defect::is_back("reads-instead-of-renewing"));
+                let reads =
+                    doubt != Doubt::None && (now < due || defect::is_back("reads-instead-of-renewing"));
                 if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
             }
             Decision::Hold(until) => {

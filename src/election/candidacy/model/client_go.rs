@@ -70,7 +70,9 @@ impl ClientGo {
             return;
         }
         let written = server.write(seen.as_ref(), &claim);
-        if fate == Fate::Answered && let Ok(record) = written {
+        if fate == Fate::Answered
+            && let Ok(record) = written
+        {
             self.observed = Some((record, now));
             // After a renewal it waits for a retry period. Then the next one has as long as the renew deadline.
             self.leads_until =
@@ -116,7 +118,8 @@ impl ClientGo {
         self.next = now.saturating_add(LeaseTiming::fast().retry_period());
         let seen = self.observed.as_ref().map(|(record, _)| record.clone());
         let Some(record) = seen.filter(|record| record.holder() == Some(self.name)) else { return };
-        let free = Claim { holder: String::new(), duration_seconds: 1, ..self.naming(record.transitions(), now) };
+        let free =
+            Claim { holder: String::new(), duration_seconds: 1, ..self.naming(record.transitions(), now) };
         let _ = server.write(Some(&record), &free);
     }
 }

@@ -23,12 +23,18 @@ impl Race {
     pub(super) fn one_writes(&self) -> bool {
         let open = (0..self.seats.len()).filter(|i| self.seats[*i].can_write(self.now));
         open.into_iter().all(|i| {
-            (0..self.seats.len()).all(|j| i == j || !self.seats[j].may_land(self.now) && !self.seats[j].can_write(self.now))
+            (0..self.seats.len())
+                .all(|j| i == j || !self.seats[j].may_land(self.now) && !self.seats[j].can_write(self.now))
         })
     }
 
     /// Judges a write of `actor`, and notes which process the lease belongs to now.
-    pub(super) fn judge_write(&mut self, actor: Option<usize>, before: Option<&LeaseRecord>, after: &LeaseRecord) {
+    pub(super) fn judge_write(
+        &mut self,
+        actor: Option<usize>,
+        before: Option<&LeaseRecord>,
+        after: &LeaseRecord,
+    ) {
         let held = before.is_some_and(|lease| lease.holder().is_some());
         if held && after.holder().is_none() {
             let own = actor.is_none_or(|i| self.author == Some((i, self.seats[i].life)));
@@ -124,4 +130,3 @@ impl Race {
         self
     }
 }
-

@@ -1,10 +1,6 @@
 //! What may happen next.
 
-use super::{
-    client_go::Fate,
-    race::Race,
-    seat::Wish,
-};
+use super::{client_go::Fate, race::Race, seat::Wish};
 use crate::{leadership::Moment, lease::LeaseEvent};
 use std::time::Duration;
 
@@ -146,9 +142,10 @@ impl Race {
         let Some(lease) = &self.server.lease else { return false };
         let version = lease.resource_version();
         Handover::of(lease).is_none_or(|handover| handover.done)
-            && self.seats.iter().all(|seat| {
-                seat.ours().is_some_and(|rival| rival.candidacy.version() == Some(version))
-            })
+            && self
+                .seats
+                .iter()
+                .all(|seat| seat.ours().is_some_and(|rival| rival.candidacy.version() == Some(version)))
     }
 
     /// What the step makes of this state.
@@ -249,7 +246,9 @@ impl Race {
             }
             Fault::LostWrite => self.seats[i].loses_a_write(now),
             Fault::Stop | Fault::StopCut => {
-                self.writes(Some(i), |race| race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now));
+                self.writes(Some(i), |race| {
+                    race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now)
+                });
                 self.seats[i].back_at = Some(self.later(BACK_AFTER));
             }
             Fault::Restart => self.writes(None, |race| race.seats[i].restart(&mut race.server, now)),

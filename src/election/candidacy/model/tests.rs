@@ -53,7 +53,9 @@ impl Model for Election {
             }),
             Property::always("no other rule is broken", |_, race: &Race| race.broken.is_none()),
             // After a fault, since the states before it are others.
-            Property::always("a candidate leads again", |_, race: &Race| race.fault.is_none() || race.recovers()),
+            Property::always("a candidate leads again", |_, race: &Race| {
+                race.fault.is_none() || race.recovers()
+            }),
             Property::always("a late acquisition is given back", |_, race: &Race| {
                 !race.landed_late || race.gives_back()
             }),
@@ -127,7 +129,11 @@ fn check(name: &str, race: Race) {
         let steps: String = path.into_actions().iter().map(|step| format!("  {step:?}\n")).collect();
         let good = property == CHANGES;
         let broken = last.broken;
-        assert!(good, "the model breaks a rule after {} states: {property} ({broken:?})\n{steps}", checker.state_count());
+        assert!(
+            good,
+            "the model breaks a rule after {} states: {property} ({broken:?})\n{steps}",
+            checker.state_count()
+        );
     }
 }
 
@@ -154,4 +160,3 @@ fn rules_hold_with_a_slow_api_server() {
 fn rules_hold_beside_client_go() {
     check("beside client-go", mixed(faults()));
 }
-
