@@ -16,7 +16,7 @@ pub enum Attempt<'a> {
 
 /// The same, as an error keeps it. A request's parts are moved here, and parsed only when a caller asks. Whether it asks
 /// for an upgrade stands beside this, since the response future would be larger otherwise.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Refused {
     Request { method: Method, uri: Uri },
     Labelled(&'static str),
@@ -69,6 +69,16 @@ impl fmt::Display for Attempt<'_> {
 }
 
 // === impl Refused ===
+
+/// Without the query: it is the caller's, and an error ends up in logs.
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request { method, uri } => write!(f, "{method} {}", uri.path()),
+            Self::Labelled(label) => write!(f, "{label:?}"),
+        }
+    }
+}
 
 impl Refused {
     pub(super) fn attempt(&self, upgrade: bool) -> Attempt<'_> {

@@ -92,7 +92,7 @@ pub use self::verb::Verb;
 /// It is three words long and [`Copy`]. It stores nothing, so each method parses the path again. Only
 /// [`name`](Self::name) and [`namespace`](Self::namespace) allocate, and only if there is something to decode. See
 /// the [module](self) for the rules.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RequestInfo<'a> {
     method: &'a Method,
     uri: &'a Uri,
@@ -276,6 +276,17 @@ impl<'a> RequestInfo<'a> {
 
     fn verb_on(&self, parts: &Parts<'_>) -> Verb {
         verb::of(self.method, self.query(), self.upgrade, parts)
+    }
+}
+
+/// Without the query: it is the caller's, and this may end up in logs.
+impl fmt::Debug for RequestInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestInfo")
+            .field("method", self.method)
+            .field("path", &self.path())
+            .field("upgrade", &self.upgrade)
+            .finish_non_exhaustive()
     }
 }
 
