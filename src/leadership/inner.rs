@@ -2,17 +2,12 @@
 
 use super::{
     clock::{Clock, Moment},
+    sync::{AtomicU64, Ordering, Watched},
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-use tokio::sync::{Notify, watch};
+use std::{collections::VecDeque, sync::Arc};
+use tokio::sync::Notify;
 
 /// How many ended grants are remembered.
 const ENDS: usize = 8;
@@ -30,7 +25,7 @@ pub(super) struct Inner {
     /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
     unanswered: AtomicU64,
     /// All other state. The word changes only under its lock, except to close or revoke.
-    pub(super) state: watch::Sender<State>,
+    pub(super) state: Watched<State>,
     /// Woken when a grant ends.
     pub(super) ended: Arc<Notify>,
     /// Woken when the last admitted write finishes after a close.
@@ -99,7 +94,7 @@ impl Inner {
             word: Word::new(),
             clock,
             unanswered: AtomicU64::new(0),
-            state: watch::Sender::new(state),
+            state: Watched::new(state),
             ended: Arc::default(),
             idle: Notify::new(),
         }
@@ -193,7 +188,7 @@ impl Inner {
     /// How the term of the ended `grant` was lost.
     pub(super) fn loss_of(&self, grant: u64) -> Loss {
         // If there is no record, the deadline has passed and no task has noticed it yet.
-        self.state.borrow().end_of(grant).map_or(Loss::Expired, |end| end.loss)
+        self.state.read(|state| state.end_of(grant).map_or(Loss::Expired, |end| end.loss))
     }
 
     /// The number of the last grant that has ended. It never goes back.
@@ -204,9 +199,10 @@ impl Inner {
             return newest - 1;
         }
         // Another thread may be in the middle of a grant or a renewal. The lock waits for it.
-        let _whole = self.state.borrow();
-        let newest = self.word.current_grant();
-        if is_valid(newest) { newest - 1 } else { newest }
+        self.state.read(|_| {
+            let newest = self.word.current_grant();
+            if is_valid(newest) { newest - 1 } else { newest }
+        })
     }
 }
 
