@@ -2,12 +2,11 @@
 
 use super::{
     clock::{Clock, Moment},
-    sync::{AtomicU64, Ordering, Watched},
+    sync::{AtomicU64, Bell, Ordering, Watched},
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
 use std::{collections::VecDeque, sync::Arc};
-use tokio::sync::Notify;
 
 /// How many ended grants are remembered.
 const ENDS: usize = 8;
@@ -27,9 +26,9 @@ pub(super) struct Inner {
     /// All other state. The word changes only under its lock, except to close or revoke.
     pub(super) state: Watched<State>,
     /// Woken when a grant ends.
-    pub(super) ended: Arc<Notify>,
+    pub(super) ended: Bell,
     /// Woken when the last admitted write finishes after a close.
-    pub(super) idle: Notify,
+    pub(super) idle: Bell,
 }
 
 /// The state under the lock.
@@ -95,8 +94,8 @@ impl Inner {
             clock,
             unanswered: AtomicU64::new(0),
             state: Watched::new(state),
-            ended: Arc::default(),
-            idle: Notify::new(),
+            ended: Bell::default(),
+            idle: Bell::default(),
         }
     }
 
@@ -150,7 +149,7 @@ impl Inner {
             ended.is_some()
         });
         let Some(term) = ended else { return };
-        self.ended.notify_waiters();
+        self.ended.ring();
         if loss == Loss::Released {
             // Whether the release succeeds is not known yet (rule S3).
             tracing::info!(%term, loss = loss.as_str(), "leadership given up: the lease is released next");

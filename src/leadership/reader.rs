@@ -62,7 +62,7 @@ impl Leadership {
             Ok(grant) => Some(Admission::new(self.inner.clone(), grant)),
             Err(refused) => {
                 if refused.was_last {
-                    self.inner.idle.notify_waiters();
+                    self.inner.idle.ring();
                 }
                 None
             }
@@ -181,7 +181,7 @@ impl Leadership {
     /// Waits until no admitted write is under way.
     pub(super) async fn idle(&self) {
         loop {
-            let mut woken = pin!(self.inner.idle.notified());
+            let mut woken = pin!(self.inner.idle.next());
             woken.as_mut().enable();
             if self.writes_under_way() == 0 {
                 return;

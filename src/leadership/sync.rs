@@ -1,6 +1,11 @@
 //! What the threads of one leadership share it through: std and tokio, or loom for model checking.
 
-use tokio::sync::watch;
+use std::sync::Arc;
+use tokio::sync::{
+    Notify,
+    futures::{Notified, OwnedNotified},
+    watch,
+};
 
 #[cfg(leader_gate_loom)]
 pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -44,5 +49,39 @@ impl<T> Watched<T> {
     /// Follows the value. A receiver takes no lock of loom, so a model check must not use one.
     pub(super) fn subscribe(&self) -> watch::Receiver<T> {
         self.channel.subscribe()
+    }
+}
+
+/// Wakes all tasks that wait.
+///
+/// It is a [`Notify`], and nothing more. A model check cannot look into that. So it adds one step that orders threads
+/// as the notify's own counter does.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    notify: Arc<Notify>,
+    #[cfg(leader_gate_loom)]
+    rings: AtomicUsize,
+}
+
+impl Bell {
+    /// Wakes each task that waits.
+    pub(super) fn ring(&self) {
+        #[cfg(leader_gate_loom)]
+        self.rings.fetch_add(1, Ordering::AcqRel);
+        self.notify.notify_waiters();
+    }
+
+    /// Resolves at the next ring after this call.
+    pub(super) fn next(&self) -> Notified<'_> {
+        #[cfg(leader_gate_loom)]
+        self.rings.fetch_add(0, Ordering::AcqRel);
+        self.notify.notified()
+    }
+
+    /// As [`next`](Self::next), but borrows nothing.
+    pub(super) fn next_owned(&self) -> OwnedNotified {
+        #[cfg(leader_gate_loom)]
+        self.rings.fetch_add(0, Ordering::AcqRel);
+        self.notify.clone().notified_owned()
     }
 }

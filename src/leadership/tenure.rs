@@ -41,7 +41,7 @@ impl Tenure {
     /// work only while this is pending. It then does no other work after a freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
-            let mut woken = pin!(self.inner.ended.notified());
+            let mut woken = pin!(self.inner.ended.next());
             poll_fn(|cx| if self.is_valid() { woken.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         }
     }
