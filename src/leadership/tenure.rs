@@ -61,7 +61,9 @@ impl Tenure {
                 Some(end) if end.number == self.grant => end.at,
                 Some(_) => Moment::from_nanos(0),
                 // The term continues, or its deadline has passed and no end is recorded yet.
-                None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
+                None => {
+                    self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline)))
+                }
             }
         })
     }
