@@ -43,7 +43,7 @@ impl Admission {
     /// A future that resolves when any grant ends: this admission's grant or a later one. Call
     /// [`is_valid`](Self::is_valid) before the first wait and after each one. Cancel-safe.
     pub fn term_ended(&self) -> OwnedNotified {
-        self.inner.ended.clone().notified_owned()
+        self.inner.ended.next_owned()
     }
 
     /// How this admission's term ended. If the admission is no longer valid, this is why the write was cut off.
@@ -60,7 +60,7 @@ impl Drop for Admission {
             self.inner.note_unanswered(self.inner.clock.now());
         }
         if self.inner.word.leave() {
-            self.inner.idle.notify_waiters();
+            self.inner.idle.ring();
         }
     }
 }

@@ -96,7 +96,7 @@ impl Grantor {
         });
         let number = number.ok_or(ErrTooLate(()))?;
         // The writes of the earlier grant end with it.
-        self.inner.ended.notify_waiters();
+        self.inner.ended.ring();
         tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
         Ok(Grant::new(self.inner.clone(), term, number))
     }

@@ -2,17 +2,11 @@
 
 use super::{
     clock::{Clock, Moment},
+    sync::{AtomicU64, Bell, Ordering, Watched},
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-use tokio::sync::{Notify, watch};
+use std::{collections::VecDeque, sync::Arc};
 
 /// How many ended grants are remembered.
 const ENDS: usize = 8;
@@ -30,11 +24,11 @@ pub(super) struct Inner {
     /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
     unanswered: AtomicU64,
     /// All other state. The word changes only under its lock, except to close or revoke.
-    pub(super) state: watch::Sender<State>,
+    pub(super) state: Watched<State>,
     /// Woken when a grant ends.
-    pub(super) ended: Arc<Notify>,
+    pub(super) ended: Bell,
     /// Woken when the last admitted write finishes after a close.
-    pub(super) idle: Notify,
+    pub(super) idle: Bell,
 }
 
 /// The state under the lock.
@@ -99,9 +93,9 @@ impl Inner {
             word: Word::new(),
             clock,
             unanswered: AtomicU64::new(0),
-            state: watch::Sender::new(state),
-            ended: Arc::default(),
-            idle: Notify::new(),
+            state: Watched::new(state),
+            ended: Bell::default(),
+            idle: Bell::default(),
         }
     }
 
@@ -155,7 +149,7 @@ impl Inner {
             ended.is_some()
         });
         let Some(term) = ended else { return };
-        self.ended.notify_waiters();
+        self.ended.ring();
         if loss == Loss::Released {
             // Whether the release succeeds is not known yet (rule S3).
             tracing::info!(%term, loss = loss.as_str(), "leadership given up: the lease is released next");
@@ -193,7 +187,7 @@ impl Inner {
     /// How the term of the ended `grant` was lost.
     pub(super) fn loss_of(&self, grant: u64) -> Loss {
         // If there is no record, the deadline has passed and no task has noticed it yet.
-        self.state.borrow().end_of(grant).map_or(Loss::Expired, |end| end.loss)
+        self.state.read(|state| state.end_of(grant).map_or(Loss::Expired, |end| end.loss))
     }
 
     /// The number of the last grant that has ended. It never goes back.
@@ -204,9 +198,10 @@ impl Inner {
             return newest - 1;
         }
         // Another thread may be in the middle of a grant or a renewal. The lock waits for it.
-        let _whole = self.state.borrow();
-        let newest = self.word.current_grant();
-        if is_valid(newest) { newest - 1 } else { newest }
+        self.state.read(|_| {
+            let newest = self.word.current_grant();
+            if is_valid(newest) { newest - 1 } else { newest }
+        })
     }
 }
 

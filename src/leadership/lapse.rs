@@ -30,7 +30,7 @@ impl Lapse {
 
     /// A future that resolves when a term ends. Cancel-safe.
     pub(crate) fn term_ended(&self) -> OwnedNotified {
-        self.inner.ended.clone().notified_owned()
+        self.inner.ended.next_owned()
     }
 }
 

@@ -50,6 +50,8 @@ mod grant;
 mod grantor;
 mod inner;
 mod lapse;
+#[cfg(all(test, leader_gate_loom))]
+mod loom_tests;
 mod reader;
 mod sync;
 mod tenure;

@@ -4,7 +4,7 @@ use super::{
     admission::Admission,
     changes::Changes,
     clock::{LONGEST_SLEEP, Moment},
-    inner::{Inner, Stage},
+    inner::{Inner, Stage, State},
     term::{LeadershipState, Term},
     terms::Terms,
 };
@@ -62,7 +62,7 @@ impl Leadership {
             Ok(grant) => Some(Admission::new(self.inner.clone(), grant)),
             Err(refused) => {
                 if refused.was_last {
-                    self.inner.idle.notify_waiters();
+                    self.inner.idle.ring();
                 }
                 None
             }
@@ -96,24 +96,27 @@ impl Leadership {
     /// The last known holder of the lease.
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
-        self.inner.state.borrow().holder.clone()
+        self.inner.state.read(|state| state.holder.clone())
     }
 
     /// The details for the error of a rejected write.
     pub(crate) fn bystander(&self) -> Bystander {
-        let state = self.inner.state.borrow();
-        Bystander { holder: state.holder.clone(), trouble: state.trouble.clone(), stage: state.stage() }
+        self.inner.state.read(|state| Bystander {
+            holder: state.holder.clone(),
+            trouble: state.trouble.clone(),
+            stage: state.stage(),
+        })
     }
 
     /// How far the election has come.
     pub(crate) fn stage(&self) -> Stage {
-        self.inner.state.borrow().stage()
+        self.inner.state.read(State::stage)
     }
 
     /// Why the election makes no progress, in words for a person. None if all is well.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
-        self.inner.state.borrow().trouble.clone()
+        self.inner.state.read(|state| state.trouble.clone())
     }
 
     /// How many admitted writes have not finished.
@@ -125,7 +128,7 @@ impl Leadership {
     /// The present state, as observers see it.
     #[must_use]
     pub fn state(&self) -> LeadershipState {
-        self.inner.state.borrow().view()
+        self.inner.state.read(State::view)
     }
 
     /// Follows leadership: first the present state, then each change.
@@ -172,17 +175,19 @@ impl Leadership {
     /// # Errors
     /// [`ErrStillWriting`] if the time ends first.
     pub async fn drain(&self, bound: Duration) -> Result<(), ErrStillWriting> {
-        let idle = async {
-            loop {
-                let mut woken = pin!(self.inner.idle.notified());
-                woken.as_mut().enable();
-                if self.writes_under_way() == 0 {
-                    return;
-                }
-                woken.await;
+        timeout(bound, self.idle()).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
+    }
+
+    /// Waits until no admitted write is under way.
+    pub(super) async fn idle(&self) {
+        loop {
+            let mut woken = pin!(self.inner.idle.next());
+            woken.as_mut().enable();
+            if self.writes_under_way() == 0 {
+                return;
             }
-        };
-        timeout(bound, idle).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
+            woken.await;
+        }
     }
 
     /// Sleeps until `moment` on this leadership's clock, which counts suspend. Each poll looks at that clock.

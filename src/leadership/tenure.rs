@@ -41,7 +41,7 @@ impl Tenure {
     /// work only while this is pending. It then does no other work after a freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
-            let mut woken = pin!(self.inner.ended.notified());
+            let mut woken = pin!(self.inner.ended.next());
             poll_fn(|cx| if self.is_valid() { woken.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         }
     }
@@ -55,14 +55,17 @@ impl Tenure {
     /// When the term ended. If it expired, this is its deadline, even if that was noticed late. Returns the present
     /// instant while the term continues, and the clock's origin if the end is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
-        let state = self.inner.state.borrow();
-        let now = self.inner.clock.now();
-        match state.end_of(self.grant) {
-            Some(end) if end.number == self.grant => end.at,
-            Some(_) => Moment::from_nanos(0),
-            // The term continues, or its deadline has passed and no end is recorded yet.
-            None => self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline))),
-        }
+        self.inner.state.read(|state| {
+            let now = self.inner.clock.now();
+            match state.end_of(self.grant) {
+                Some(end) if end.number == self.grant => end.at,
+                Some(_) => Moment::from_nanos(0),
+                // The term continues, or its deadline has passed and no end is recorded yet.
+                None => {
+                    self.inner.word.deadline().map_or(now, |deadline| now.min(Moment::from_nanos(deadline)))
+                }
+            }
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Model-checks every interleaving of the word's atomics with loom.
 //!
-//! Only the atomics of [`Word`] come from loom. The model leaves out the lock, the wake-ups and the clock around it.
+//! Only the word is checked here. `loom_tests` checks it with the lock, the wake-ups and the clock around it.
 
 use super::{Ordering, Word};
 use loom::{

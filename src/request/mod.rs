@@ -66,7 +66,7 @@
 //! ```
 
 mod path;
-#[cfg(test)]
+#[cfg(all(test, not(leader_gate_loom)))]
 mod plain_tests;
 mod query;
 mod scan;
