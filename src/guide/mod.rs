@@ -49,5 +49,6 @@ pages! {
     sidecar: "SIDECAR.md", "The gate as a proxy, for programs in any language.";
     sidecar_http: "SIDECAR_HTTP.md", "How the sidecar treats connections, limits and each header.";
     comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
+    simulation: "SIMULATION.md", "Whole replicas on a simulated network: how seeds are played, and how to read one that fails.";
     performance: "PERFORMANCE.md", "This crate beside other electors, played by one command, and what an election costs.";
 }

@@ -94,7 +94,8 @@ fn look_finds_each_byte_that_needs_a_parse() {
 #[test]
 fn look_finds_each_word_and_each_pair_of_separators() {
     let words = ["exec", "attach", "portforward", "proxy", "//", "/.", "-/", "..", "--", "_/"];
-    for (length, word) in [17, 18, 33, 34, 50].into_iter().flat_map(|length| words.map(|word| (length, word))) {
+    for (length, word) in [17, 18, 33, 34, 50].into_iter().flat_map(|length| words.map(|word| (length, word)))
+    {
         for at in 0..=length - word.len() {
             let mut path = vec![b'a'; length];
             path[at..at + word.len()].copy_from_slice(word.as_bytes());
