@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof cluster chaos freezes attack peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof cluster chaos freezes attack sim peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -122,6 +122,13 @@ attack: export ATTACK_REQUESTS = $(or $(REQUESTS),2000000)
 attack: export ATTACK_LIVE = $(or $(LIVE),400)
 attack:
 	CI=true tests/apiserver/assets.sh cargo test --release --all-features --test attack -- --nocapture
+
+# Whole replicas on a simulated network, more seeds than in `make test`. Each of these may be left out:
+# make sim SEEDS=20000 FROM=1000
+sim: export SIM_SEEDS = $(or $(SEEDS),2000)
+sim: export SIM_FROM = $(FROM)
+sim:
+	cargo test --release --features test-util --test sim -- --nocapture seeds_bring_no_violation
 
 PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 

@@ -52,5 +52,6 @@ pages! {
     comparison: "COMPARISON.md", "Measured numbers, and how other electors compare.";
     security: "SECURITY.md", "Who can take a lease, what a stolen token can do, and what the gate does not stop.";
     verification: "VERIFICATION.md", "Which tool checks which rule, how far, and which defects it has found.";
+    simulation: "SIMULATION.md", "Whole replicas on a simulated network: how seeds are played, and how to read one that fails.";
     performance: "PERFORMANCE.md", "This crate beside other electors, played by one command, and what an election costs.";
 }

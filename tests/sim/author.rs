@@ -1,0 +1,177 @@
+//! Writes a plan from a seed.
+
+use crate::{
+    net::LATEST,
+    plan::{Break, Class, Fault, Machine, Plan, Target, Trouble, Way, What, Work},
+};
+use fastrand::Rng;
+
+/// Faults begin within this time, in milliseconds.
+const LAST: u64 = 36_000;
+/// The first candidate leads by then.
+const FIRST: u64 = 2_500;
+/// Around a deletion no other fault is played: a candidate that is cut off or begins meanwhile may open its gate too
+/// early, as the guarantees say.
+const QUIET: (u64, u64) = (6_000, 13_000);
+
+pub fn plan(seed: u64) -> Plan {
+    let mut author = Author { rng: Rng::with_seed(seed) };
+    let count = [2, 3, 3, 3, 4][author.rng.usize(..5)];
+    let (prioritised, wrong, drifts) = (author.one_in(3), author.one_in(2), author.one_in(2));
+    let leases = if author.one_in(6) { 2 } else { 1 };
+    let machines = (0..count).map(|number| Machine {
+        work: [Work::Gated, Work::WhileLeading, Work::Beside][author.rng.usize(..3)],
+        key: prioritised.then_some(if number == 0 || author.one_in(4) { "high" } else { "low" }),
+        drift: if drifts { author.rng.i64(-5_000..=5_000) } else { 0 },
+        wall: if wrong { author.rng.i64(-300..=300) } else { 0 },
+        pooled: leases > 1 || author.one_in(4),
+        server_time: author.one_in(2),
+        pace: author.rng.u64(150..=500),
+        abrupt: author.one_in(2),
+    });
+    let machines: Vec<_> = machines.collect();
+    let mut faults = vec![];
+    let mut at = FIRST;
+    while at < LAST {
+        at += author.rng.u64(0..=5_000);
+        author.scene(at, count, &mut faults);
+        at += author.rng.u64(0..=6_000);
+    }
+    faults.sort_by_key(|it: &Fault| it.at);
+    if author.one_in(5) {
+        author.delete(&mut faults);
+    }
+    Plan { seed, leases, machines, faults }
+}
+
+struct Author {
+    rng: Rng,
+}
+
+impl Author {
+    fn one_in(&mut self, many: u32) -> bool {
+        self.rng.u32(..many) == 0
+    }
+
+    /// One to three faults on the same target, at about the same time.
+    fn scene(&mut self, at: u64, machines: usize, faults: &mut Vec<Fault>) {
+        let target = match self.rng.u8(..10) {
+            0..6 => Target::Holder,
+            6..9 => Target::Machine(self.rng.usize(..machines)),
+            _ => Target::All,
+        };
+        match self.rng.u8(..12) {
+            0 | 1 => return self.siege(at, target, faults),
+            2 => return self.late_claim(at, machines, faults),
+            _ => {}
+        }
+        let (most, length) = ([1, 1, 2, 3][self.rng.usize(..4)], self.length());
+        for _ in 0..most {
+            let what = self.what(target);
+            let length = match what {
+                // Longer, it is the same as a crash.
+                What::Steal | What::Compact | What::BreakWatches(_) | What::GiveUp | What::Reset(_) => 1,
+                // Kept messages arrive before the guarantees end.
+                What::Hold(Way::Up, Class::Any | Class::Work) if self.rng.bool() => {
+                    self.rng.u64(500..=LATEST - 200)
+                }
+                // Long enough for another candidate to lead.
+                What::Freeze | What::Suspend if self.rng.bool() => self.rng.u64(15_500..=20_000),
+                _ if self.one_in(3) => self.length(),
+                _ => length,
+            };
+            faults.push(Fault { at: at + self.rng.u64(0..=800), length, target, what });
+        }
+    }
+
+    /// A holder that can write and cannot renew: its answers are late, then its renewals are lost, and its writes are
+    /// slow.
+    fn siege(&mut self, at: u64, target: Target, faults: &mut Vec<Fault>) {
+        let late = What::Delay(Way::Down, Class::LeaseWrites, 1_000, 1_500);
+        let lost = if self.rng.bool() {
+            What::Lose(Way::Up, Class::LeaseWrites)
+        } else {
+            What::Server(Trouble::Hang, Class::LeaseWrites)
+        };
+        let slow = What::Delay(Way::Up, Class::Work, LATEST / 2, LATEST - 60);
+        let first = self.rng.u64(2_200..=5_000);
+        faults.push(Fault { at, length: first, target, what: late });
+        faults.push(Fault { at: at + first, length: 14_000, target, what: lost });
+        faults.push(Fault { at: at + first, length: 14_000, target, what: slow });
+    }
+
+    /// A candidate whose claims are slow. The holder stops, so it takes the lease; then it is told to stop.
+    fn late_claim(&mut self, at: u64, machines: usize, faults: &mut Vec<Fault>) {
+        let way = if self.rng.bool() { Way::Up } else { Way::Down };
+        let from = self.rng.u64(300..=2_500);
+        let slow = What::Delay(way, Class::LeaseWrites, from, from + 1_500);
+        let late = Target::Machine(self.rng.usize(..machines));
+        let stops = at + 1_000 + self.rng.u64(0..=4_000);
+        faults.push(Fault { at, length: 9_000, target: late, what: slow });
+        faults.push(Fault { at: at + 1_000, length: 7_000, target: Target::Holder, what: What::Stop });
+        faults.push(Fault { at: stops, length: 9_000, target: late, what: What::Stop });
+    }
+
+    fn length(&mut self) -> u64 {
+        match self.rng.u8(..4) {
+            0 => self.rng.u64(200..=2_000),
+            1 => self.rng.u64(2_000..=6_000),
+            _ => self.rng.u64(6_000..=17_000),
+        }
+    }
+
+    fn what(&mut self, target: Target) -> What {
+        let class = match self.rng.u8(..8) {
+            0..3 => Class::Any,
+            3 | 4 => Class::LeaseWrites,
+            5 => Class::LeaseReads,
+            6 => Class::Watches,
+            _ => Class::Work,
+        };
+        let way = if self.rng.bool() { Way::Up } else { Way::Down };
+        match self.rng.u8(..32) {
+            0..3 => What::Freeze,
+            3 => What::Suspend,
+            4 => What::Starve(self.rng.u64(50..=3_000)),
+            5 => What::Kill,
+            7..10 if target != Target::All => What::Stop,
+            10 | 11 => What::GiveUp,
+            12 => What::Reset(self.rng.bool()),
+            13 => What::Refuse(class),
+            14..17 => What::Lose(way, class),
+            17 | 18 => What::Hold(way, class),
+            19..23 => {
+                let from = self.rng.u64(100..=3_000);
+                What::Delay(way, class, from, from + self.rng.u64(0..=1_500))
+            }
+            23 => What::Delay(Way::Up, Class::Work, 1_000, LATEST - 60),
+            24 => What::Delay(Way::Down, Class::Watches, 500, 6_000),
+            25..29 => self.server(class),
+            29 => What::BreakWatches([Break::End, Break::Cut, Break::Garbage][self.rng.usize(..3)]),
+            30 => What::Compact,
+            31 => What::Steal,
+            _ => What::PowerLoss,
+        }
+    }
+
+    fn server(&mut self, class: Class) -> What {
+        match self.rng.u8(..8) {
+            0 => What::Server(Trouble::Status([429, 500, 503][self.rng.usize(..3)]), class),
+            1 => What::Server(Trouble::Forbidden, Class::Watches),
+            2 => What::Server(Trouble::Hang, class),
+            3 => What::Server(Trouble::HangAfter, class),
+            4 => What::Server(Trouble::Drop, class),
+            5 => What::Server(Trouble::DropAfter, class),
+            _ => What::Server(Trouble::Slow(self.rng.u64(100..=1_800)), class),
+        }
+    }
+
+    /// A deletion of the lease, in the place of all faults around it.
+    fn delete(&mut self, faults: &mut Vec<Fault>) {
+        let at = self.rng.u64(QUIET.0 + FIRST..=LAST);
+        let (from, to) = (at - QUIET.0, at + QUIET.1);
+        faults.retain(|it| it.at + it.length < from || it.at > to);
+        faults.push(Fault { at, length: 1, target: Target::All, what: What::Delete });
+        faults.sort_by_key(|it| it.at);
+    }
+}

@@ -1,0 +1,152 @@
+//! Judges a run by the API server's log of writes, which trusts no client.
+
+use crate::{gateway::identity, replica::lease_name, run::Outcome, world::World};
+use kube_leader_gate::{
+    election::LeaseEnd,
+    testing::{Judge, LogTime, StrayKind, SuccessionKind, TermEnding, WriteRecord},
+};
+use std::collections::BTreeMap;
+
+/// Clocks that drift make a lease shorter by this part, at most.
+const SHORTER: f64 = 0.99;
+/// A run has no more log messages of the crate than this for each machine, lease and fault, and for each 10 s.
+const MESSAGES: u64 = 40;
+
+pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
+    for lease in 0..world.plan.leases {
+        let (name, work) = (lease_name(lease), format!("work-{lease}"));
+        let of_lease = |it: &&WriteRecord| {
+            it.name.as_deref() == Some(if it.resource == "leases" { &name } else { &work })
+        };
+        let records: Vec<_> = log.iter().filter(of_lease).cloned().collect();
+        one_lease(world, lease, &records, outcome);
+    }
+    outcome.log.extend(log.iter().map(|record| line(world, record)));
+    let machines = u64::try_from(world.hosts.len() * world.plan.leases).unwrap_or(1);
+    let faults = u64::try_from(world.plan.faults.len()).unwrap_or(0);
+    let most = MESSAGES * machines * (1 + faults + world.now() / 10_000);
+    let messages: u64 = world.net.get().messages.iter().sum();
+    if messages > most {
+        outcome.violations.insert(format!("messages: {messages} of them, more than {most}"));
+    }
+}
+
+fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: &mut Outcome) {
+    let users: Vec<_> = (0..world.hosts.len()).map(identity).collect();
+    let verdict = Judge::new("default", lease_name(lease), users.clone()).verdict(records);
+    outcome.writes += verdict.admitted.values().sum::<u64>();
+    let mut count = |what: &str| *outcome.terms.entry(what.to_owned()).or_default() += 1;
+    for term in &verdict.terms {
+        count(match term.ended {
+            Some((_, TermEnding::Released)) => "terms that were released",
+            Some((_, TermEnding::Replaced)) => "terms that were replaced",
+            Some((_, TermEnding::Deleted)) => "terms whose lease was deleted",
+            None => "terms that were left to expire",
+        });
+    }
+    for succession in verdict.successions().iter().filter(|it| it.from != it.to) {
+        count(match succession.kind {
+            SuccessionKind::Graceful => "handovers after a release",
+            SuccessionKind::Takeover => "handovers after an expiry",
+            SuccessionKind::AfterDeletion => "handovers after a deletion",
+            SuccessionKind::Theft => "handovers from a live holder",
+        });
+    }
+    let mut found = |what: String| {
+        outcome.violations.insert(what);
+    };
+    // With priorities the lease is taken before the last write has ended; the gate then waits.
+    let overtakes = world.plan.machines.iter().any(|it| it.key.is_some());
+    for stray in verdict.strays.iter().filter(|it| !overtakes && matches!(it.kind, StrayKind::Overlap(_))) {
+        found(format!(
+            "overlap: {} wrote at {} after {:?}",
+            stray.user,
+            millis(world, stray.received),
+            stray.kind
+        ));
+    }
+    for pair in verdict.terms.windows(2) {
+        let (before, after) = (&pair[0], &pair[1]);
+        let key =
+            |user: &str| users.iter().position(|it| it == user).and_then(|it| world.plan.machines[it].key);
+        let early = after.acquired.at < before.heard.at + before.duration.mul_f64(SHORTER);
+        let precedes = key(&after.user) == Some("high") && key(&before.user) != Some("high");
+        let (ended, by_a_user) =
+            (before.ended.map(|it| it.1), after.user != "outsider" && after.user != before.holder);
+        if early && !precedes && by_a_user && ended == Some(TermEnding::Replaced) {
+            found(format!(
+                "theft: {} took the lease of {} at {}",
+                after.user,
+                before.holder,
+                millis(world, after.acquired)
+            ));
+        }
+    }
+    in_the_order_of_effects(world, records, &mut found);
+    after_exits(world, lease, records, &mut found);
+}
+
+/// No write takes effect after a write of another candidate's later term, and nobody releases another's term.
+fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &mut impl FnMut(String)) {
+    let mut effects: Vec<_> = records.iter().filter(|it| it.took_effect()).collect();
+    effects.sort_by_key(|it| it.completed);
+    let mut tokens: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut holder = String::new();
+    for record in effects {
+        let at = record.completed.map_or(0, |it| millis(world, it));
+        if let Some(lease) = &record.lease {
+            if lease.holder_identity.is_empty() && holder != record.user {
+                found(format!("release: {} released the term of {holder:?} at {at}", record.user));
+            }
+            holder.clone_from(&lease.holder_identity);
+        } else if record.resource != "leases"
+            && let Ok(token) = record.user_agent.parse::<u64>()
+        {
+            let later = tokens.iter().find(|(user, other)| **user != record.user && **other > token);
+            if let Some((user, _)) = later {
+                found(format!(
+                    "order: a write of {} took effect at {at}, after one of {user} in a later term",
+                    record.user
+                ));
+            }
+            let own = tokens.entry(&record.user).or_default();
+            *own = token.max(*own);
+        }
+    }
+}
+
+/// A process that has stopped and says that the lease is released does not hold it, and never will. A lease that an
+/// earlier process of this machine has left does not count.
+fn after_exits(world: &World<'_>, lease: usize, records: &[WriteRecord], found: &mut impl FnMut(String)) {
+    let mut writes: Vec<_> =
+        records.iter().filter(|it| it.took_effect() && it.resource == "leases").collect();
+    writes.sort_by_key(|it| it.completed);
+    for exit in world.exits.iter().filter(|it| it.ends[lease] == LeaseEnd::Released) {
+        let (name, born) = (identity(exit.machine), exit.born.to_string());
+        let own = |it: &WriteRecord| it.user == name && it.user_agent == born;
+        let names = |it: &WriteRecord| it.lease.as_ref().is_some_and(|it| it.holder_identity == name);
+        // A deletion may be the last of all, or a process on this machine may have begun since.
+        let last = writes.iter().rfind(|it| own(it)).is_some_and(|it| names(it));
+        let held = writes.iter().rfind(|it| it.completed.is_some_and(|at| millis(world, at) < exit.until));
+        if last && held.is_some_and(|it| names(it)) {
+            found(format!(
+                "kept: {name} stopped at {} and says that the lease is released, but holds it",
+                exit.at
+            ));
+        }
+    }
+}
+
+fn millis(world: &World<'_>, at: LogTime) -> u64 {
+    u64::try_from(at.at.duration_since(world.epoch).as_millis()).unwrap_or(0)
+}
+
+fn line(world: &World<'_>, it: &WriteRecord) -> String {
+    let (from, to) = (millis(world, it.received), it.completed.map(|at| millis(world, at)));
+    let name = it.name.as_deref().unwrap_or("-");
+    let lease = it.lease.as_ref().map_or(String::new(), |lease| {
+        format!(" -> {:?} {:?}", lease.holder_identity, lease.lease_transitions)
+    });
+    let took = to.map_or("no effect".to_owned(), |to| format!("{} after {} ms", it.status, to - from));
+    format!("{from:>6} {} ({}) sends: {} {name}: {took}{lease}", it.user, it.user_agent, it.verb)
+}

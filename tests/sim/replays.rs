@@ -1,0 +1,39 @@
+//! Plans that have failed once. `make sim` prints such tests; put them here as they are.
+
+use crate::{
+    plan::{Fault, Machine, Plan, Target::*, What::*, Work::*},
+    run::run,
+};
+
+fn replay(plan: &Plan) {
+    assert!(
+        include_str!("replays.rs").contains(&plan.to_string()),
+        "the printed test is the pasted one:\n{plan}"
+    );
+    let outcome = run(plan, true);
+    if !outcome.violations.is_empty() {
+        outcome.log.iter().for_each(|line| println!("{line}"));
+        panic!("{:#?}", outcome.violations);
+    }
+}
+
+/// A process that never led leaves the lease that an earlier process of its machine holds. The judge once took that lease
+/// for its own.
+#[rustfmt::skip]
+#[test]
+fn seed_69() {
+    replay(&Plan {
+        seed: 69,
+        leases: 1,
+        machines: vec![
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, server_time: false, pace: 240, abrupt: false },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, server_time: false, pace: 156, abrupt: false },
+        ],
+        faults: vec![
+            Fault { at: 5552, length: 15625, target: Holder, what: Freeze },
+            Fault { at: 9067, length: 1, target: Holder, what: Stop },
+            Fault { at: 9909, length: 4, target: Machine(1), what: Stop },
+            Fault { at: 19138, length: 3500, target: Holder, what: Stop },
+        ],
+    });
+}

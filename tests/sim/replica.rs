@@ -1,0 +1,204 @@
+//! A replica, as a program would write it: a real kube client behind the crate's gate, an election, and a workload that
+//! tries to write all the time.
+
+use crate::{
+    gateway::identity,
+    line::Line,
+    machine::Process,
+    net::Shared,
+    plan::{Machine, Work},
+};
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use http::{Request, header};
+use kube_client::{
+    Client,
+    client::{Body, ClientBuilder},
+};
+use kube_leader_gate::{
+    CancellationToken, Election, Identity, Leadership, LeaseTiming,
+    election::{LeaseEnd, Priority},
+    lease::{KubeLock, LeasePool},
+    server_time::ServerTimeLayer,
+};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    select,
+    sync::Notify,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+/// How many writes one workload has under way.
+const WRITES: usize = 3;
+/// A workload gives a write up after this time, and tries again.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// A running replica.
+#[derive(Debug)]
+pub struct Replica {
+    pub process: Process,
+    /// For each lease.
+    pub leaderships: Vec<Leadership>,
+    pub stop: CancellationToken,
+    pub give_up: Arc<Notify>,
+    ends: tokio::sync::mpsc::UnboundedReceiver<(usize, LeaseEnd)>,
+    /// How each election has left its lease.
+    pub ended: Vec<Option<LeaseEnd>>,
+}
+
+#[derive(Clone)]
+struct Site {
+    machine: Machine,
+    lease: usize,
+    line: Line,
+    stop: CancellationToken,
+    give_up: Arc<Notify>,
+}
+
+pub fn lease_name(lease: usize) -> String {
+    format!("lease-{lease}")
+}
+
+impl Replica {
+    pub fn boot(net: &Shared, number: usize, machine: Machine, leases: usize, mut process: Process) -> Self {
+        let (stop, give_up) = (CancellationToken::new(), Arc::new(Notify::new()));
+        let (tell, ends) = tokio::sync::mpsc::unbounded_channel();
+        let (clock, idle) = (process.clock.clone(), process.idle.clone());
+        let line = Line {
+            net: net.clone(),
+            machine: number,
+            wall: machine.wall,
+            leadership: None,
+            born: process.born(),
+        };
+        let lease_line = line.clone();
+        let connect = move || {
+            idle.wait();
+            Ok(Client::new(lease_line.clone(), "default"))
+        };
+        let site =
+            |lease| Site { machine, lease, line: line.clone(), stop: stop.clone(), give_up: give_up.clone() };
+        let leaderships = process.run(net, async {
+            let pool = machine.pooled.then(|| LeasePool::over(connect.clone()).expect("a client"));
+            // tokio wakes those who wait for one `watch` channel in an order that no seed decides. So only one election
+            // shares the watch.
+            let pool = pool.map(|pool| if leases == 1 { pool.share_watches() } else { pool });
+            let elections = (0..leases).map(|lease| {
+                let mut builder = Election::builder("default", lease_name(lease))
+                    .identity(Identity::new(identity(number)).expect("a name"))
+                    .timing(LeaseTiming::fast())
+                    .clock(clock.clone());
+                if let Some(key) = machine.key {
+                    builder = builder.priority(Priority::ranked(key, ["high", "low"]).expect("a key"));
+                }
+                let election = match &pool {
+                    Some(pool) => builder.build_in(pool),
+                    None => builder.build_with(|lease| KubeLock::over(lease, connect.clone())),
+                };
+                let election = election.expect("a valid election");
+                let leadership = election.leadership();
+                let (site, tell) = (site(lease), tell.clone());
+                tokio::spawn(async move {
+                    let end = site.contend(election).await;
+                    // The simulation may be over.
+                    let _ = tell.send((lease, end));
+                });
+                leadership
+            });
+            elections.collect()
+        });
+        Self { process, leaderships, stop, give_up, ends, ended: vec![None; leases] }
+    }
+
+    /// Takes in which elections have ended. Returns whether all have.
+    pub fn has_ended(&mut self) -> bool {
+        while let Ok((lease, end)) = self.ends.try_recv() {
+            self.ended[lease] = Some(end);
+        }
+        self.ended.iter().all(Option::is_some)
+    }
+}
+
+impl Site {
+    async fn contend(self, election: Election) -> LeaseEnd {
+        let leadership = election.leadership();
+        let line = Line { leadership: Some(leadership.clone()), ..self.line.clone() };
+        let builder = ClientBuilder::new(line, "default");
+        let client = if self.machine.server_time {
+            builder.with_layer(&ServerTimeLayer::new(leadership)).with_layer(&election.layer()).build()
+        } else {
+            builder.with_layer(&election.layer()).build()
+        };
+        let stop = self.stop.clone();
+        match self.machine.work {
+            Work::Gated => {
+                let work = self.write_on(client, stop.cancelled_owned());
+                election.run(work).await.expect("it was told to stop").lease
+            }
+            Work::WhileLeading => {
+                let work = |ends: CancellationToken, _| {
+                    let give_up = self.give_up.clone();
+                    let ends = async move {
+                        select! {
+                            biased;
+                            () = ends.cancelled() => {}
+                            () = give_up.notified() => {}
+                        }
+                    };
+                    self.clone().write_on(client.clone(), ends)
+                };
+                election
+                    .run_while_leading(stop.cancelled_owned(), work)
+                    .await
+                    .expect("it was told to stop")
+                    .lease
+            }
+            Work::Beside => {
+                let mut writers = JoinSet::new();
+                writers.spawn(self.clone().write_on(client, std::future::pending()));
+                let mut running = election.start();
+                loop {
+                    select! {
+                        biased;
+                        () = stop.cancelled() => break running.stop().await,
+                        () = self.give_up.notified() => {
+                            running.step_down(Duration::from_secs(1)).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes until `until` is ready.
+    async fn write_on(self, client: Client, until: impl Future<Output = ()>) {
+        let mut under_way = FuturesUnordered::new();
+        let mut until = pin!(until.fuse());
+        for number in 0_u64.. {
+            let pace = Duration::from_millis(self.machine.pace).mul_f64(0.5 + fastrand::f64());
+            let mut pause = pin!(sleep(pace));
+            loop {
+                select! {
+                    biased;
+                    () = &mut until => {
+                        // Dropping the writes leaves them without an answer.
+                        while !self.machine.abrupt && under_way.next().await.is_some() {}
+                        return;
+                    }
+                    Some(()) = under_way.next(), if !under_way.is_empty() => {}
+                    () = &mut pause, if under_way.len() < WRITES => break,
+                }
+            }
+            under_way.push(write(client.clone(), self.lease, number));
+        }
+    }
+}
+
+async fn write(client: Client, lease: usize, number: u64) {
+    let request = Request::patch(format!("/api/v1/namespaces/default/configmaps/work-{lease}"))
+        .header(header::CONTENT_TYPE, "application/merge-patch+json")
+        .body(Body::from(format!(r#"{{"data":{{"number":"{number}"}}}}"#).into_bytes()))
+        .expect("a request");
+    // A follower's write is rejected, and any write may be lost.
+    let _ = timeout(PATIENCE, client.send(request)).await;
+}

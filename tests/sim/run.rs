@@ -1,0 +1,141 @@
+//! One run of a plan, from the first process to the last, and what came of it.
+
+use crate::{gateway::identity, judge, messages::Messages, plan::Plan, world::World};
+use kube_leader_gate::LeaseTiming;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The first write of a run comes this soon.
+const FIRST: u64 = 3_000;
+/// How long a run goes on after all is well again.
+const STEADY: u64 = 1_000;
+/// A process is told to stop, and ends within this: 5 s of grace, 10 s of drain, 5 s for an unanswered write, and five
+/// calls of 1.6 s.
+const STOPS: u64 = 28_500;
+
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub log: Vec<String>,
+    pub violations: BTreeSet<String>,
+    /// How often each kind of fault has hit something.
+    pub faults: BTreeMap<String, u64>,
+    /// Which kinds of faults have hit something.
+    pub kinds: BTreeSet<String>,
+    /// How often terms ended and followed each other, by kind.
+    pub terms: BTreeMap<String, u64>,
+    pub writes: u64,
+    /// How long it took until a workload wrote again after the last fault.
+    pub recovered: u64,
+    /// Simulated milliseconds.
+    pub length: u64,
+    /// Log messages of the crate.
+    pub messages: u64,
+}
+
+/// Plays a plan. If `keep`, the log has the messages of the crate.
+pub fn run(plan: &Plan, keep: bool) -> Outcome {
+    let mut world = World::new(plan);
+    let messages = Messages { net: world.net.clone(), keep };
+    tracing::subscriber::with_default(messages, || play(&mut world))
+}
+
+/// How long after the last fault a workload writes again, at most.
+///
+/// A candidate that has lost contact reads again after one retry period and a call that hangs. If it then sees a lease of
+/// another candidate for the first time, it waits for the whole lease duration, on a clock that may be slow. Its call may
+/// hang once more, it may wait for its turn (four pauses), and a lost race costs another round. A leading-only workload
+/// may have to wait for an unanswered write, and for the pause after two early ends.
+pub fn recovers_within() -> u64 {
+    let timing = LeaseTiming::fast();
+    let calls = timing.call_timeout() * 3;
+    let early = std::time::Duration::from_secs(4);
+    let sum = timing.retry_period() * 2 + timing.lease_duration() + calls + timing.tolerated_skew() + early;
+    u64::try_from(sum.as_millis()).unwrap_or(0) * 1_006 / 1_000
+}
+
+fn play(world: &mut World<'_>) -> Outcome {
+    let plan = world.plan;
+    let over = plan.over().max(FIRST);
+    let mut events: Vec<_> = (plan.faults.iter().enumerate())
+        .flat_map(|(id, fault)| [(fault.at, 1, id), (fault.at + fault.length.max(1), 0, id)])
+        .collect();
+    events.sort_unstable();
+    for (at, begins, id) in events {
+        pass_until(world, at);
+        if begins == 1 { world.begin(id) } else { world.end(id) }
+    }
+    pass_until(world, over);
+    let recovered = recover(world, over);
+    hand_over(world);
+    stop_all(world);
+    let log = world.gateway.run(&world.net.clone(), async { world.server.write_log() });
+    let mut outcome = Outcome { recovered, length: world.now(), ..Outcome::default() };
+    judge::judge(world, &log, &mut outcome);
+    let mut net = world.net.get();
+    outcome.messages = net.messages.iter().sum();
+    outcome.faults.clone_from(&world.counts);
+    outcome.kinds.clone_from(&world.kinds);
+    outcome.log.append(&mut net.log);
+    outcome.log.sort_by_key(|line| line[..6].trim().parse().unwrap_or(0_u64));
+    outcome.violations.append(&mut net.violations);
+    outcome
+}
+
+fn pass_until(world: &mut World<'_>, end: u64) {
+    while world.now() < end {
+        world.step(end);
+    }
+}
+
+/// Waits until each lease has a workload that writes.
+fn recover(world: &mut World<'_>, over: u64) -> u64 {
+    let within = recovers_within();
+    loop {
+        let lost = world.net.get().written.iter().position(|it| it.is_none_or(|at| at <= over));
+        let Some(lease) = lost else { break };
+        if world.now() > over + within {
+            world.net.get().violate(format!(
+                "liveness: nobody has written under lease {lease} {within} ms after the last fault"
+            ));
+            break;
+        }
+        world.step(u64::MAX);
+    }
+    let took = world.now() - over;
+    pass_until(world, over + took + STEADY);
+    took
+}
+
+/// Stops the holder of the first lease. Another machine follows it.
+fn hand_over(world: &mut World<'_>) {
+    let (Some(holder), true) = (world.holder(0), world.hosts.len() > 1) else { return };
+    world.stop(holder);
+    let told = world.now();
+    while world.now() < told + STOPS && world.hosts[holder].replica.is_some() {
+        world.step(u64::MAX);
+    }
+    let (stopped, within) = (world.now(), recovers_within());
+    while world.net.get().written[0].is_none_or(|at| at <= stopped + 10) {
+        if world.now() > stopped + within {
+            world
+                .net
+                .get()
+                .violate(format!("liveness: nobody has written {within} ms after {holder} has stopped"));
+            return;
+        }
+        world.step(u64::MAX);
+    }
+}
+
+fn stop_all(world: &mut World<'_>) {
+    (0..world.hosts.len()).for_each(|host| world.stop(host));
+    let told = world.now();
+    while world.hosts.iter().any(|it| it.replica.is_some()) {
+        if world.now() > told + STOPS {
+            let left = (0..world.hosts.len()).filter(|it| world.hosts[*it].replica.is_some());
+            let left: Vec<_> = left.map(identity).collect();
+            world.net.get().violate(format!("stop: {left:?} have not stopped within {STOPS} ms"));
+            return;
+        }
+        world.step(u64::MAX);
+    }
+}

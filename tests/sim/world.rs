@@ -1,0 +1,211 @@
+//! The world of a run: the API server, the machines, and the time, which moves in steps from one thing that happens to the
+//! next.
+
+use crate::{
+    gateway,
+    machine::{Process, Step},
+    net::Shared,
+    plan::{self, Plan},
+    replica::{Replica, lease_name},
+};
+use fastrand::Rng;
+use kube_leader_gate::{
+    election::LeaseEnd,
+    testing::{ApiServer, FaultGuard},
+};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::Instant;
+
+/// The longest step, in milliseconds. A message that a timer sends within a step arrives at its end at the earliest.
+const STEP: u64 = 20;
+
+#[derive(Debug)]
+pub struct World<'a> {
+    pub plan: &'a Plan,
+    pub net: Shared,
+    pub server: ApiServer,
+    pub gateway: Process,
+    /// The beginning of the run, on the clock of the API server.
+    pub epoch: Instant,
+    pub hosts: Vec<Host>,
+    /// Which machines each fault has hit.
+    pub hit: BTreeMap<usize, Vec<usize>>,
+    pub guards: BTreeMap<usize, Vec<FaultGuard>>,
+    /// How often each kind of fault has hit something.
+    pub counts: BTreeMap<String, u64>,
+    /// Which kinds of faults have hit something.
+    pub kinds: BTreeSet<String>,
+    /// Processes that have ended in order: when, on which machine, and how they left each lease.
+    pub exits: Vec<Exit>,
+}
+
+/// A process that was told to stop, and did.
+#[derive(Debug)]
+pub struct Exit {
+    pub machine: usize,
+    pub born: u64,
+    pub at: u64,
+    /// When the next process on this machine began.
+    pub until: u64,
+    pub ends: Vec<LeaseEnd>,
+}
+
+/// A machine, with or without a process.
+#[derive(Debug)]
+pub struct Host {
+    pub machine: plan::Machine,
+    chance: Rng,
+    pub replica: Option<Replica>,
+    /// How many faults freeze it now.
+    pub frozen: u32,
+    pub asleep: u32,
+    /// How seldom it gets the processor, by fault.
+    pub starved: BTreeMap<usize, u64>,
+    turn: u64,
+    /// When it was told to stop.
+    pub told: Option<u64>,
+}
+
+impl<'a> World<'a> {
+    pub fn new(plan: &'a Plan) -> Self {
+        let net = Shared::new(plan.seed, plan.machines.len(), plan.leases, plan.slowest());
+        let mut chance = Rng::with_seed(!plan.seed);
+        let server = ApiServer::new();
+        let mut gateway = Process::new(None, 0, 0, chance.fork());
+        let epoch = gateway.run(&net, async { Instant::now() });
+        for lease in 0..plan.leases {
+            let path = format!("/api/v1/namespaces/default/configmaps/work-{lease}");
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": format!("work-{lease}") } });
+            gateway.run(&net, async { server.put("outsider", &path, map).map(drop).expect("a config map") });
+        }
+        let hosts = plan.machines.iter().map(|machine| Host {
+            machine: *machine,
+            chance: chance.fork(),
+            replica: None,
+            frozen: 0,
+            asleep: 0,
+            starved: BTreeMap::new(),
+            turn: 0,
+            told: None,
+        });
+        let hosts = hosts.collect();
+        let (hit, guards, counts, kinds, exits) = Default::default();
+        let mut world = Self { plan, net, server, gateway, epoch, hosts, hit, guards, counts, kinds, exits };
+        (0..world.hosts.len()).for_each(|host| world.boot(host));
+        world
+    }
+
+    pub fn now(&self) -> u64 {
+        self.net.get().now
+    }
+
+    pub fn note(&self, text: &str) {
+        self.net.get().note(text);
+    }
+
+    /// Starts a process on a machine that has none.
+    pub fn boot(&mut self, host: usize) {
+        let now = self.now();
+        let Host { machine, chance, replica, told, .. } = &mut self.hosts[host];
+        if replica.is_some() {
+            return;
+        }
+        *told = None;
+        let process = Process::new(Some(host), now, machine.drift, chance.fork());
+        *replica = Some(Replica::boot(&self.net, host, *machine, self.plan.leases, process));
+        self.exits.iter_mut().filter(|it| it.machine == host).for_each(|it| it.until = it.until.min(now));
+        self.note(&format!("m{host} boots"));
+    }
+
+    /// Ends a process at once.
+    pub fn kill(&mut self, host: usize, hangs_up: bool) {
+        let Some(replica) = self.hosts[host].replica.take() else { return };
+        self.note(&format!("m{host} is killed"));
+        self.net.get().lines[host].mute = !hangs_up;
+        drop(replica);
+        self.net.get().lines[host].mute = false;
+    }
+
+    /// Tells a process to stop.
+    pub fn stop(&mut self, host: usize) {
+        let now = self.now();
+        let Host { replica, told, .. } = &mut self.hosts[host];
+        if let Some(replica) = replica.as_ref().filter(|_| told.is_none()) {
+            *told = Some(now);
+            replica.stop.cancel();
+            self.note(&format!("m{host} is told to stop"));
+        }
+    }
+
+    /// Lets time pass until the next thing happens, or until `end`.
+    pub fn step(&mut self, end: u64) {
+        gateway::deliver(&self.net, &self.server, self.gateway.runtime().handle());
+        let (now, end) = {
+            let mut net = self.net.get();
+            let end = net.next_arrival().unwrap_or(u64::MAX).min(net.now + STEP).min(end).max(net.now + 1);
+            net.next = end;
+            (net.now, end)
+        };
+        for host in &mut self.hosts {
+            host.step(&self.net, now, end);
+        }
+        self.gateway.step(&self.net, now, end, Step::Run);
+        self.net.get().now = end;
+        (0..self.hosts.len()).for_each(|host| self.take_in_an_exit(host));
+        self.look_at_the_gates();
+    }
+
+    fn take_in_an_exit(&mut self, host: usize) {
+        let at = self.now();
+        let Some(replica) = &mut self.hosts[host].replica else { return };
+        if !replica.has_ended() {
+            return;
+        }
+        let born = replica.process.born();
+        let ends: Vec<_> = replica.ended.iter().flatten().copied().collect();
+        self.note(&format!("m{host} has stopped: {ends:?}"));
+        self.exits.push(Exit { machine: host, born, at, until: u64::MAX, ends });
+        self.hosts[host].replica = None;
+    }
+
+    /// At no moment two processes lead by the same lease.
+    fn look_at_the_gates(&self) {
+        for lease in 0..self.plan.leases {
+            let leads =
+                |host: &Host| host.replica.as_ref().is_some_and(|it| it.leaderships[lease].is_leader());
+            let leaders: Vec<_> = (0..self.hosts.len()).filter(|it| leads(&self.hosts[*it])).collect();
+            if leaders.len() > 1 {
+                let name = lease_name(lease);
+                self.net.get().violate(format!("two lead: machines {leaders:?} lead by {name} at once"));
+            }
+        }
+    }
+
+    /// The machine that holds a lease, as the API server has it.
+    pub fn holder(&self, lease: usize) -> Option<usize> {
+        let object = self.server.object(&path(lease))?;
+        let holder = object["spec"]["holderIdentity"].as_str()?;
+        (0..self.hosts.len()).find(|host| gateway::identity(*host) == holder)
+    }
+}
+
+impl Host {
+    fn step(&mut self, net: &Shared, from: u64, to: u64) {
+        let Some(replica) = &mut self.replica else { return };
+        let waits = self.frozen > 0 || !self.starved.is_empty() && from < self.turn;
+        let how = match (self.asleep > 0, waits) {
+            (true, _) => Step::Sleep,
+            (false, true) => Step::Wait,
+            (false, false) => Step::Run,
+        };
+        if how == Step::Run {
+            self.turn = to + self.starved.values().copied().max().unwrap_or(0);
+        }
+        replica.process.step(net, from, to, how);
+    }
+}
+
+pub fn path(lease: usize) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/default/leases/{}", lease_name(lease))
+}
