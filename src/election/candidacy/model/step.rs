@@ -247,7 +247,7 @@ impl Race {
             Fault::LostWrite => self.seats[i].loses_a_write(now),
             Fault::Stop | Fault::StopCut => {
                 self.writes(Some(i), |race| {
-                    race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now)
+                    race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now);
                 });
                 self.seats[i].back_at = Some(self.later(BACK_AFTER));
             }

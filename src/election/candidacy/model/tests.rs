@@ -126,7 +126,7 @@ fn check(name: &str, race: Race) {
     );
     for (property, path) in checker.discoveries() {
         let last = path.last_state().clone();
-        let steps: String = path.into_actions().iter().map(|step| format!("  {step:?}\n")).collect();
+        let steps: String = format!("{:#?}", path.into_actions());
         let good = property == CHANGES;
         let broken = last.broken;
         assert!(
