@@ -55,18 +55,25 @@ deny: target/tools/bin/cargo-deny
 bench:
 	cargo bench
 
-# Where the time of an admitted write goes, as a picture: writes docs/performance/admitted-write.svg. Needs perf, and leave
-# to use it (kernel.perf_event_paranoid).
+# Where the time of an admitted write and of a handover goes, as pictures in docs/performance. Needs perf, and leave to use
+# it (kernel.perf_event_paranoid).
 FLAME = target/flame/write
+HANDOVER = target/flame/handover
+FRAMES = RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_PROFILE_BENCH_DEBUG=1
 flame: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 flame: target/tools/bin/inferno-flamegraph
 	@command -v perf >/dev/null || { echo "make flame: perf is missing; it comes with the Linux tools of your system" >&2; exit 1; }
-	RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_DEBUG=1 \
-		cargo build --release --package gate-cost --target-dir target/flame
+	$(FRAMES) cargo build --release --package gate-cost --target-dir target/flame
 	perf record --quiet --freq 5000 --event cpu-clock -g --output $(FLAME).data target/flame/release/gate-cost write-real-clock 5000000
 	perf script --input $(FLAME).data | inferno-collapse-perf | grep -o 'gate_cost::services::send.*' > $(FLAME).folded
 	mkdir -p docs/performance
 	inferno-flamegraph --title "An admitted write" --countname samples --minwidth 0.5 $(FLAME).folded > docs/performance/admitted-write.svg
+	$(FRAMES) cargo bench --bench handover --no-run --target-dir target/flame
+	$(FRAMES) perf record --quiet --freq 5000 --event cpu-clock -g --output $(HANDOVER).data \
+		cargo bench --quiet --bench handover --target-dir target/flame -- 500 graceful
+	perf script --input $(HANDOVER).data | inferno-collapse-perf | grep '^tokio-rt-worker' > $(HANDOVER).folded
+	inferno-flamegraph --title "Five hundred handovers, candidates and server in one process" --countname samples \
+		--minwidth 0.5 $(HANDOVER).folded > docs/performance/handover-flame.svg
 
 # From SIGTERM to the next leader's first write, of the example operator on a real API server. Each of these may be left
 # out: make first-write OBJECTS=1000 ROUNDS=10 TRACE=1
