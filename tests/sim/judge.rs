@@ -86,7 +86,7 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     after_exits(world, lease, records, &mut found);
 }
 
-/// No write takes effect after a write of another candidate's later term, and nobody releases another's term.
+/// No write takes effect after a write of another candidate's later term, and no process releases another's term.
 fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &mut impl FnMut(String)) {
     let mut effects: Vec<_> = records.iter().filter(|it| it.took_effect()).collect();
     effects.sort_by_key(|it| it.completed);

@@ -52,7 +52,7 @@ pub struct Line {
     up: Rng,
     down: Rng,
     rules: Vec<(usize, What, u64)>,
-    /// The machine has no power, so nobody closes its connections.
+    /// The machine has no power, so its connections are not closed.
     pub mute: bool,
     /// The process does not run, so what arrives is kept.
     away: bool,

@@ -94,7 +94,7 @@ fn recover(world: &mut World<'_>, over: u64) -> u64 {
         let Some(lease) = lost else { break };
         if world.now() > over + within {
             world.net.get().violate(format!(
-                "liveness: nobody has written under lease {lease} {within} ms after the last fault"
+                "liveness: no replica has written under lease {lease} {within} ms after the last fault"
             ));
             break;
         }
@@ -119,7 +119,7 @@ fn hand_over(world: &mut World<'_>) {
             world
                 .net
                 .get()
-                .violate(format!("liveness: nobody has written {within} ms after {holder} has stopped"));
+                .violate(format!("liveness: no replica has written {within} ms after {holder} has stopped"));
             return;
         }
         world.step(u64::MAX);

@@ -102,7 +102,7 @@ async fn planted_secrets_appear_nowhere() {
     let health = Health::new(candidate.clone(), Duration::from_secs(1));
     write!(shown, "{candidate:?} {running:?} {follower:?} {health:?} {:?}", candidate.trouble()).unwrap();
     endpoint.resume().await;
-    until(PATIENCE, "somebody leads again", || candidate.is_leader() || follower.candidate().is_leader())
+    until(PATIENCE, "one of them leads again", || candidate.is_leader() || follower.candidate().is_leader())
         .await;
     until(PATIENCE, "events are written", || !server.objects(EVENTS).is_empty()).await;
     running.stop().await;

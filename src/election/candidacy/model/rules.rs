@@ -12,7 +12,7 @@ const STEPS: usize = 3_000;
 /// Once no more goes wrong, a candidate leads after this time: the lease of a lost holder has to end, and each candidate
 /// may have to wait for an agreement or a retry.
 const RECOVERY: Duration = Duration::from_secs(60);
-/// The same after nothing but a clean stop: nobody waits for the end of a lease.
+/// The same after nothing but a clean stop: no candidate waits for the end of a lease.
 const HANDOVER: Duration = Duration::from_secs(13);
 
 /// After this time, a candidate that stays away holds nothing that it has not used.
