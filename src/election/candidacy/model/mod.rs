@@ -5,11 +5,12 @@
 //! as client-go does. By default all are prompt, and each deviation is a *fault* from a budget: so the checker reaches
 //! every combination of so many faults, in every order of the candidates' steps.
 //!
-//! `seat` is a candidate with its clock, `client_go` the other elector, `race` a state of the whole, `step` what may
+//! `seat` is a candidate with its clock, `client_go` the other elector, `race` a state of the whole, `fault` what may go wrong, `step` what may
 //! happen next, `rules` what must hold.
 
 mod client_go;
 mod defects;
+mod fault;
 mod race;
 mod rules;
 mod seat;

@@ -2,8 +2,8 @@
 
 use super::{
     super::{rivals_server::Server, tests::at},
+    fault::Fault,
     seat::{Seat, Wish},
-    step::Fault,
 };
 use crate::{
     leadership::Moment,

@@ -1,6 +1,6 @@
 //! What must hold in each state.
 
-use super::{race::Race, seat::Seat, step::Fault};
+use super::{fault::Fault, race::Race, seat::Seat};
 use crate::{
     election::preemption::{Handover, OwnTerm},
     lease::LeaseRecord,

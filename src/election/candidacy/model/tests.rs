@@ -10,9 +10,10 @@
 use super::{
     super::{rivals_world::Rival, tests::at},
     client_go::ClientGo,
+    fault::Fault,
     race::Race,
     seat::{Elector, Seat},
-    step::{Fault, Step},
+    step::Step,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{

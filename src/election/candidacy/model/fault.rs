@@ -1,0 +1,47 @@
+//! What may go wrong.
+
+/// Each of these costs one of the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Fault {
+    /// It does not run for so many seconds. With 0, all others go first.
+    Freeze(u8),
+    /// Its call is carried out, and answered after so many seconds.
+    SlowCall(u8),
+    /// Its call is carried out, and the answer is lost.
+    LostAnswer,
+    /// Its call is lost, or comes late.
+    LostCall,
+    /// Its call reaches the API server twice.
+    DoubleCall,
+    /// Its watch loses all news, and shows the lease anew.
+    Relist,
+    /// Its write under way ends without an answer.
+    LostWrite,
+    Stop,
+    /// A stop whose time for draining is up before the write is answered.
+    StopCut,
+    Restart,
+    /// Another program writes its own name into the lease.
+    Theft,
+    /// Another program deletes the lease.
+    Deletion,
+    /// Another program deletes the lease and makes it anew with the same content, as a restored backup does.
+    Copy,
+}
+
+/// A stopped candidate contends again after so many seconds.
+pub(super) const BACK_AFTER: u8 = 20;
+
+/// The first two concern client-go too.
+pub(super) const OF_A_CALL: [Fault; 6] = [
+    Fault::LostAnswer,
+    Fault::LostCall,
+    Fault::SlowCall(0),
+    Fault::SlowCall(3),
+    Fault::SlowCall(9),
+    Fault::DoubleCall,
+];
+
+/// Just behind the others, past a deadline, past the lease's end.
+pub(super) const FREEZES: [Fault; 4] =
+    [Fault::Freeze(0), Fault::Freeze(7), Fault::Freeze(11), Fault::Freeze(16)];
