@@ -1,6 +1,6 @@
 //! A candidate that decides as client-go does, read from its `leaderelection.go`.
 
-use super::super::rivals_server::Server;
+use crate::election::candidacy::rivals_server::Server;
 use crate::{
     leadership::Moment,
     lease::{Claim, LeaseRecord, LeaseTiming},

@@ -1,10 +1,10 @@
 //! One state of all candidates, their network and their API server.
 
 use super::{
-    super::{rivals_server::Server, tests::at},
     fault::Fault,
     seat::{Seat, Wish},
 };
+use crate::election::candidacy::{rivals_server::Server, tests::at};
 use crate::{
     leadership::Moment,
     lease::{LeaseEvent, LeaseRecord},

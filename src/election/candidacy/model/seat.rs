@@ -1,9 +1,7 @@
 //! A candidate with its clock and its machine.
 
-use super::{
-    super::{Task, rivals_server::Server, rivals_world::Rival, tests::at},
-    client_go::{ClientGo, Fate},
-};
+use super::client_go::{ClientGo, Fate};
+use crate::election::candidacy::{Task, rivals_server::Server, rivals_world::Rival, tests::at};
 use crate::leadership::Moment;
 use std::time::Duration;
 

@@ -1,6 +1,11 @@
 //! What may happen next.
 
-use super::{client_go::Fate, race::Race, seat::Wish};
+use super::{
+    client_go::Fate,
+    fault::{BACK_AFTER, FREEZES, Fault, OF_A_CALL},
+    race::Race,
+    seat::Wish,
+};
 use crate::{leadership::Moment, lease::LeaseEvent};
 use std::time::Duration;
 

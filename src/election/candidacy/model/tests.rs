@@ -8,13 +8,13 @@
 //! | `PROOF_TIME` | after how many seconds a check ends; 300 |
 
 use super::{
-    super::{rivals_world::Rival, tests::at},
     client_go::ClientGo,
     fault::Fault,
     race::Race,
     seat::{Elector, Seat},
     step::Step,
 };
+use crate::election::candidacy::{rivals_world::Rival, tests::at};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{
     env,
