@@ -70,7 +70,12 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
         let key =
             |user: &str| users.iter().position(|it| it == user).and_then(|it| world.plan.machines[it].key);
         let early = after.acquired.at < before.heard.at + before.duration.mul_f64(SHORTER);
-        let precedes = key(&after.user) == Some("high") && key(&before.user) != Some("high");
+        // Any key precedes none, and the outsider has none.
+        let precedes = match key(&after.user) {
+            Some("high") => key(&before.user) != Some("high"),
+            Some(_) => key(&before.user).is_none(),
+            None => false,
+        };
         let (ended, by_a_user) =
             (before.ended.map(|it| it.1), after.user != "outsider" && after.user != before.holder);
         if early && !precedes && by_a_user && ended == Some(TermEnding::Replaced) {

@@ -1,7 +1,7 @@
 //! Plans that have failed once. `make sim` prints such tests; put them here as they are.
 
 use crate::{
-    plan::{Fault, Machine, Plan, Target::*, What::*, Work::*},
+    plan::{Class::*, Fault, Machine, Plan, Target::*, Way::*, What::*, Work::*},
     run::run,
 };
 
@@ -34,6 +34,24 @@ fn seed_69() {
             Fault { at: 9067, length: 1, target: Holder, what: Stop },
             Fault { at: 9909, length: 4, target: Machine(1), what: Stop },
             Fault { at: 19138, length: 3500, target: Holder, what: Stop },
+        ],
+    });
+}
+
+/// A candidate with any key may take the lease from a live outsider, who has none. The judge once took that for a theft.
+#[rustfmt::skip]
+#[test]
+fn seed_3169() {
+    replay(&Plan {
+        seed: 3169,
+        leases: 1,
+        machines: vec![
+            Machine { work: WhileLeading, key: Some("low"), drift: 0, wall: 0, pooled: false, server_time: false, pace: 496, abrupt: false },
+        ],
+        faults: vec![
+            Fault { at: 14168, length: 9223, target: All, what: Hold(Up, LeaseReads) },
+            Fault { at: 14753, length: 1, target: All, what: GiveUp },
+            Fault { at: 21484, length: 1, target: Holder, what: Steal },
         ],
     });
 }
