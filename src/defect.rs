@@ -1,5 +1,5 @@
 //! Defects that this crate once had, or could have. The proofs put them back, one at a time, and must find each of them:
-//! docs/VERIFICATION.md has the table. Only builds for such a proof contain them.
+//! docs/VERIFICATION.md has the table. Only the builds of this crate's own unit tests contain them.
 
 /// The defects that the model of the election finds with one fault.
 #[cfg(test)]
@@ -13,7 +13,7 @@ pub(crate) const OF_THE_ELECTION: [&str; 6] = [
 ];
 
 /// Whether this defect is back in this process: the variable `LEADER_GATE_DEFECT` names it.
-#[cfg(any(test, leader_gate_defects))]
+#[cfg(test)]
 pub(crate) fn is_back(defect: &str) -> bool {
     use std::{env, sync::OnceLock};
     static BACK: OnceLock<Option<String>> = OnceLock::new();
@@ -21,7 +21,7 @@ pub(crate) fn is_back(defect: &str) -> bool {
 }
 
 /// No defect is back.
-#[cfg(not(any(test, leader_gate_defects)))]
+#[cfg(not(test))]
 pub(crate) const fn is_back(_: &str) -> bool {
     false
 }

@@ -14,7 +14,7 @@ use kube_leader_gate::{
     Election, ErrNotLeader, Identity, LeaseTiming,
     election::ElectionBuilder,
     health::Health,
-    testing::{ApiServer, Endpoint, Fault},
+    testing::{ApiServer, Fault},
 };
 use std::{error::Error, fmt::Write as _, time::Duration};
 use tracing::Level;
@@ -26,11 +26,6 @@ const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const TOKEN: &str = "planted-token-5d1c";
 const CONTENT: &str = "planted-content-77e0";
 const MANAGER: &str = "planted-manager-a2";
-
-/// Two replicas with this token. The server takes a token for the user's name, so both are the same user.
-fn config(endpoint: &Endpoint) -> Config {
-    endpoint.config(TOKEN)
-}
 
 fn builder(config: &Config, identity: &str) -> ElectionBuilder {
     Election::builder("default", "operator")
@@ -70,7 +65,8 @@ async fn planted_secrets_appear_nowhere() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let endpoint = server.serve().await.unwrap();
-    let config = config(&endpoint);
+    // Two replicas with this token. The server takes a token for the user's name, so both are the same user.
+    let config = endpoint.config(TOKEN);
     let mut shown = String::new();
 
     let election = builder(&config, "a").build(&config).unwrap();

@@ -38,6 +38,20 @@ impl Server {
         Ok(self.lease.clone().unwrap())
     }
 
+    /// Another program deletes the lease. Returns its last state, as a watch tells it.
+    pub(super) fn delete(&mut self) -> Option<LeaseRecord> {
+        let mut last = self.lease.take()?.into_json();
+        self.version += 1;
+        last["metadata"]["resourceVersion"] = self.version.to_string().into();
+        Some(LeaseRecord::from_json(last).unwrap())
+    }
+
+    /// What a claim without a waiting sender may still do comes true.
+    pub(super) fn land_late(&mut self, which: usize) {
+        let (seen, claim) = self.late.swap_remove(which);
+        let _ = self.write(seen.as_ref(), &claim);
+    }
+
     pub(super) fn put(&mut self, mut object: serde_json::Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();

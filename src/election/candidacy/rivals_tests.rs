@@ -1,11 +1,6 @@
 //! Several candidates on one lease, moved on by chance: no write of one may land while another's gate is open.
 
-use super::{
-    Task,
-    rivals_server::Server,
-    rivals_world::{Rival, skew},
-    tests::at,
-};
+use super::{Task, rivals_server::Server, rivals_world::Rival, tests::at};
 use crate::{
     election::preemption::Handover,
     leadership::Moment,
@@ -83,17 +78,9 @@ fn step(
             let tasks = [Task::Contend, Task::Contend, Task::Hold, Task::GiveUp { failed: 0 }];
             rival.order(tasks[usize::from(how % 4)], *now);
         }
-        20 => {
-            rival.candidacy.contact.watch_ends(*now);
-            rival.inbox.clear();
-            rival.candidacy.contact.watch_begins(*now);
-            rival.inbox.extend(server.lease.clone().map(LeaseEvent::Seen));
-        }
+        20 => rival.relists(server.lease.clone(), *now),
         21 if !deletes && how % 8 == 0 => rival.restart(server, *now),
-        22 if !server.late.is_empty() => {
-            let (seen, claim) = server.late.swap_remove(usize::from(how) % server.late.len());
-            let _ = server.write(seen.as_ref(), &claim);
-        }
+        22 if !server.late.is_empty() => server.land_late(usize::from(how) % server.late.len()),
         23 if deletes && how % 4 == 0 => {
             // As far as this is promised: under the eyes of candidates that know the holder, and not during a handover.
             let current = server.lease.clone();
@@ -102,12 +89,11 @@ fn step(
                     == current.as_ref().map(LeaseRecord::resource_version)
             };
             let handed_over = current.as_ref().and_then(Handover::of).is_none_or(|it| it.done);
-            if current.is_some() && handed_over && rivals.iter().all(known) {
-                server.version += 1;
-                let mut last = server.lease.take().unwrap().into_json();
-                last["metadata"]["resourceVersion"] = server.version.to_string().into();
-                let event = LeaseEvent::Deleted(LeaseRecord::from_json(last).unwrap());
-                tell(rivals, &event);
+            if handed_over
+                && rivals.iter().all(known)
+                && let Some(last) = server.delete()
+            {
+                tell(rivals, &LeaseEvent::Deleted(last));
                 return;
             }
         }
@@ -120,13 +106,7 @@ fn step(
 }
 
 fn hold(rivals: &mut [Rival], now: Moment) -> Result<(), TestCaseError> {
-    for rival in rivals.iter_mut() {
-        // What it has not noticed has happened all the same.
-        if rival.writing && !rival.leads(now) {
-            let deadline = rival.deadline.unwrap_or(now);
-            rival.lands_until = rival.lands_until.max(deadline.saturating_add(skew()));
-        }
-    }
+    rivals.iter_mut().for_each(|rival| rival.runs_out(now));
     for (i, open) in rivals.iter().enumerate().filter(|(_, rival)| rival.can_write(now)) {
         for (_, other) in rivals.iter().enumerate().filter(|(j, _)| *j != i) {
             let writes = other.can_write(now) || other.writing && other.leads(now);

@@ -110,6 +110,22 @@ impl Rival {
         }
     }
 
+    /// What it has not noticed has happened all the same: its term is over, and its write may land.
+    pub(super) fn runs_out(&mut self, now: Moment) {
+        if self.writing && !self.leads(now) {
+            let end = self.deadline.unwrap_or(now);
+            self.lands_until = self.lands_until.max(end.saturating_add(self.late));
+        }
+    }
+
+    /// Its watch loses all news, and shows the lease anew.
+    pub(super) fn relists(&mut self, lease: Option<LeaseRecord>, now: Moment) {
+        self.candidacy.contact.watch_ends(now);
+        self.inbox.clear();
+        self.candidacy.contact.watch_begins(now);
+        self.inbox.extend(lease.map(LeaseEvent::Seen));
+    }
+
     pub(super) fn lose(&mut self, now: Moment) {
         self.write_is_lost(now);
         self.deadline = None;

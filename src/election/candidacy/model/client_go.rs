@@ -1,11 +1,11 @@
 //! A candidate that decides as client-go does, read from its `leaderelection.go`.
 
-use crate::election::candidacy::rivals_server::Server;
 use crate::{
+    election::candidacy::rivals_server::Server,
     leadership::Moment,
     lease::{Claim, LeaseRecord, LeaseTiming},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// What client-go knows. It polls, and knows nothing of handovers, standbys and keys.
 #[derive(Clone, Debug)]
@@ -16,6 +16,12 @@ pub(super) struct ClientGo {
     /// When it tries next.
     next: Moment,
     leads_until: Option<Moment>,
+    /// A write of its is under way.
+    writing: bool,
+    /// Until when its last write may land.
+    lands_until: Moment,
+    /// How long after its end a write may land.
+    late: Duration,
 }
 
 /// What becomes of one attempt.
@@ -29,16 +35,42 @@ pub(super) enum Fate {
 }
 
 impl ClientGo {
-    pub(super) fn new(name: &'static str, now: Moment) -> Self {
-        Self { name, observed: None, next: now, leads_until: None }
+    pub(super) fn new(name: &'static str, late: Duration, now: Moment) -> Self {
+        let lands_until = Moment::from_nanos(0);
+        Self { name, observed: None, next: now, leads_until: None, writing: false, lands_until, late }
     }
 
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(super) fn leads_until(&self) -> Option<Moment> {
-        self.leads_until
+    pub(super) fn leads(&self, now: Moment) -> bool {
+        self.leads_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether a write of its may take effect.
+    pub(super) fn may_land(&self, now: Moment) -> bool {
+        self.writing && self.leads(now) || now < self.lands_until
+    }
+
+    /// A leader writes all the time. Its last write may land for a while after the term.
+    pub(super) fn keeps_writing(&mut self, now: Moment) {
+        if self.leads(now) {
+            self.writing = true;
+        } else if std::mem::take(&mut self.writing) {
+            let end = self.leads_until.unwrap_or(now);
+            self.lands_until = self.lands_until.max(end.saturating_add(self.late));
+        }
+    }
+
+    /// The process dies, and another begins in its place, with its name.
+    pub(super) fn restart(&mut self, now: Moment) {
+        let lands_until = if self.may_land(now) {
+            self.lands_until.max(now.saturating_add(self.late))
+        } else {
+            self.lands_until
+        };
+        *self = Self { lands_until, ..Self::new(self.name, self.late, now) };
     }
 
     /// When it acts next.
@@ -108,12 +140,14 @@ impl ClientGo {
             acquire_time: time.clone(),
             renew_time: time,
             transitions,
-            annotations: std::collections::BTreeMap::new(),
+            annotations: BTreeMap::new(),
         }
     }
 
-    /// Gives up the lease, as `ReleaseOnCancel` does after the writes have ended.
+    /// Gives up the lease, as `ReleaseOnCancel` does after the writes have ended. It is its user who waits for them, so
+    /// none counts as late.
     pub(super) fn releases(&mut self, server: &mut Server, now: Moment) {
+        (self.writing, self.lands_until) = (false, Moment::from_nanos(0));
         self.leads_until = None;
         self.next = now.saturating_add(LeaseTiming::fast().retry_period());
         let seen = self.observed.as_ref().map(|(record, _)| record.clone());

@@ -4,8 +4,8 @@ use super::{
     fault::Fault,
     seat::{Seat, Wish},
 };
-use crate::election::candidacy::{rivals_server::Server, tests::at};
 use crate::{
+    election::candidacy::{rivals_server::Server, tests::at},
     leadership::Moment,
     lease::{LeaseEvent, LeaseRecord},
 };
@@ -106,12 +106,9 @@ impl Race {
     }
 
     pub(super) fn delete(&mut self) {
-        let Some(lease) = self.server.lease.take() else { return };
-        self.server.version += 1;
-        let mut last = lease.into_json();
-        last["metadata"]["resourceVersion"] = self.server.version.to_string().into();
+        let Some(last) = self.server.delete() else { return };
         (self.author, self.overtaken) = (None, None);
-        self.tell(&LeaseEvent::Deleted(LeaseRecord::from_json(last).unwrap()));
+        self.tell(&LeaseEvent::Deleted(last));
     }
 
     /// The next moment at which anything happens by itself.

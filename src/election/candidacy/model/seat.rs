@@ -1,9 +1,14 @@
 //! A candidate with its clock and its machine.
 
 use super::client_go::{ClientGo, Fate};
-use crate::election::candidacy::{Task, rivals_server::Server, rivals_world::Rival, tests::at};
-use crate::leadership::Moment;
+use crate::{
+    election::candidacy::{Task, rivals_server::Server, rivals_world::Rival, tests::at},
+    leadership::Moment,
+};
 use std::time::Duration;
+
+/// Chance is the same in each step, so that equal states stay equal.
+const SEED: u64 = 7;
 
 /// A candidate, as ours decides or as client-go does.
 #[derive(Clone, Debug)]
@@ -25,10 +30,6 @@ pub(super) struct Seat {
     pub(super) back_at: Option<Moment>,
     /// How many processes have had this seat before. They had the same name.
     pub(super) life: u8,
-    /// A write of client-go's leader is under way, and until when its last one may land. Ours has both by itself.
-    go_writing: bool,
-    go_lands_until: Moment,
-    late: Duration,
 }
 
 /// What a candidate would do now.
@@ -41,23 +42,9 @@ pub(super) enum Wish {
 }
 
 impl Seat {
-    /// A seat whose clock runs at this pace. `late` is how long after the end of a term its writes may land.
-    pub(super) fn of(elector: Elector, pace: u64, late: Duration) -> Self {
-        let mut seat = Self {
-            elector,
-            pace,
-            frozen_until: None,
-            answered_at: None,
-            back_at: None,
-            life: 0,
-            go_writing: false,
-            go_lands_until: Moment::from_nanos(0),
-            late,
-        };
-        if let Elector::Ours(rival) = &mut seat.elector {
-            rival.late = late;
-        }
-        seat
+    /// A seat whose clock runs at this pace.
+    pub(super) fn of(elector: Elector, pace: u64) -> Self {
+        Self { elector, pace, frozen_until: None, answered_at: None, back_at: None, life: 0 }
     }
 
     pub(super) fn is_frozen(&self) -> bool {
@@ -102,50 +89,46 @@ impl Seat {
         let local = self.local(now);
         match &self.elector {
             Elector::Ours(rival) => rival.can_write(local),
-            Elector::Go(go) => go.leads_until().is_some_and(|until| local < until),
+            Elector::Go(go) => go.leads(local),
         }
     }
 
     /// Whether a write of its may take effect.
     pub(super) fn may_land(&self, now: Moment) -> bool {
         let local = self.local(now);
-        let (writing, leads, until) = match &self.elector {
-            Elector::Ours(rival) => (rival.writing, rival.leads(local), rival.lands_until),
-            Elector::Go(_) => (self.go_writing, self.can_write(now), self.go_lands_until),
-        };
-        writing && leads || local < until
+        match &self.elector {
+            Elector::Ours(rival) => rival.writing && rival.leads(local) || local < rival.lands_until,
+            Elector::Go(go) => go.may_land(local),
+        }
     }
 
     /// A leader writes all the time. A write that its leader has not seen end may land for a while after the term.
     pub(super) fn keep_writing(&mut self, now: Moment) {
-        let (local, can_write, late) = (self.local(now), self.can_write(now), self.late);
+        let local = self.local(now);
         match &mut self.elector {
             Elector::Ours(rival) => {
-                rival.writing |= can_write;
-                if rival.writing && !rival.leads(local) {
-                    let end = rival.deadline.unwrap_or(local);
-                    rival.lands_until = rival.lands_until.max(end.saturating_add(late));
-                }
+                rival.writing |= rival.can_write(local);
+                rival.runs_out(local);
             }
-            Elector::Go(go) => {
-                self.go_writing |= can_write;
-                if self.go_writing && !can_write {
-                    let end = go.leads_until().unwrap_or(local);
-                    self.go_lands_until = self.go_lands_until.max(end.saturating_add(late));
-                    self.go_writing = false;
-                }
-            }
+            Elector::Go(go) => go.keeps_writing(local),
         }
     }
 
-    /// The write under way ends without an answer.
-    pub(super) fn loses_a_write(&mut self, now: Moment) {
+    /// It takes in the next news of its watch.
+    pub(super) fn hear(&mut self, now: Moment) {
         let local = self.local(now);
-        let late = self.late;
-        match &mut self.elector {
-            Elector::Ours(rival) => rival.write_is_lost(local),
-            // client-go knows nothing of writes: its user must wait for them. Its user does not know of this one.
-            Elector::Go(_) => self.go_lands_until = self.go_lands_until.max(local.saturating_add(late)),
+        if let Some(rival) = self.ours_mut() {
+            fastrand::seed(SEED);
+            rival.hear(local);
+        }
+    }
+
+    /// The answer to its call comes, if it is not `lost`.
+    pub(super) fn answer(&mut self, server: &mut Server, lost: bool, now: Moment) {
+        let local = self.local(now);
+        if let Some(rival) = self.ours_mut() {
+            fastrand::seed(SEED);
+            rival.answer(server, lost, local);
         }
     }
 
@@ -191,17 +174,10 @@ impl Seat {
                     return;
                 }
                 turn(rival, local);
-                match fate {
-                    Fate::Answered => {
-                        rival.land(server);
-                        rival.answer(server, false, local);
-                    }
-                    Fate::AnswerLost => {
-                        rival.land(server);
-                        rival.answer(server, true, local);
-                    }
-                    Fate::Delayed => rival.answer(server, true, local),
+                if fate != Fate::Delayed {
+                    rival.land(server);
                 }
+                rival.answer(server, fate != Fate::Answered, local);
             }
         }
     }
@@ -218,18 +194,15 @@ impl Seat {
     /// It is told to end its term cleanly. `cut`: its write under way is not answered in time.
     pub(super) fn stop(&mut self, server: &mut Server, cut: bool, now: Moment) {
         let local = self.local(now);
-        if cut {
-            self.loses_a_write(now);
-        }
         match &mut self.elector {
             Elector::Ours(rival) => {
+                if cut {
+                    rival.write_is_lost(local);
+                }
                 rival.writing = false;
                 rival.order(Task::GiveUp { failed: 0 }, local);
             }
-            Elector::Go(go) => {
-                (self.go_writing, self.go_lands_until) = (false, Moment::from_nanos(0));
-                go.releases(server, local);
-            }
+            Elector::Go(go) => go.releases(server, local),
         }
     }
 
@@ -250,17 +223,9 @@ impl Seat {
         let local = self.local(now);
         self.life += 1;
         (self.frozen_until, self.answered_at, self.back_at) = (None, None, None);
-        let late = self.late;
-        let may_land = self.may_land(now);
         match &mut self.elector {
             Elector::Ours(rival) => rival.restart(server, local),
-            Elector::Go(go) => {
-                if may_land {
-                    self.go_lands_until = self.go_lands_until.max(local.saturating_add(late));
-                }
-                self.go_writing = false;
-                *go = ClientGo::new(go.name(), local);
-            }
+            Elector::Go(go) => go.restart(local),
         }
     }
 }
@@ -276,8 +241,7 @@ impl Rival {
     }
 }
 
-/// A turn with the same chance each time, so that equal states stay equal.
 fn turn(rival: &mut Rival, local: Moment) -> Moment {
-    fastrand::seed(7);
+    fastrand::seed(SEED);
     rival.turn(local)
 }

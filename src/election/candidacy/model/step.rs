@@ -6,7 +6,7 @@ use super::{
     race::Race,
     seat::Wish,
 };
-use crate::{leadership::Moment, lease::LeaseEvent};
+use crate::{election::preemption::Handover, leadership::Moment};
 use std::time::Duration;
 
 /// One step. The number is a candidate's.
@@ -98,7 +98,6 @@ impl Race {
     /// What is promised of a deletion: all candidates know the holder, and no handover is under way. client-go promises
     /// nothing.
     fn deletion_is_bounded(&self) -> bool {
-        use crate::election::preemption::Handover;
         let Some(lease) = &self.server.lease else { return false };
         let version = lease.resource_version();
         Handover::of(lease).is_none_or(|handover| handover.done)
@@ -114,17 +113,14 @@ impl Race {
         next.fault = None;
         next.landed_late = matches!(step, Step::LandLate(_));
         match step {
-            Step::Hear(i) => next.hear(i),
+            Step::Hear(i) => next.seats[i].hear(self.now),
             Step::Act(i) if self.latency > 0 && self.calls(i) => next.begin(i, self.latency),
             Step::Act(i) => next.act(i, Fate::Answered),
             Step::Answer(i) => next.answer(i),
             Step::Wait => next.now = self.next_moment().unwrap_or(self.now),
             Step::Thaw(i) => next.seats[i].frozen_until = None,
             Step::Contend(i) => next.seats[i].contends_again(self.now),
-            Step::LandLate(which) => next.writes(None, |race| {
-                let (seen, claim) = race.server.late.swap_remove(which);
-                let _ = race.server.write(seen.as_ref(), &claim);
-            }),
+            Step::LandLate(which) => next.writes(None, |race| race.server.land_late(which)),
             Step::Fault(fault, i) => {
                 next.faults = next.faults.saturating_sub(1);
                 next.suffered += 1;
@@ -136,28 +132,12 @@ impl Race {
         next
     }
 
-    fn hear(&mut self, i: usize) {
-        let now = self.now;
-        let seat = &mut self.seats[i];
-        let local = seat.local(now);
-        if let Some(rival) = seat.ours_mut() {
-            fastrand::seed(7);
-            rival.hear(local);
-        }
-    }
-
     /// The answer of its call comes, unless it waits no longer.
     fn answer(&mut self, i: usize) {
         let now = self.now;
         let lost = self.is_overdue(i);
         self.seats[i].answered_at = None;
-        self.writes(Some(i), |race| {
-            let local = race.seats[i].local(now);
-            if let Some(rival) = race.seats[i].ours_mut() {
-                fastrand::seed(7);
-                rival.answer(&mut race.server, lost, local);
-            }
-        });
+        self.writes(Some(i), |race| race.seats[i].answer(&mut race.server, lost, now));
     }
 
     fn act(&mut self, i: usize, fate: Fate) {
@@ -198,13 +178,15 @@ impl Race {
                 let lease = self.server.lease.clone();
                 let local = self.seats[i].local(now);
                 if let Some(rival) = self.seats[i].ours_mut() {
-                    rival.candidacy.contact.watch_ends(local);
-                    rival.inbox.clear();
-                    rival.candidacy.contact.watch_begins(local);
-                    rival.inbox.extend(lease.map(LeaseEvent::Seen));
+                    rival.relists(lease, local);
                 }
             }
-            Fault::LostWrite => self.seats[i].loses_a_write(now),
+            Fault::LostWrite => {
+                let local = self.seats[i].local(now);
+                if let Some(rival) = self.seats[i].ours_mut() {
+                    rival.write_is_lost(local);
+                }
+            }
             Fault::Stop | Fault::StopCut => {
                 self.writes(Some(i), |race| {
                     race.seats[i].stop(&mut race.server, fault == Fault::StopCut, now);

@@ -76,7 +76,7 @@ const CHANGES: &str = "leadership changes";
 const LATE: Duration = Duration::from_secs(3);
 
 fn ours(rival: Rival, pace: u64) -> Seat {
-    Seat::of(Elector::Ours(Box::new(rival)), pace, LATE)
+    Seat::of(Elector::Ours(Box::new(Rival { late: LATE, ..rival })), pace)
 }
 
 /// One asks a fence before it opens, one precedes it. One has a clock that is fast, one a wall clock that stands still.
@@ -93,7 +93,7 @@ fn own_kind(faults: u8) -> Race {
 
 /// One of them decides as client-go does.
 fn mixed(faults: u8) -> Race {
-    let go = Seat::of(Elector::Go(ClientGo::new("go", at(0))), 98, Duration::from_secs(1));
+    let go = Seat::of(Elector::Go(ClientGo::new("go", Duration::from_secs(1), at(0))), 98);
     Race::new(vec![ours(Rival::new("a", None), 105), go, ours(Rival::new("c", Some("high")), 100)], faults)
 }
 
@@ -126,14 +126,11 @@ fn check(name: &str, race: Race) {
         began.elapsed(),
     );
     for (property, path) in checker.discoveries() {
-        let last = path.last_state().clone();
-        let steps: String = format!("{:#?}", path.into_actions());
-        let good = property == CHANGES;
-        let broken = last.broken;
+        let broken = path.last_state().broken;
+        let (states, steps) = (checker.state_count(), path.into_actions());
         assert!(
-            good,
-            "the model breaks a rule after {} states: {property} ({broken:?})\n{steps}",
-            checker.state_count()
+            property == CHANGES,
+            "the model breaks a rule after {states} states: {property} ({broken:?})\n{steps:#?}"
         );
     }
 }
