@@ -106,7 +106,9 @@ fn step(
 }
 
 fn hold(rivals: &mut [Rival], now: Moment) -> Result<(), TestCaseError> {
-    rivals.iter_mut().for_each(|rival| rival.runs_out(now));
+    for rival in rivals.iter_mut() {
+        rival.runs_out(now);
+    }
     for (i, open) in rivals.iter().enumerate().filter(|(_, rival)| rival.can_write(now)) {
         for (_, other) in rivals.iter().enumerate().filter(|(j, _)| *j != i) {
             let writes = other.can_write(now) || other.writing && other.leads(now);
