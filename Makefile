@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof cluster chaos freezes attack sim peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof cluster chaos freezes soak attack sim peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -115,6 +115,14 @@ chaos:
 	$(CHAOS) faults $(if $(FAULTS),--faults $(FAULTS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CANDIDATES),--candidates $(CANDIDATES)) \
 		$(if $(TIMING),--timing $(TIMING)) $(OPTIONS)
+
+# Faults for processes that live through all of them, minutes of them on a real API server and simulated hours: what the
+# processes use stays flat. Each of these may be left out:
+# make soak MINUTES=10 HOURS=2 SEED=7
+soak:
+	SOAK_MINUTES=$$((60 * $(or $(HOURS),2))) SIM_FROM=$(SEED) \
+		cargo test --release --features test-util --test sim -- --nocapture hours_of_faults
+	$(CHAOS) soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # Leaders that are frozen at random instants while they write, with each of the layers. Each of these may be left out:
 # make freezes FREEZES=500 SEED=7 TIMING=2/1.2/0.3 OPTIONS="--stalls line,server --layers neither,both"

@@ -32,6 +32,8 @@ pub enum Command {
     Freezes(Freezes),
     /// Counts the requests of a leader and of its followers while nothing happens.
     Steady(Steady),
+    /// Plays faults that no process ends with, for minutes, and measures what the candidates use meanwhile.
+    Soak(Soak),
     #[command(hide = true)]
     Candidate(Candidate),
 }
@@ -102,6 +104,18 @@ pub struct Steady {
     /// How long, in seconds
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
+    #[command(flatten)]
+    pub candidates: Candidates,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Soak {
+    /// How long.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(3..))]
+    pub minutes: u64,
+    /// The seed of the faults; random if not given
+    #[arg(long)]
+    pub seed: Option<u64>,
     #[command(flatten)]
     pub candidates: Candidates,
 }

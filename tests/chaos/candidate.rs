@@ -23,11 +23,13 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    runtime::Handle,
     select,
     signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
     time::interval,
 };
+use tracing_subscriber::EnvFilter;
 
 /// How often it reports, so that a killed candidate has reported most of its writes.
 const TELL_COUNTS: Duration = Duration::from_secs(1);
@@ -44,6 +46,8 @@ pub fn run(options: &args::Candidate) -> Result<(), Failure> {
         // Its parent is gone, so no process would read a report.
         process::exit(1);
     });
+    let filter = EnvFilter::new("kube_leader_gate=info");
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(io::stderr).init();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_all().build()?.block_on(contend(options))
 }
@@ -151,7 +155,9 @@ async fn tell_counts(counters: Arc<Counters>) {
     let mut ticks = interval(TELL_COUNTS);
     loop {
         ticks.tick().await;
-        tell("counts", counters.json());
+        let mut counts = counters.json();
+        counts["tasks"] = Handle::current().metrics().num_alive_tasks().into();
+        tell("counts", counts);
     }
 }
 

@@ -6,7 +6,8 @@
 //! server and its audit log, `seen` is what the log says about one lease, and `stage` is that lease with its candidates.
 //! `plan` writes the script from a seed, and `faults` plays it. `report` judges, `table` prints, and `journal` records
 //! everything. `freezes` plays freezes on many leases at once, `stall` is what else is slow meanwhile, `lateness` finds
-//! the late writes, and `freezes_table` prints. `rounds` and `steady` measure without faults.
+//! the late writes, and `freezes_table` prints. `rounds` and `steady` measure without faults. `soak` plays faults for long,
+//! and `usage` is what the candidates use meanwhile.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod args;
@@ -25,11 +26,13 @@ mod rounds;
 mod script;
 mod seen;
 mod site;
+mod soak;
 mod stage;
 mod stall;
 mod steady;
 mod table;
 mod timing;
+mod usage;
 mod writers;
 
 use crate::args::{Command, Options};
@@ -53,6 +56,10 @@ fn main() -> ExitCode {
                 Test::new("chaos", &[apiserver::is_there], short),
                 Test::new("lateness::write_is_late_by_its_end", &[], || {
                     lateness::write_is_late_by_its_end();
+                    Ok(())
+                }),
+                Test::new("usage::more_of_anything_is_found", &[], || {
+                    usage::more_of_anything_is_found();
                     Ok(())
                 }),
             ]);
@@ -80,6 +87,7 @@ fn run(command: Command) -> Result<(), Failure> {
             Command::Crashes(options) => rounds::run(assets, &options, rounds::End::Kill).await,
             Command::Freezes(options) => freezes::run(assets, options).await,
             Command::Steady(options) => steady::run(assets, &options).await,
+            Command::Soak(options) => soak::run(assets, &options).await,
             Command::Candidate(_) => Ok(()),
         }
     })

@@ -181,6 +181,12 @@ impl Kind {
         Self::value_variants().iter().copied().filter(|it| *it != Self::Late).collect()
     }
 
+    /// Those of them that end no process.
+    pub fn enduring() -> Vec<Self> {
+        let ends = |it: &Self| matches!(it, Self::Kill | Self::Stop | Self::SlowUplink);
+        Self::all().into_iter().filter(|it| !ends(it)).collect()
+    }
+
     /// Whether both faults can happen at once without one making the other pointless: a disturbed line, and any
     /// other. A theft is excluded: it is not waited for, and a holder that is disconnected does not learn of it. A
     /// slow uplink is excluded too: it disturbs the line and ends the process, and a frozen server would add to its

@@ -2,6 +2,7 @@
 
 use crate::{
     Failure, apiserver::Cluster, apiserver::Guarded, elector::Recipe, journal::Journal, proxy::Proxy,
+    usage::Usage,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -11,7 +12,10 @@ use std::{
     ops::AddAssign,
     path::PathBuf,
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -39,6 +43,8 @@ struct Life {
     process: Guarded,
     /// Reads its output to the end.
     reader: JoinHandle<Counts>,
+    /// How many tasks it had when it last told.
+    tasks: Arc<AtomicU64>,
 }
 
 /// The candidates' own counts of their writes. For a killed process, up to its last second.
@@ -93,9 +99,10 @@ impl Roster {
         let mut process = Guarded::spawn_with(&command, Stdio::piped(), log.into())
             .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let stdout = process.stdout().ok_or("a candidate without an output")?;
-        let (journal, name) = (self.journal.clone(), identity.clone());
-        let reader = thread::spawn(move || listen(stdout, &name, &journal));
-        *self.seats[seat].life() = Some(Life { process, reader });
+        let (journal, name, tasks) = (self.journal.clone(), identity.clone(), Arc::<AtomicU64>::default());
+        let told = tasks.clone();
+        let reader = thread::spawn(move || listen(stdout, &name, &journal, &told));
+        *self.seats[seat].life() = Some(Life { process, reader, tasks });
         Ok(())
     }
 
@@ -143,6 +150,15 @@ impl Roster {
         Ok(())
     }
 
+    /// What a candidate uses now.
+    pub fn usage(&self, seat: usize) -> Result<Usage, Failure> {
+        let Seat { identity, stderr, .. } = &self.seats[seat];
+        let life = self.seats[seat].life();
+        let life = life.as_ref().ok_or_else(|| format!("{identity} does not run"))?;
+        let logged = fs::metadata(stderr)?.len();
+        Usage::of(life.process.pid(), life.tasks.load(Ordering::Relaxed), logged)
+    }
+
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         for seat in &self.seats {
@@ -170,13 +186,14 @@ impl Seat {
     }
 }
 
-fn listen(stdout: impl Read, identity: &str, journal: &Journal) -> Counts {
+fn listen(stdout: impl Read, identity: &str, journal: &Journal, tasks: &AtomicU64) -> Counts {
     let mut counts = Counts::default();
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         let event = serde_json::from_str(&line).ok().filter(Value::is_object);
         let mut event = event.unwrap_or_else(|| json!({ "text": line }));
         if event["written"].is_u64() {
             counts = Counts::of(&event);
+            tasks.store(event["tasks"].as_u64().unwrap_or_default(), Ordering::Relaxed);
         }
         if event["event"] != "counts" {
             event["what"] = "candidate".into();

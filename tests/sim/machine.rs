@@ -91,6 +91,11 @@ impl Process {
         &self.runtime
     }
 
+    /// How many tasks it has.
+    pub fn tasks(&self) -> usize {
+        self.runtime.metrics().num_alive_tasks()
+    }
+
     /// When it began, in milliseconds of the simulation.
     pub fn born(&self) -> u64 {
         self.born

@@ -4,7 +4,7 @@
 //! the faults, and `judge` judges the API server's log of writes. A `machine` is a runtime with a `clock` of its own, and
 //! a `replica` runs on it. `net` carries the messages between its `line` and the `gateway` of the API server; `wall` makes
 //! wall clocks wrong, and `messages` counts what the crate logs. `seeds` plays many seeds, and `shrink` makes a failing
-//! plan smaller. `replays` has such plans as tests. docs/SIMULATION.md explains it.
+//! plan smaller. `replays` has such plans as tests. `soak` plays hours. docs/SIMULATION.md explains it.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod author;
@@ -22,6 +22,7 @@ mod replica;
 mod run;
 mod seeds;
 mod shrink;
+mod soak;
 mod wall;
 mod world;
 

@@ -133,6 +133,11 @@ impl Shared {
 }
 
 impl Net {
+    /// How many connections the clients hold open. The server never learns of a hang-up that is lost.
+    pub fn open(&self) -> usize {
+        self.connections.values().filter(|it| !it.client.is_closed()).count()
+    }
+
     /// The machine with this clock runs now, or none.
     pub fn run(&mut self, clock: Option<Arc<MachineClock>>) {
         self.running = clock.map(|clock| {

@@ -80,7 +80,7 @@ fn play(world: &mut World<'_>) -> Outcome {
     outcome
 }
 
-fn pass_until(world: &mut World<'_>, end: u64) {
+pub fn pass_until(world: &mut World<'_>, end: u64) {
     while world.now() < end {
         world.step(end);
     }
@@ -126,7 +126,7 @@ fn hand_over(world: &mut World<'_>) {
     }
 }
 
-fn stop_all(world: &mut World<'_>) {
+pub fn stop_all(world: &mut World<'_>) {
     (0..world.hosts.len()).for_each(|host| world.stop(host));
     let told = world.now();
     while world.hosts.iter().any(|it| it.replica.is_some()) {

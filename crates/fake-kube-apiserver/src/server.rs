@@ -85,6 +85,14 @@ impl ApiServer {
         self.shared.state().log.writes.clone()
     }
 
+    /// Returns what [`write_log`](Self::write_log) returns, and empties the log: for a run of hours.
+    ///
+    /// The outcome of a write that has not ended by now is not recorded.
+    #[must_use]
+    pub fn take_write_log(&self) -> Vec<WriteRecord> {
+        self.shared.state().log.take()
+    }
+
     /// Counts the reads that have reached the server from this user, with this verb, on this resource.
     #[must_use]
     pub fn reads(&self, user: &str, verb: &str, resource: &str) -> u64 {

@@ -87,10 +87,12 @@ pub(crate) struct ReadKind {
     pub(crate) resource: String,
 }
 
-/// The log. It grows with each write, as long as the server exists.
+/// The log. It grows with each write, until the writes are taken.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     order: u64,
+    /// How many writes were taken.
+    taken: usize,
     pub(crate) writes: Vec<WriteRecord>,
     pub(crate) reads: BTreeMap<ReadKind, u64>,
 }
@@ -188,14 +190,24 @@ impl Log {
             status: 0,
             lease: None,
         });
-        Some(Entry(self.writes.len() - 1))
+        Some(Entry(self.taken + self.writes.len() - 1))
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<WriteRecord> {
+        self.taken += self.writes.len();
+        std::mem::take(&mut self.writes)
+    }
+
+    /// None if the write was taken.
+    fn record(&mut self, entry: Entry) -> Option<&mut WriteRecord> {
+        self.writes.get_mut(entry.0.checked_sub(self.taken)?)
     }
 
     /// Records the outcome of a write. Only the first call counts. The caller holds the lock under which the
     /// write took effect.
     pub(crate) fn completed(&mut self, entry: Entry, status: u16, object: Option<&Value>) {
         let completed = self.moment();
-        let Some(record) = self.writes.get_mut(entry.0).filter(|it| it.completed.is_none()) else {
+        let Some(record) = self.record(entry).filter(|it| it.completed.is_none()) else {
             return;
         };
         record.completed = Some(completed);
@@ -211,7 +223,7 @@ impl Log {
 
     /// Corrects whether the write is a dry run: the body may differ from the query.
     pub(crate) fn is_dry_run(&mut self, entry: Entry, dry: bool) {
-        if let Some(record) = self.writes.get_mut(entry.0) {
+        if let Some(record) = self.record(entry) {
             record.dry_run = dry;
         }
     }

@@ -1,0 +1,175 @@
+//! Hours of faults for processes that live through all of them: `make soak HOURS=2`. What they use stays flat.
+
+use crate::{
+    author, judge,
+    messages::Messages,
+    plan::{Fault, Machine, Plan, Target, What, Work},
+    run::{Outcome, pass_until, stop_all},
+    seeds,
+    world::World,
+};
+use std::fs;
+
+/// What `make test` plays.
+const MINUTES: u64 = 20;
+/// A scene of faults, and the time in which all is well again: 36 s until the last fault begins, 20 s for the longest
+/// one, and what `run::recovers_within` says.
+const SCENE: u64 = 100_000;
+const MACHINES: usize = 3;
+
+/// What the processes use at a quiet instant.
+#[derive(Debug)]
+struct Sample {
+    /// Tasks of the process that has the most.
+    tasks: usize,
+    /// Descriptors of all processes. The simulated network has no others.
+    connections: usize,
+    /// Messages of the crate, at the level `info` and above, since the last sample.
+    messages: u64,
+    faults: u64,
+    /// Resident KiB of this test: the processes, the API server, and the network.
+    memory: u64,
+}
+
+/// `SOAK_MINUTES` and `SIM_FROM` choose another length and other seeds.
+#[test]
+fn hours_of_faults_leave_no_growth() {
+    let asked = seeds::number("SOAK_MINUTES");
+    let minutes = asked.unwrap_or(MINUTES);
+    let scenes = (minutes * 60_000).div_ceil(SCENE);
+    let plan = plan(seeds::number("SIM_FROM").unwrap_or(0), scenes);
+    let mut world = World::new(&plan);
+    let messages = Messages { net: world.net.clone(), keep: false };
+    let samples = tracing::subscriber::with_default(messages, || {
+        let samples = (1..=scenes).map(|scene| play(&mut world, scene * SCENE)).collect::<Vec<_>>();
+        stop_all(&mut world);
+        samples
+    });
+    print(&samples);
+    // Other tests run in the same process, unless a user asks for this one.
+    assert_eq!(grown(&samples, asked.is_some()), Vec::<String>::new());
+    let faults: u64 = samples.iter().map(|it| it.faults).sum();
+    assert!(faults > scenes * 2, "{faults} faults are too few");
+    let violations = world.net.get().violations.clone();
+    assert!(violations.is_empty(), "{violations:?}");
+}
+
+/// The scenes of many seeds, one after the other, without those faults that end a process.
+fn plan(first: u64, scenes: u64) -> Plan {
+    let machine = |work| Machine {
+        work,
+        key: None,
+        drift: 0,
+        wall: 0,
+        pooled: false,
+        server_time: work == Work::Gated,
+        pace: 300,
+        abrupt: work == Work::Beside,
+    };
+    let mut faults = Vec::new();
+    for scene in 0..scenes {
+        let of_scene = author::plan(first + scene).faults.into_iter();
+        let endures = |it: &Fault| !matches!(it.what, What::Kill | What::PowerLoss | What::Stop);
+        faults.extend(of_scene.filter(endures).map(|it| Fault {
+            at: scene * SCENE + it.at,
+            target: match it.target {
+                Target::Machine(machine) => Target::Machine(machine % MACHINES),
+                other => other,
+            },
+            ..it
+        }));
+    }
+    let machines = [Work::Gated, Work::WhileLeading, Work::Beside].map(machine).to_vec();
+    Plan { seed: first, leases: 1, machines, faults }
+}
+
+/// Plays the faults that begin before `end`, judges what was written, and looks at what is used.
+fn play(world: &mut World<'_>, end: u64) -> Sample {
+    let from = world.now();
+    let of_scene = |(_, it): &(usize, &Fault)| it.at >= from && it.at < end;
+    let mut events: Vec<_> = (world.plan.faults.iter().enumerate().filter(of_scene))
+        .flat_map(|(id, fault)| [(fault.at, 1, id), (fault.at + fault.length.max(1), 0, id)])
+        .collect();
+    events.sort_unstable();
+    let faults = events.len() as u64 / 2;
+    let over = events.last().map_or(from, |it| it.0);
+    for (at, begins, id) in events {
+        pass_until(world, at);
+        if begins == 1 { world.begin(id) } else { world.end(id) }
+    }
+    pass_until(world, end);
+    let net = world.net.clone();
+    let log = world.gateway.run(&net, async { world.server.take_write_log() });
+    let mut outcome = Outcome::default();
+    judge::judge(world, &log, &mut outcome);
+    let mut net = net.get();
+    if net.written[0].is_none_or(|at| at <= over) {
+        net.violate(format!("liveness: no replica has written in the {} ms before {end}", end - over));
+    }
+    net.violations.append(&mut outcome.violations);
+    net.log.clear();
+    let messages = net.messages.iter_mut().map(std::mem::take).sum();
+    Sample {
+        tasks: world
+            .hosts
+            .iter()
+            .filter_map(|it| Some(it.replica.as_ref()?.process.tasks()))
+            .max()
+            .unwrap_or(0),
+        connections: net.open(),
+        messages,
+        faults,
+        memory: memory(),
+    }
+}
+
+/// What has grown from the second quarter of the samples to the last one. The first quarter is the start.
+fn grown(samples: &[Sample], alone: bool) -> Vec<String> {
+    let quarter = samples.len() / 4;
+    let (early, late) = (&samples[quarter..2 * quarter], &samples[samples.len() - quarter..]);
+    let most = |part: &[Sample], of: fn(&Sample) -> u64| part.iter().map(of).max().unwrap_or_default();
+    let mut grown = Vec::new();
+    let mut judge = |what: &str, of: fn(&Sample) -> u64, spare: u64| {
+        let (before, after) = (most(early, of), most(late, of));
+        if after > before + spare {
+            grown.push(format!("{what}: {before} at most in the second quarter, {after} in the last"));
+        }
+    };
+    // A write more or less under way.
+    judge("tasks", |it| it.tasks as u64, 2);
+    judge("connections", |it| it.connections as u64, 6);
+    judge("messages for each fault", |it| it.messages / it.faults.max(1), 20);
+    if alone {
+        judge("KiB of memory", |it| it.memory, most(early, |it| it.memory) / 10 + 2_048);
+    }
+    grown
+}
+
+/// The resident memory of this process, in KiB.
+fn memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+/// A row for each tenth of the time.
+fn print(samples: &[Sample]) {
+    println!(
+        "| simulated minutes | faults | tasks of a process | connections | messages for each fault | memory (MiB) |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let (each, mut scenes, mut faults) = (samples.len().div_ceil(10).max(1), 0, 0);
+    for part in samples.chunks(each) {
+        let most = |of: fn(&Sample) -> u64| part.iter().map(of).max().unwrap_or_default();
+        let (messages, more) = part.iter().fold((0, 0), |sum, it| (sum.0 + it.messages, sum.1 + it.faults));
+        (scenes, faults) = (scenes + part.len() as u64, faults + more);
+        println!(
+            "| {} | {faults} | {} | {} | {} | {} |",
+            scenes * SCENE / 60_000,
+            most(|it| it.tasks as u64),
+            most(|it| it.connections as u64),
+            messages / more.max(1),
+            most(|it| it.memory) / 1024,
+        );
+    }
+}
