@@ -189,3 +189,39 @@ impl fmt::Display for ErrLeadershipLost {
 }
 
 impl Error for ErrLeadershipLost {}
+
+#[cfg(test)]
+mod tests {
+    use super::{ErrNotLeader, Refuser};
+    use crate::{gate::attempt::Refused, leadership::Stage};
+    use http::{Method, Uri};
+
+    /// An error of a refused creation.
+    fn refused(by: Refuser, message: Option<&str>) -> ErrNotLeader {
+        let uri = Uri::from_static("/api/v1/namespaces/a/pods");
+        let refused = Refused::Request { method: Method::POST, uri };
+        ErrNotLeader { refused, upgrade: false, by, holder: None, message: message.map(Into::into) }
+    }
+
+    #[test]
+    fn message_of_the_gate_is_trouble() {
+        let error = refused(Refuser::Gate(Stage::UnderWay), Some("no route to host"));
+        assert_eq!((error.trouble(), error.refusal()), (Some("no route to host"), None));
+        let text = error.to_string();
+        assert!(text.contains("; the election is in trouble: no route to host; nothing was sent"), "{text}");
+        let over = refused(Refuser::Gate(Stage::Over), Some("no route to host")).to_string();
+        assert!(!over.contains("trouble") && over.contains("has stopped"), "{over}");
+        let well = refused(Refuser::Gate(Stage::UnderWay), None);
+        assert_eq!((well.trouble(), well.refusal()), (None, None));
+        assert!(!well.to_string().contains("trouble"), "{well}");
+    }
+
+    #[test]
+    fn message_of_the_fence_is_refusal() {
+        let error = refused(Refuser::Fence, Some("denied"));
+        assert_eq!((error.trouble(), error.refusal()), (None, Some("denied")));
+        let text = error.to_string();
+        assert!(text.contains("the API server refused it, and nothing was changed: denied"), "{text}");
+        assert!(!text.contains("nothing was sent"), "{text}");
+    }
+}
