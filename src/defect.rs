@@ -1,27 +1,68 @@
-//! Defects that this crate once had, or could have. The proofs put them back, one at a time, and must find each of them:
-//! docs/VERIFICATION.md has the table. Only the builds of this crate's own unit tests contain them.
+//! Defects that this crate once had, or could have. `make defects` puts them back, one at a time, and fails if its tools
+//! do not find one of them: docs/VERIFICATION.md has the table. No build that ships contains them: only the crate's own
+//! unit tests do, and builds with `--cfg leader_gate_defects`.
 
-/// The defects that the model of the election finds with one fault.
-#[cfg(test)]
-pub(crate) const OF_THE_ELECTION: [&str; 6] = [
+/// All defects, each with the rule that it breaks.
+#[cfg(any(test, leader_gate_defects))]
+const ALL: [&str; 17] = [
+    // S1: the deadline of a term counts from the answer.
+    "deadline-from-the-answer",
+    // S1, S2: neither the gate nor an admitted write looks at the deadline.
+    "ignores-the-deadline",
+    // S3: the gate closes after the release.
+    "release-before-the-gate-closes",
+    // S4: a release does not wait for a write without an answer.
     "release-after-cut-drain",
+    // S4: a write that its workload drops counts as finished.
+    "dropped-write-counts-as-finished",
+    // S4: a candidate that preempted another one does not wait for its writes.
     "opens-unacknowledged",
-    "claim-without-uid",
-    "standing-clock",
+    // S5: a candidate releases a term that is not its own.
     "releases-another-term",
+    // S5: a candidate that stands down keeps a lease that comes late.
+    "late-acquisition-kept",
+    // S5: a candidate that stands down forgets its acquisition without an answer.
+    "forgets-an-unanswered-acquisition",
+    // S6: the renew deadline counts instead of the recorded duration.
     "takes-too-early",
+    // S6: an update does not name the version that it replaces.
+    "writes-without-version",
+    // S6: two renewals with one time are one.
+    "standing-clock",
+    // S7: a leader goes on although it sees another holder.
+    "goes-on-after-a-theft",
+    // S8: a copy of the lease counts as the lease.
+    "claim-without-uid",
+    // S9: a leader in doubt reads when a renewal is due.
+    "reads-instead-of-renewing",
+    // S3, S10: the end of an old grant ends a newer one.
+    "old-grant-ends-a-new-one",
+    // S11: a candidate contends while the work of its last term ends.
+    "contends-while-work-ends",
 ];
 
 /// Whether this defect is back in this process: the variable `LEADER_GATE_DEFECT` names it.
-#[cfg(test)]
+///
+/// # Panics
+/// If there is no such defect. A wrong name would look like a defect that no tool finds.
+#[cfg(any(test, leader_gate_defects))]
 pub(crate) fn is_back(defect: &str) -> bool {
     use std::{env, sync::OnceLock};
     static BACK: OnceLock<Option<String>> = OnceLock::new();
-    BACK.get_or_init(|| env::var("LEADER_GATE_DEFECT").ok()).as_deref() == Some(defect)
+    let known = |name: &str| assert!(ALL.contains(&name), "there is no defect {name:?}");
+    let back = BACK.get_or_init(|| {
+        let back = env::var("LEADER_GATE_DEFECT").ok().filter(|name| !name.is_empty());
+        back.as_deref().map(known);
+        back
+    });
+    back.as_ref().is_some_and(|back| {
+        known(defect);
+        back == defect
+    })
 }
 
 /// No defect is back.
-#[cfg(not(test))]
+#[cfg(not(any(test, leader_gate_defects)))]
 pub(crate) const fn is_back(_: &str) -> bool {
     false
 }

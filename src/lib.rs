@@ -78,7 +78,6 @@
 
 #[cfg(feature = "election")]
 mod api;
-#[cfg(feature = "election")]
 mod defect;
 #[cfg(feature = "election")]
 pub mod election;

@@ -27,14 +27,16 @@ pub struct Finished<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseEnd {
-    /// The lease is free, or another candidate holds it.
+    /// The lease is free, or another candidate holds it, as far as this candidate has heard.
     Released,
-    /// The lease expires by itself. There are three possible reasons:
+    /// The lease expires by itself. There are four possible reasons:
     ///
     /// - a write that ended without an answer could have taken effect as long as the lease lasts;
     /// - the election could not reach the API server;
     /// - this candidate had just taken the lease by its [priority](super::Priority), or a coordinator had just named
-    ///   it, and the former holder may still write.
+    ///   it, and the former holder may still write;
+    /// - the lease names this candidate, but an earlier process with its identity has written it, and this process had
+    ///   not taken it over yet.
     LeftToExpire,
 }
 

@@ -11,7 +11,7 @@ use super::{
     record::{Claim, LeaseRecord},
     watch_line,
 };
-use crate::api;
+use crate::{api, defect};
 use futures_util::{Stream, StreamExt, future, stream, stream::BoxStream};
 use http::Method;
 use kube_client::{Client, Config, client::Body};
@@ -112,7 +112,12 @@ impl Lock for KubeLock {
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
-        let lease = seen.with(claim).into_json();
+        let mut lease = seen.with(claim).into_json();
+        if let Some(metadata) = lease["metadata"].as_object_mut()
+            && defect::is_back("writes-without-version")
+        {
+            metadata.remove("resourceVersion");
+        }
         self.call(Method::PUT, &self.object(), Some(&lease)).await
     }
 

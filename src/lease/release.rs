@@ -5,7 +5,10 @@ use super::{
     lock::Lock,
     record::{Claim, LeaseRecord},
 };
-use crate::leadership::{Closer, Grantor, Loss};
+use crate::{
+    defect,
+    leadership::{Closer, Grantor, Loss},
+};
 
 /// Wraps a [`Lock`]. If an update empties the holder, it closes the gate before it sends the update, even if that
 /// update then fails ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). It does not change
@@ -35,7 +38,7 @@ impl<L: Lock> Lock for ReleaseLock<L> {
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
-        if claim.holder.is_empty() {
+        if claim.holder.is_empty() && !defect::is_back("release-before-the-gate-closes") {
             self.gate.revoke(Loss::Released);
         }
         self.inner.update(seen, claim).await

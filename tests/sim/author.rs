@@ -10,6 +10,8 @@ use fastrand::Rng;
 const LAST: u64 = 36_000;
 /// The first candidate leads by then.
 const FIRST: u64 = 2_500;
+/// A candidate that steps down stays away for so long: longer than a lease lasts.
+const AWAY: u64 = 18_000;
 /// Around a deletion no other fault is played: a candidate that is cut off or begins meanwhile may open its gate too
 /// early, as the guarantees say.
 const QUIET: (u64, u64) = (6_000, 13_000);
@@ -34,7 +36,7 @@ pub fn plan(seed: u64) -> Plan {
     let mut at = FIRST;
     while at < LAST {
         at += author.rng.u64(0..=5_000);
-        author.scene(at, count, &mut faults);
+        author.scene(at, &machines, &mut faults);
         at += author.rng.u64(0..=6_000);
     }
     faults.sort_by_key(|it: &Fault| it.at);
@@ -54,10 +56,10 @@ impl Author {
     }
 
     /// One to three faults on the same target, at about the same time.
-    fn scene(&mut self, at: u64, machines: usize, faults: &mut Vec<Fault>) {
+    fn scene(&mut self, at: u64, machines: &[Machine], faults: &mut Vec<Fault>) {
         let target = match self.rng.u8(..10) {
             0..6 => Target::Holder,
-            6..9 => Target::Machine(self.rng.usize(..machines)),
+            6..9 => Target::Machine(self.rng.usize(..machines.len())),
             _ => Target::All,
         };
         match self.rng.u8(..12) {
@@ -100,16 +102,23 @@ impl Author {
         faults.push(Fault { at: at + first, length: 14_000, target, what: slow });
     }
 
-    /// A candidate whose claims are slow. The holder stops, so it takes the lease; then it is told to stop.
-    fn late_claim(&mut self, at: u64, machines: usize, faults: &mut Vec<Fault>) {
+    /// A candidate whose claims are slow. The holder stops, so it takes the lease; then it is told to stop, or to step
+    /// down. One that steps down is well soon after, so that it can give back what its claim brings.
+    fn late_claim(&mut self, at: u64, machines: &[Machine], faults: &mut Vec<Fault>) {
         let way = if self.rng.bool() { Way::Up } else { Way::Down };
         let from = self.rng.u64(300..=2_500);
         let slow = What::Delay(way, Class::LeaseWrites, from, from + 1_500);
-        let late = Target::Machine(self.rng.usize(..machines));
+        let late = self.rng.usize(..machines.len());
         let stops = at + 1_000 + self.rng.u64(0..=4_000);
-        faults.push(Fault { at, length: 9_000, target: late, what: slow });
+        let (slow_for, length, order) = if machines[late].work == Work::Beside {
+            (stops - at + 500, AWAY, What::GiveUp)
+        } else {
+            (9_000, 9_000, What::Stop)
+        };
+        let late = Target::Machine(late);
+        faults.push(Fault { at, length: slow_for, target: late, what: slow });
         faults.push(Fault { at: at + 1_000, length: 7_000, target: Target::Holder, what: What::Stop });
-        faults.push(Fault { at: stops, length: 9_000, target: late, what: What::Stop });
+        faults.push(Fault { at: stops, length, target: late, what: order });
     }
 
     fn length(&mut self) -> u64 {

@@ -3,7 +3,7 @@
 use crate::{
     gateway::identity,
     plan::{Break, Class, Fault, Target, Trouble, What},
-    world::{World, path},
+    world::{Struck, World, path},
 };
 use kube_leader_gate::testing::{self, WatchBreak};
 use serde_json::{Value, json};
@@ -29,6 +29,13 @@ impl World<'_> {
         if hit {
             self.kinds.insert(what.kind());
         }
+        let until = at + length.max(1);
+        self.struck.extend(machines.iter().zip(hits).filter(|it| it.1).map(|it| Struck {
+            machine: *it.0,
+            at,
+            until,
+            what,
+        }));
         self.hit.insert(id, machines);
     }
 
@@ -66,7 +73,7 @@ impl World<'_> {
             What::Stop => self.stop(host),
             What::GiveUp => {
                 if let Some(replica) = &self.hosts[host].replica {
-                    replica.give_up.notify_waiters();
+                    replica.give_up.order(until - self.now());
                 }
             }
             What::Reset(heard) => self.net.get().reset(host, heard),

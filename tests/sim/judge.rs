@@ -1,6 +1,12 @@
 //! Judges a run by the API server's log of writes, which trusts no client.
 
-use crate::{gateway::identity, replica::lease_name, run::Outcome, world::World};
+use crate::{
+    gateway::identity,
+    plan::What,
+    replica::lease_name,
+    run::Outcome,
+    world::{Struck, World},
+};
 use kube_leader_gate::{
     election::LeaseEnd,
     testing::{Judge, LogTime, StrayKind, SuccessionKind, TermEnding, WriteRecord},
@@ -9,6 +15,8 @@ use std::collections::BTreeMap;
 
 /// Clocks that drift make a lease shorter by this part, at most.
 const SHORTER: f64 = 0.99;
+/// A candidate that stays away gives back within this time what an earlier claim of it still brings.
+const GIVES_BACK: u64 = 8_000;
 /// A run has no more log messages of the crate than this for each machine, lease and fault, and for each 10 s.
 const MESSAGES: u64 = 40;
 
@@ -88,7 +96,11 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
         }
     }
     in_the_order_of_effects(world, records, &mut found);
-    after_exits(world, lease, records, &mut found);
+    let mut writes: Vec<_> =
+        records.iter().filter(|it| it.took_effect() && it.resource == "leases").collect();
+    writes.sort_by_key(|it| it.completed);
+    after_exits(world, lease, &writes, &mut found);
+    after_steps_down(world, lease, &writes, &mut found);
 }
 
 /// No write takes effect after a write of another candidate's later term, and no process releases another's term.
@@ -122,14 +134,11 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
 
 /// A process that has stopped and says that the lease is released does not hold it, and never will. A lease that an
 /// earlier process of this machine has left does not count.
-fn after_exits(world: &World<'_>, lease: usize, records: &[WriteRecord], found: &mut impl FnMut(String)) {
-    let mut writes: Vec<_> =
-        records.iter().filter(|it| it.took_effect() && it.resource == "leases").collect();
-    writes.sort_by_key(|it| it.completed);
+fn after_exits(world: &World<'_>, lease: usize, writes: &[&WriteRecord], found: &mut impl FnMut(String)) {
     for exit in world.exits.iter().filter(|it| it.ends[lease] == LeaseEnd::Released) {
         let (name, born) = (identity(exit.machine), exit.born.to_string());
         let own = |it: &WriteRecord| it.user == name && it.user_agent == born;
-        let names = |it: &WriteRecord| it.lease.as_ref().is_some_and(|it| it.holder_identity == name);
+        let names = |it: &WriteRecord| names(it, &name);
         // A deletion may be the last of all, or a process on this machine may have begun since.
         let last = writes.iter().rfind(|it| own(it)).is_some_and(|it| names(it));
         let held = writes.iter().rfind(|it| it.completed.is_some_and(|at| millis(world, at) < exit.until));
@@ -140,6 +149,43 @@ fn after_exits(world: &World<'_>, lease: usize, records: &[WriteRecord], found: 
             ));
         }
     }
+}
+
+/// A candidate that has stepped down gives back a lease that it has acquired since. A fault of its machine gives it more
+/// time.
+fn after_steps_down(
+    world: &World<'_>,
+    lease: usize,
+    writes: &[&WriteRecord],
+    found: &mut impl FnMut(String),
+) {
+    // One that overtakes a holder waits for it. So does one that meets a deletion.
+    let waits = world.plan.machines.iter().any(|it| it.key.is_some())
+        || world.plan.faults.iter().any(|it| it.what == What::Delete);
+    let net = world.net.get();
+    for away in net.away.iter().filter(|it| it.lease == lease && !waits) {
+        let name = identity(away.machine);
+        let hits = |it: &&Struck| it.machine == away.machine && it.at < away.until && it.what != What::GiveUp;
+        let well_from = world.struck.iter().filter(hits).map(|it| it.until).max().unwrap_or(0);
+        let at = |it: &WriteRecord| it.completed.map_or(0, |at| millis(world, at));
+        for (place, write) in writes.iter().enumerate() {
+            let held = place.checked_sub(1).is_some_and(|it| names(writes[it], &name));
+            let own = names(write, &name) && write.user_agent == away.born.to_string();
+            if held || !own || at(write) <= away.from {
+                continue;
+            }
+            let ended = writes[place..].iter().find(|it| !names(it, &name)).map_or(u64::MAX, |it| at(it));
+            let until = ended.min(away.until);
+            if until.saturating_sub(at(write).max(well_from)) > GIVES_BACK {
+                let from = at(write);
+                found(format!("idle: {name} has stepped down, and holds the lease from {from} to {until}"));
+            }
+        }
+    }
+}
+
+fn names(it: &WriteRecord, name: &str) -> bool {
+    it.lease.as_ref().is_some_and(|it| it.holder_identity == name)
 }
 
 fn millis(world: &World<'_>, at: LogTime) -> u64 {

@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, header};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
@@ -18,6 +18,9 @@ use std::{
 };
 use tokio::{sync::mpsc, time::sleep};
 use tower::{BoxError, Service};
+
+/// The header with the term that a write's work is for; 0 if it is for none.
+pub const TERM: HeaderName = HeaderName::from_static("x-term");
 
 /// What each line of one process shares.
 #[derive(Clone, Debug)]
@@ -63,6 +66,13 @@ impl Service<Request<Body>> for Line {
         });
         request.headers_mut().insert(header::USER_AGENT, HeaderValue::from(agent));
         let Self { net, machine, wall, .. } = self.clone();
+        let of_work = request.headers_mut().remove(TERM);
+        let of_work = of_work.and_then(|it| it.to_str().ok()?.parse().ok()).unwrap_or(0_u64);
+        if of_work != 0 && agent != 0 && of_work != agent {
+            net.get().violate(format!(
+                "terms: m{machine} writes in term {agent}, and the work is that of term {of_work}"
+            ));
+        }
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let class = class(&parts.method, parts.uri.path(), parts.uri.query());

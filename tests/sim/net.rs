@@ -44,6 +44,19 @@ pub struct Net {
     pub violations: BTreeSet<String>,
     /// Log messages of the crate, by machine.
     pub messages: Vec<u64>,
+    /// When candidates have stepped down. One whose process died meanwhile is not here.
+    pub away: Vec<Away>,
+}
+
+/// A candidate was told to step down, and contended again.
+#[derive(Debug)]
+pub struct Away {
+    pub machine: usize,
+    /// When its process began.
+    pub born: u64,
+    pub lease: usize,
+    pub from: u64,
+    pub until: u64,
 }
 
 /// The line of a machine.
@@ -124,6 +137,7 @@ impl Shared {
             written: vec![None; leases],
             violations: BTreeSet::new(),
             messages: vec![0; machines],
+            away: vec![],
         })))
     }
 

@@ -77,7 +77,8 @@ pub enum What {
     PowerLoss,
     /// The process is told to stop. It is killed if it has not stopped at the end of the fault; then a new one starts.
     Stop,
-    /// The replica gives leadership up: its work ends, or it steps down.
+    /// The replica gives leadership up: its work ends, or it steps down. One that steps down stays away for as long as
+    /// the fault lasts, and for a second at least.
     GiveUp,
     /// All connections break. If true, the server learns of it.
     Reset(bool),

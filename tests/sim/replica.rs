@@ -3,9 +3,9 @@
 
 use crate::{
     gateway::identity,
-    line::Line,
+    line::{Line, TERM},
     machine::Process,
-    net::Shared,
+    net::{Away, Shared},
     plan::{Machine, Work},
 };
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
@@ -17,10 +17,19 @@ use kube_client::{
 use kube_leader_gate::{
     CancellationToken, Election, Identity, Leadership, LeaseTiming,
     election::{LeaseEnd, Priority},
+    leadership::Term,
     lease::{KubeLock, LeasePool},
     server_time::ServerTimeLayer,
 };
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     select,
     sync::Notify,
@@ -32,6 +41,8 @@ use tokio::{
 const WRITES: usize = 3;
 /// A workload gives a write up after this time, and tries again.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// One of so many writes is given up after any time before that.
+const IMPATIENT: u8 = 8;
 
 /// A running replica.
 #[derive(Debug)]
@@ -40,7 +51,7 @@ pub struct Replica {
     /// For each lease.
     pub leaderships: Vec<Leadership>,
     pub stop: CancellationToken,
-    pub give_up: Arc<Notify>,
+    pub give_up: Arc<GiveUp>,
     ends: tokio::sync::mpsc::UnboundedReceiver<(usize, LeaseEnd)>,
     /// How each election has left its lease.
     pub ended: Vec<Option<LeaseEnd>>,
@@ -52,7 +63,29 @@ struct Site {
     lease: usize,
     line: Line,
     stop: CancellationToken,
-    give_up: Arc<Notify>,
+    give_up: Arc<GiveUp>,
+}
+
+/// The order to give leadership up.
+#[derive(Debug, Default)]
+pub struct GiveUp {
+    told: Notify,
+    /// How long to stay away, in milliseconds.
+    away: AtomicU64,
+}
+
+impl GiveUp {
+    /// Tells the replica to give up, and to stay away for so many milliseconds.
+    pub fn order(&self, away: u64) {
+        self.away.store(away.max(1_000), Ordering::Relaxed);
+        self.told.notify_waiters();
+    }
+
+    /// Waits for the order. Returns how long to stay away.
+    async fn told(&self) -> Duration {
+        self.told.notified().await;
+        Duration::from_millis(self.away.load(Ordering::Relaxed))
+    }
 }
 
 pub fn lease_name(lease: usize) -> String {
@@ -61,7 +94,7 @@ pub fn lease_name(lease: usize) -> String {
 
 impl Replica {
     pub fn boot(net: &Shared, number: usize, machine: Machine, leases: usize, mut process: Process) -> Self {
-        let (stop, give_up) = (CancellationToken::new(), Arc::new(Notify::new()));
+        let (stop, give_up) = (CancellationToken::new(), Arc::new(GiveUp::default()));
         let (tell, ends) = tokio::sync::mpsc::unbounded_channel();
         let (clock, idle) = (process.clock.clone(), process.idle.clone());
         let line = Line {
@@ -132,20 +165,20 @@ impl Site {
         let stop = self.stop.clone();
         match self.machine.work {
             Work::Gated => {
-                let work = self.write_on(client, stop.cancelled_owned());
+                let work = self.write_on(client, None, stop.cancelled_owned());
                 election.run(work).await.expect("it was told to stop").lease
             }
             Work::WhileLeading => {
-                let work = |ends: CancellationToken, _| {
+                let work = |ends: CancellationToken, term: Term| {
                     let give_up = self.give_up.clone();
                     let ends = async move {
                         select! {
                             biased;
                             () = ends.cancelled() => {}
-                            () = give_up.notified() => {}
+                            _ = give_up.told() => {}
                         }
                     };
-                    self.clone().write_on(client.clone(), ends)
+                    self.clone().write_on(client.clone(), term.fencing_token(), ends)
                 };
                 election
                     .run_while_leading(stop.cancelled_owned(), work)
@@ -155,14 +188,22 @@ impl Site {
             }
             Work::Beside => {
                 let mut writers = JoinSet::new();
-                writers.spawn(self.clone().write_on(client, std::future::pending()));
+                writers.spawn(self.clone().write_on(client, None, std::future::pending()));
                 let mut running = election.start();
                 loop {
                     select! {
                         biased;
                         () = stop.cancelled() => break running.stop().await,
-                        () = self.give_up.notified() => {
-                            running.step_down(Duration::from_secs(1)).await;
+                        away = self.give_up.told() => {
+                            let from = self.line.net.get().time();
+                            select! {
+                                biased;
+                                () = stop.cancelled() => {}
+                                _ = running.step_down(away) => {}
+                            }
+                            let Line { net, machine, born, .. } = self.line.clone();
+                            let until = net.get().time();
+                            net.get().away.push(Away { machine, born, lease: self.lease, from, until });
                         }
                     }
                 }
@@ -170,8 +211,8 @@ impl Site {
         }
     }
 
-    /// Writes until `until` is ready.
-    async fn write_on(self, client: Client, until: impl Future<Output = ()>) {
+    /// Writes until `until` is ready. `term` is the token of the term that this work is for, if it is for one.
+    async fn write_on(self, client: Client, term: Option<u64>, until: impl Future<Output = ()>) {
         let mut under_way = FuturesUnordered::new();
         let mut until = pin!(until.fuse());
         for number in 0_u64.. {
@@ -189,16 +230,18 @@ impl Site {
                     () = &mut pause, if under_way.len() < WRITES => break,
                 }
             }
-            under_way.push(write(client.clone(), self.lease, number));
+            under_way.push(write(client.clone(), self.lease, term, number));
         }
     }
 }
 
-async fn write(client: Client, lease: usize, number: u64) {
+async fn write(client: Client, lease: usize, term: Option<u64>, number: u64) {
     let request = Request::patch(format!("/api/v1/namespaces/default/configmaps/work-{lease}"))
         .header(header::CONTENT_TYPE, "application/merge-patch+json")
+        .header(TERM, term.unwrap_or(0))
         .body(Body::from(format!(r#"{{"data":{{"number":"{number}"}}}}"#).into_bytes()))
         .expect("a request");
     // A follower's write is rejected, and any write may be lost.
-    let _ = timeout(PATIENCE, client.send(request)).await;
+    let patience = if fastrand::u8(..IMPATIENT) == 0 { PATIENCE.mul_f64(fastrand::f64()) } else { PATIENCE };
+    let _ = timeout(patience, client.send(request)).await;
 }

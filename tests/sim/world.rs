@@ -5,7 +5,7 @@ use crate::{
     gateway,
     machine::{Process, Step},
     net::Shared,
-    plan::{self, Plan},
+    plan::{self, Plan, What},
     replica::{Replica, lease_name},
 };
 use fastrand::Rng;
@@ -38,6 +38,17 @@ pub struct World<'a> {
     pub kinds: BTreeSet<String>,
     /// Processes that have ended in order: when, on which machine, and how they left each lease.
     pub exits: Vec<Exit>,
+    /// The faults that machines have had.
+    pub struck: Vec<Struck>,
+}
+
+/// A fault that has hit a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Struck {
+    pub machine: usize,
+    pub at: u64,
+    pub until: u64,
+    pub what: What,
 }
 
 /// A process that was told to stop, and did.
@@ -90,8 +101,9 @@ impl<'a> World<'a> {
             told: None,
         });
         let hosts = hosts.collect();
-        let (hit, guards, counts, kinds, exits) = Default::default();
-        let mut world = Self { plan, net, server, gateway, epoch, hosts, hit, guards, counts, kinds, exits };
+        let (hit, guards, counts, kinds, exits, struck) = Default::default();
+        let mut world =
+            Self { plan, net, server, gateway, epoch, hosts, hit, guards, counts, kinds, exits, struck };
         (0..world.hosts.len()).for_each(|host| world.boot(host));
         world
     }
@@ -169,7 +181,7 @@ impl<'a> World<'a> {
         self.hosts[host].replica = None;
     }
 
-    /// At no moment two processes lead by the same lease.
+    /// At no moment two processes lead by the same lease, and no gate is open in a process that sees another holder.
     fn look_at_the_gates(&self) {
         for lease in 0..self.plan.leases {
             let leads =
@@ -178,6 +190,17 @@ impl<'a> World<'a> {
             if leaders.len() > 1 {
                 let name = lease_name(lease);
                 self.net.get().violate(format!("two lead: machines {leaders:?} lead by {name} at once"));
+            }
+            for (number, host) in self.hosts.iter().enumerate() {
+                let Some(leadership) = host.replica.as_ref().map(|it| &it.leaderships[lease]) else {
+                    continue;
+                };
+                let other = leadership.holder().filter(|it| **it != *gateway::identity(number));
+                if let Some(other) = other.filter(|_| leadership.can_write()) {
+                    self.net
+                        .get()
+                        .violate(format!("goes on: machine {number} writes, and sees that {other} holds"));
+                }
             }
         }
     }

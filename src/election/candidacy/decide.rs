@@ -8,6 +8,9 @@ use std::time::Duration;
 /// How many calls may fail before the lease is left to expire.
 const ATTEMPTS: u32 = 3;
 
+/// Why a candidate cannot release a lease that names it (rule S5).
+const LEFT: &str = "an earlier process with this identity left the lease";
+
 /// The state of the rest of the process at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::election) struct Inputs {
@@ -139,7 +142,9 @@ impl Candidacy {
             || inputs.task == Task::StayAway && in_time;
         match self.give_back(inputs, 0) {
             Ok(due) if gives_back && !keeps => due,
-            Err(Err(_)) if gives_back => (Some(LeaseCall::Read), self.contact.next_look),
+            Err(Err(reason)) if gives_back && reason != LEFT => {
+                (Some(LeaseCall::Read), self.contact.next_look)
+            }
             _ => (None, inputs.now.saturating_add(self.timing.retry_period())),
         }
     }
@@ -160,9 +165,10 @@ impl Candidacy {
         if self.should_leave() && failed == 0 {
             return Ok((Some(LeaseCall::Leave), now));
         }
-        if !mine && !self.may_become_mine() {
+        let forgets = defect::is_back("forgets-an-unanswered-acquisition");
+        if !mine && (forgets || !self.may_become_mine()) {
             // There is nothing to release, whatever the API server answers.
-            return Err(Ok(()));
+            return Err(if self.is_left_to_this_name() { Err(LEFT) } else { Ok(()) });
         }
         if now < settles_at && !defect::is_back("release-after-cut-drain") {
             let too_late = mine && self.end() <= settles_at;
@@ -182,6 +188,13 @@ impl Candidacy {
             return Err(Err("the former holder may still be writing"));
         }
         Ok((Some(LeaseCall::Release), now))
+    }
+
+    /// Whether the lease names this candidate, but holds no claim of this process. So others have to wait for its end.
+    fn is_left_to_this_name(&self) -> bool {
+        std::env::var("RED").is_err()
+            && !self.is_mine()
+            && self.record().is_some_and(|record| self.is_named_in(record))
     }
 
     /// Whether a candidate that preempted this one should learn of the end of its writes, and can before its wait is

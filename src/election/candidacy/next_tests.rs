@@ -90,6 +90,19 @@ fn s4_a_lease_from_before_a_restart_is_released_late() {
     assert_eq!(candidacy.next(&Inputs { now: at(2), ..inputs }), Next::Wait(at(5)));
 }
 
+/// This process has not taken over yet what its predecessor held, so it may not release it.
+#[test]
+fn s5_a_lease_of_an_earlier_process_is_left() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "me", 0), at(0));
+    let inputs = follower(Task::GiveUp { failed: 0 }, 1);
+    assert!(matches!(candidacy.next(&inputs), Next::GivenUp(Err(_))), "it is not released");
+    let away = follower(Task::StayAway, 1);
+    assert!(matches!(candidacy.next(&away), Next::Wait(_)), "and needs no call");
+    candidacy.observe(held(2, "other", 0), at(2));
+    assert_eq!(candidacy.next(&inputs), Next::GivenUp(Ok(())));
+}
+
 /// The claim can take effect only on the version that it swaps.
 #[test]
 fn a_claim_on_an_old_version_delays_no_stop() {

@@ -2,6 +2,7 @@
 
 use super::Elector;
 use crate::{
+    defect,
     election::{
         lease_watch::{WatchNews, watch_lease},
         preemption::holder_key,
@@ -43,7 +44,7 @@ impl<L: Lock> Elector<L> {
         if !self.candidacy.is_mine() {
             self.profile.pulse.rest();
         }
-        if let Some(grant) = &self.grant {
+        if let Some(grant) = self.grant.as_ref().filter(|_| !defect::is_back("goes-on-after-a-theft")) {
             if self.candidacy.own.owes_an_acknowledgement() {
                 // The successor waits. The gate admits no new writes, and admitted writes finish.
                 self.grantor.close();

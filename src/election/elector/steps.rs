@@ -2,6 +2,7 @@
 
 use super::Elector;
 use crate::{
+    defect,
     election::{
         candidacy::Decision,
         hooks::LeaseCall,
@@ -114,7 +115,8 @@ impl<L: Lock> Elector<L> {
         let Some(record) = self.candidacy.record().filter(|_| self.candidacy.is_current()) else { return };
         let (term, waits) = (record.term(), self.candidacy.is_held_back(sent));
         self.candidacy.stood(sent);
-        let deadline = sent.saturating_add(self.profile.timing.renew_deadline());
+        let from = if defect::is_back("deadline-from-the-answer") { self.leadership.now() } else { sent };
+        let deadline = from.saturating_add(self.profile.timing.renew_deadline());
         if let Some(grant) = &self.grant {
             if grant.extend(deadline).is_err() {
                 // The watch has shown a theft meanwhile, or the deadline has passed. Either ends the term.

@@ -11,6 +11,8 @@ pub(super) enum Fault {
     LostAnswer,
     /// Its call is lost, or comes late.
     LostCall,
+    /// Its next three calls hang until it gives them up.
+    HungCalls,
     /// Its call reaches the API server twice.
     DoubleCall,
     /// Its watch loses all news, and shows the lease anew.
@@ -28,6 +30,9 @@ pub(super) enum Fault {
     /// Another program deletes the lease and makes it anew with the same content, as a restored backup does.
     Copy,
 }
+
+/// So many calls of a leader may hang one after the other (rule S9).
+pub(super) const HUNG: u8 = 3;
 
 /// A stopped candidate contends again after so many seconds.
 pub(super) const BACK_AFTER: u8 = 20;

@@ -9,7 +9,6 @@
 //! happen next, `rules` what must hold.
 
 mod client_go;
-mod defects;
 mod fault;
 mod race;
 mod rules;

@@ -35,6 +35,8 @@ pub(super) struct Race {
     pub(super) landed_late: bool,
     /// The fault that the last step was.
     pub(super) fault: Option<Fault>,
+    /// The leader whose calls hang since the last step, if it would lead on without that.
+    pub(super) hangs: Option<usize>,
     /// Which process the lease belongs to: the seat, and its life.
     pub(super) author: Option<(usize, u8)>,
     /// The seat that it belonged to before, if it was taken without a release.
@@ -57,6 +59,7 @@ impl Race {
             suffered: 0,
             landed_late: false,
             fault: None,
+            hangs: None,
             author: None,
             overtaken: None,
             led: None,

@@ -18,6 +18,9 @@ const HANDOVER: Duration = Duration::from_secs(13);
 /// After this time, a candidate that stays away holds nothing that it has not used.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
+/// Rule S9 is judged for so long after the calls of a leader hang: longer than its deadline.
+const HANGS: Duration = Duration::from_secs(12);
+
 impl Race {
     /// Rules S4 and S6: no gate is open while a write of another candidate may land.
     pub(super) fn one_writes(&self) -> bool {
@@ -88,6 +91,25 @@ impl Race {
                 return true;
             }
             let Some(step) = race.usual() else { return false };
+            race = race.after(step);
+        }
+        false
+    }
+
+    /// Rule S9: hung calls alone do not cost the term.
+    pub(super) fn hung_calls_cost_nothing(&self) -> bool {
+        self.hangs.is_none_or(|i| self.goes_on_leading(i))
+    }
+
+    /// Whether this candidate leads for a while without a gap, if nothing goes wrong any more.
+    pub(super) fn goes_on_leading(&self, i: usize) -> bool {
+        let mut race = Self { faults: 0, ..self.clone() };
+        let end = self.now.saturating_add(HANGS);
+        for _ in 0..STEPS {
+            if race.now >= end {
+                return true;
+            }
+            let Some(step) = race.usual().filter(|_| race.seats[i].can_write(race.now)) else { return false };
             race = race.after(step);
         }
         false

@@ -4,6 +4,7 @@ use super::client_go::{ClientGo, Fate};
 use crate::{
     election::candidacy::{Task, rivals_server::Server, rivals_world::Rival, tests::at},
     leadership::Moment,
+    lease::LeaseTiming,
 };
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(super) struct Seat {
     pub(super) frozen_until: Option<Moment>,
     /// The answer of its call comes at this moment.
     pub(super) answered_at: Option<Moment>,
+    /// So many of its next calls hang.
+    pub(super) hung: u8,
     /// It was stopped, and contends again at this moment.
     pub(super) back_at: Option<Moment>,
     /// How many processes have had this seat before. They had the same name.
@@ -44,7 +47,7 @@ pub(super) enum Wish {
 impl Seat {
     /// A seat whose clock runs at this pace.
     pub(super) fn of(elector: Elector, pace: u64) -> Self {
-        Self { elector, pace, frozen_until: None, answered_at: None, back_at: None, life: 0 }
+        Self { elector, pace, frozen_until: None, answered_at: None, hung: 0, back_at: None, life: 0 }
     }
 
     pub(super) fn is_frozen(&self) -> bool {
@@ -62,7 +65,7 @@ impl Seat {
     /// When the call under way was sent, if it waits for its answer.
     pub(super) fn call_sent(&self) -> Option<Moment> {
         let call = self.ours()?.call.as_ref()?;
-        call.outcome.as_ref().map(|_| call.sent)
+        self.answered_at.map(|_| call.sent)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -191,6 +194,16 @@ impl Seat {
         }
     }
 
+    /// It begins a call that hangs. It gives it up after its time, and then the API server has carried nothing out.
+    pub(super) fn hangs(&mut self, now: Moment) {
+        let gives_up = self.local(now).saturating_add(LeaseTiming::fast().call_timeout());
+        self.answered_at = Some(self.global(gives_up));
+        let local = self.local(now);
+        if let Elector::Ours(rival) = &mut self.elector {
+            turn(rival, local);
+        }
+    }
+
     /// It is told to end its term cleanly. `cut`: its write under way is not answered in time.
     pub(super) fn stop(&mut self, server: &mut Server, cut: bool, now: Moment) {
         let local = self.local(now);
@@ -222,7 +235,7 @@ impl Seat {
     pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
         let local = self.local(now);
         self.life += 1;
-        (self.frozen_until, self.answered_at, self.back_at) = (None, None, None);
+        (self.frozen_until, self.answered_at, self.hung, self.back_at) = (None, None, 0, None);
         match &mut self.elector {
             Elector::Ours(rival) => rival.restart(server, local),
             Elector::Go(go) => go.restart(local),

@@ -2,7 +2,7 @@
 
 use super::{
     client_go::Fate,
-    fault::{BACK_AFTER, FREEZES, Fault, OF_A_CALL},
+    fault::{BACK_AFTER, FREEZES, Fault, HUNG, OF_A_CALL},
     race::Race,
     seat::Wish,
 };
@@ -73,6 +73,9 @@ impl Race {
             if matches!(self.wish(i), Wish::Now { calls: true }) {
                 let faults = if seat.ours().is_some() { &OF_A_CALL[..] } else { &OF_A_CALL[..2] };
                 faults.iter().copied().for_each(&mut offer);
+                if seat.ours().is_some() && seat.can_write(self.now) {
+                    offer(Fault::HungCalls);
+                }
             }
             if self.has_news(i) {
                 offer(Fault::Relist);
@@ -110,10 +113,11 @@ impl Race {
     /// What the step makes of this state.
     pub(super) fn after(&self, step: Step) -> Self {
         let mut next = self.clone();
-        next.fault = None;
+        (next.fault, next.hangs) = (None, None);
         next.landed_late = matches!(step, Step::LandLate(_));
         match step {
             Step::Hear(i) => next.seats[i].hear(self.now),
+            Step::Act(i) if self.seats[i].hung > 0 && self.calls(i) => next.hang(i),
             Step::Act(i) if self.latency > 0 && self.calls(i) => next.begin(i, self.latency),
             Step::Act(i) => next.act(i, Fate::Answered),
             Step::Answer(i) => next.answer(i),
@@ -125,6 +129,9 @@ impl Race {
                 next.faults = next.faults.saturating_sub(1);
                 next.suffered += 1;
                 next.fault = Some(fault);
+                if fault == Fault::HungCalls && self.suffered == 0 && self.goes_on_leading(i) {
+                    next.hangs = Some(i);
+                }
                 next.suffer(fault, i);
             }
         }
@@ -152,6 +159,13 @@ impl Race {
         self.seats[i].answered_at = Some(self.later(seconds));
     }
 
+    /// The next of its calls hangs.
+    fn hang(&mut self, i: usize) {
+        let now = self.now;
+        self.seats[i].hung -= 1;
+        self.seats[i].hangs(now);
+    }
+
     /// Whether this candidate of ours would call the API server now.
     fn calls(&self, i: usize) -> bool {
         self.seats[i].ours().is_some() && self.wish(i) == Wish::Now { calls: true }
@@ -168,6 +182,10 @@ impl Race {
             Fault::SlowCall(seconds) => self.begin(i, seconds),
             Fault::LostAnswer => self.act(i, Fate::AnswerLost),
             Fault::LostCall => self.act(i, Fate::Delayed),
+            Fault::HungCalls => {
+                self.seats[i].hung = HUNG;
+                self.hang(i);
+            }
             Fault::DoubleCall => {
                 self.begin(i, 0);
                 let call = self.seats[i].ours().and_then(|rival| rival.call.clone());

@@ -60,6 +60,7 @@ impl Model for Election {
             Property::always("a late acquisition is given back", |_, race: &Race| {
                 !race.landed_late || race.gives_back()
             }),
+            Property::always("S9: hung calls cost no term", |_, race: &Race| race.hung_calls_cost_nothing()),
             Property::sometimes(CHANGES, |_, race: &Race| race.terms > 1),
         ]
     }

@@ -5,6 +5,7 @@ mod shift;
 
 use self::{backoff::Backoff, shift::Shift};
 use crate::{
+    defect,
     election::{
         built::Election,
         ended::{ErrElectionEnded, Finished},
@@ -238,7 +239,10 @@ async fn wind_down<W: Future<Output = ()>>(
     shift: &mut Shift<W>,
     grace: &Grace,
 ) {
-    running.hold();
+    let contends = defect::is_back("contends-while-work-ends");
+    if !contends {
+        running.hold();
+    }
     shift.cancel();
     let leadership = running.leadership();
     let latest = leadership.now().saturating_add(grace.while_leading);
@@ -249,7 +253,9 @@ async fn wind_down<W: Future<Output = ()>>(
             () = leadership.sleep_until(latest) => return,
         }
         // After this, an acquisition that is under way cannot open the gate.
-        running.suspend();
+        if !contends {
+            running.suspend();
+        }
         leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(grace.after_a_loss))).await;
     };
     select! {

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# defects.sh [NAME...]: puts each defect of src/defect.rs back, one at a time, or only those that are named. Prints a table:
+# which tool finds it, after how many states or seeds, and in how many seconds. Fails if no tool finds one of them, or if a
+# tool finds anything in the code as it is.
+#
+# The tools come in this order, and the first that finds the defect is the one in the table:
+# 1. the model of the election, its three worlds one after the other, each up to STATES states;
+# 2. the simulation, from seed 0, SEEDS seeds at most;
+# 3. the loom models of the leadership.
+# Each runs in a process of its own.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CARGO_INCREMENTAL=0 PROOF_STATES=${STATES:-60000} SIM_SEEDS=${SEEDS:-2000} SIM_SHRINK=0
+
+say() { echo "defects.sh: $*" >&2; }
+
+# Builds tests, and prints their programs.
+programs() { # CFG OPTIONS...
+	local cfg=$1 output
+	shift
+	output=$(RUSTFLAGS="--cfg $cfg" cargo test --no-run "$@" 2>&1) || {
+		echo "$output" >&2
+		return 1
+	}
+	sed -n 's/^ *Executable .*(\(.*\))$/\1/p' <<<"$output"
+}
+
+say "building"
+built=$(programs leader_gate_defects --release --features test-util --lib --test sim --target-dir target/defects)
+model=$(grep /kube_leader_gate- <<<"$built")
+sim=$(grep /sim- <<<"$built")
+loom=$(programs leader_gate_loom --no-default-features --lib --target-dir target/loom)
+
+worlds=(rules_hold_in_each_order_of_steps_and_faults rules_hold_with_a_slow_api_server rules_hold_beside_client_go)
+
+# Each of these runs a tool. If it finds something, it prints what, and after how much, and returns 0.
+in_model() {
+	local world output states=0
+	for world in "${worlds[@]}"; do
+		output=$("$model" --exact "election::candidacy::model::tests::$world" --nocapture 2>&1) && {
+			[[ $output == *"1 passed"* ]] || { say "there is no $world"; exit 1; }
+			states=$((states + $(sed -n 's/.*: \([0-9]*\) states, .*/\1/p' <<<"$output")))
+			continue
+		}
+		local finding
+		finding=$(sed -n 's/^the model breaks a rule after \([0-9]*\) states: \(.*\)$/\1 \2/p' <<<"$output" | head -n 1)
+		[[ $finding ]] || { say "the model fails otherwise: $output"; exit 1; }
+		echo "model | $((states + ${finding%% *})) states | ${finding#* }"
+		return 0
+	done
+	return 1
+}
+
+in_sim() {
+	local output finding
+	output=$("$sim" --exact seeds_bring_no_violation --nocapture 2>&1) && return 1
+	finding=$(sed -n 's/^seed \([0-9]*\): \(.*\)$/\1 \2/p' <<<"$output" | head -n 1)
+	# It may also say that its runs bring too little.
+	[[ $finding ]] || { say "the simulation finds no violation, and says: $(tail -n 5 <<<"$output")"; return 1; }
+	echo "simulation | $((${finding%% *} + 1)) seeds | ${finding#* }"
+}
+
+in_loom() {
+	local output
+	output=$("$loom" loom 2>&1) && return 1
+	echo "loom | $(grep -c ' \.\.\. ' <<<"$output") models | $(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' <<<"$output" | paste -sd ' ')"
+}
+
+# Prints a row.
+look_for() { # NAME
+	local began=$EPOCHREALTIME tool found=
+	for tool in in_model in_sim in_loom; do
+		found=$(LEADER_GATE_DEFECT=$1 $tool) && break
+		found=
+	done
+	local took
+	took=$(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $began }")
+	echo "| \`${1:-none}\` | ${found:-**nothing** | - | -} | $took |"
+	[[ $found ]]
+}
+
+names=("$@")
+[[ ${#names[@]} -gt 0 ]] || mapfile -t names < <(sed -n 's/^    "\([a-z-]*\)",$/\1/p' src/defect.rs)
+echo "| defect | found by | after | what it finds | in all |"
+echo "| --- | --- | --- | --- | --- |"
+failed=0
+if [[ $# -eq 0 ]] && look_for ""; then
+	say "a tool finds something in the code as it is"
+	failed=1
+fi
+for name in "${names[@]}"; do
+	look_for "$name" || failed=1
+done
+exit $failed
