@@ -192,9 +192,7 @@ impl Candidacy {
 
     /// Whether the lease names this candidate, but holds no claim of this process. So others have to wait for its end.
     fn is_left_to_this_name(&self) -> bool {
-        std::env::var("RED").is_err()
-            && !self.is_mine()
-            && self.record().is_some_and(|record| self.is_named_in(record))
+        !self.is_mine() && self.record().is_some_and(|record| self.is_named_in(record))
     }
 
     /// Whether a candidate that preempted this one should learn of the end of its writes, and can before its wait is
