@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # defects.sh [NAME...]: puts each defect of src/defect.rs back, one at a time, or only those that are named. Prints a table:
-# which tool finds it, after how many states or seeds, and in how many seconds. Fails if no tool finds one of them, or if a
+# which tool finds it, after how many states or seeds, and in how many seconds of that tool. Fails if no tool finds one of them, or if a
 # tool finds anything in the code as it is.
 #
 # The tools come in this order, and the first that finds the defect is the one in the table:
@@ -68,8 +68,9 @@ in_loom() {
 
 # Prints a row.
 look_for() { # NAME
-	local began=$EPOCHREALTIME tool found=
+	local began tool found=
 	for tool in in_model in_sim in_loom; do
+		began=$EPOCHREALTIME
 		found=$(LEADER_GATE_DEFECT=$1 $tool) && break
 		found=
 	done
@@ -81,7 +82,7 @@ look_for() { # NAME
 
 names=("$@")
 [[ ${#names[@]} -gt 0 ]] || mapfile -t names < <(sed -n 's/^    "\([a-z-]*\)",$/\1/p' src/defect.rs)
-echo "| defect | found by | after | what it finds | in all |"
+echo "| defect | found by | after | what it finds | in |"
 echo "| --- | --- | --- | --- | --- |"
 failed=0
 if [[ $# -eq 0 ]] && look_for ""; then

@@ -41,6 +41,8 @@ use tokio::{
 const WRITES: usize = 3;
 /// A workload gives a write up after this time, and tries again.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long work goes on after it was told to end, at most. Its grace is longer.
+const LINGERS: Duration = Duration::from_millis(3_500);
 /// One of so many writes is given up after any time before that.
 const IMPATIENT: u8 = 8;
 
@@ -171,10 +173,12 @@ impl Site {
             Work::WhileLeading => {
                 let work = |ends: CancellationToken, term: Term| {
                     let give_up = self.give_up.clone();
+                    let lingers = if self.machine.abrupt { Duration::ZERO } else { LINGERS };
                     let ends = async move {
                         select! {
                             biased;
-                            () = ends.cancelled() => {}
+                            // It tidies up after its end, by writes.
+                            () = ends.cancelled() => sleep(lingers.mul_f64(fastrand::f64())).await,
                             _ = give_up.told() => {}
                         }
                     };
