@@ -47,6 +47,10 @@ pub struct Running {
     span: Span,
 }
 
+/// Ends the term when it is dropped. Without this, the elector would renew the term of a step down that was dropped, or
+/// that got no outcome, for ever behind the closed gate.
+struct EndsTerm<'a>(&'a Closer);
+
 // === impl Election ===
 
 impl<L: Lock> Election<L> {
@@ -141,8 +145,8 @@ impl Running {
     /// If a late acquisition succeeds meanwhile, the election releases the lease again. Returns early if the election
     /// ends without being told to.
     ///
-    /// Not cancel-safe: if the future is dropped, the gate stays closed and the election acquires nothing until the
-    /// next call.
+    /// Not cancel-safe: if the future is dropped, the gate stays closed, admitted writes are cut off, and the lease is
+    /// left to expire. The election acquires nothing until the next call.
     pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
@@ -162,6 +166,7 @@ impl Running {
     /// is dropped after that.
     pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let stands_down = async {
+            let _ended = EndsTerm(&self.gate);
             self.hold();
             self.suspend();
             self.drain(work).await;
@@ -173,8 +178,6 @@ impl Running {
                 outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
                 _ = self.died() => None,
             };
-            // Without this, the elector would renew such a term for ever behind the closed gate.
-            self.gate.revoke(Loss::Abandoned);
             stopped.unwrap_or(LeaseEnd::LeftToExpire)
         };
         stands_down.instrument(self.span.clone()).await
@@ -238,5 +241,13 @@ impl Drop for Running {
             self.gate.seal();
             self.gate.revoke(Loss::Abandoned);
         });
+    }
+}
+
+// === impl EndsTerm ===
+
+impl Drop for EndsTerm<'_> {
+    fn drop(&mut self) {
+        self.0.revoke(Loss::Abandoned);
     }
 }
