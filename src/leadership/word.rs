@@ -7,6 +7,7 @@
 //! that opens or extends holds the lock of the state. Closing and revoking need no lock.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
+use std::mem;
 
 const NOT_LEADING: u64 = 0;
 const CLOSING: u64 = 1;
@@ -82,9 +83,12 @@ impl Word {
             return Err(Refused { was_last: false });
         }
         self.admitted.fetch_add(1, Ordering::AcqRel);
+        let entered = Entered(self);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
-        if word & CLOSING == 0 && now() < word { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
+        let admitted = word & CLOSING == 0 && now() < word;
+        mem::forget(entered);
+        if admitted { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
 
     /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.
@@ -132,6 +136,16 @@ impl Word {
     pub(super) fn admitted(&self) -> usize {
         // It changes nothing, but it stands in the order of all changes of the count. A load could see an old count.
         self.admitted.fetch_add(0, Ordering::AcqRel)
+    }
+}
+
+/// Counts a write out if the clock panics before the write is admitted.
+struct Entered<'a>(&'a Word);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        // A drain that waits for this write learns of its end at the drain timeout.
+        self.0.leave();
     }
 }
 
