@@ -13,13 +13,14 @@ use crate::{
     lease::{Lock, VettedLock},
 };
 use std::{
+    convert::Infallible,
     future::{self, Future},
     pin::pin,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -79,9 +80,19 @@ impl<L: Lock> Election<L> {
             Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received)
                 .coordinated(standing);
         let alive = self.alive;
+        let (watches, watched) = oneshot::channel::<Infallible>();
         let elect = async move {
-            elector.run().await;
+            tokio::select! {
+                biased;
+                () = elector.run() => {}
+                // The other task has panicked, so no task would wake a hanging write at the deadline.
+                _ = watched => {}
+            }
             drop(alive);
+        };
+        let deadline = async move {
+            let _watches = watches;
+            deadline.await;
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(elect.instrument(span.clone()));
