@@ -8,6 +8,7 @@ mod ambiguity;
 mod attending;
 mod bad_input;
 mod bent;
+mod cancelled;
 mod compatibility;
 mod connections;
 mod coordinated;
