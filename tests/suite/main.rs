@@ -39,6 +39,7 @@ mod many;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod not_begun;
+mod panics;
 mod pinniped;
 mod polled_on;
 mod preempted;
