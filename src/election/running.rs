@@ -80,18 +80,18 @@ impl<L: Lock> Election<L> {
             Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received)
                 .coordinated(standing);
         let alive = self.alive;
-        let (watches, watched) = oneshot::channel::<Infallible>();
+        let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
             tokio::select! {
                 biased;
                 () = elector.run() => {}
                 // The other task has panicked, so no task would wake a hanging write at the deadline.
-                _ = watched => {}
+                _ = unwatched => {}
             }
             drop(alive);
         };
         let deadline = async move {
-            let _watches = watches;
+            let _alarm = alarm;
             deadline.await;
         };
         let mut tasks = JoinSet::new();
