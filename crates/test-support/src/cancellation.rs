@@ -51,6 +51,7 @@ pub fn dropped_at_each_poll(scene: impl AsyncFn(&Cut)) -> u64 {
 }
 
 /// As [`dropped_at_each_poll`], for a future that never completes: at most after `most` polls.
+#[expect(clippy::needless_pass_by_value, reason = "a scene is written where it is passed")]
 pub fn dropped_at_polls(most: u64, scene: impl AsyncFn(&Cut)) -> u64 {
     let (mut polls, mut worlds) = (0, 0);
     while polls <= most {

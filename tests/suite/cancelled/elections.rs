@@ -27,7 +27,7 @@ fn s10_run_dropped_at_each_poll_leaves_nothing() {
             let finished = run.expect("it was told to end");
             assert_eq!((finished.output, finished.lease), ("the output", LeaseEnd::Released));
         }
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
     assert!(worlds > 120, "{worlds}");
 }
@@ -55,7 +55,7 @@ fn s10_run_until_dropped_at_each_poll_leaves_nothing() {
             let finished = run.expect("it was told to end");
             assert_eq!((finished.output, finished.lease), (None::<()>, LeaseEnd::Released));
         }
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
     assert!(worlds > 120, "{worlds}");
 }
@@ -108,7 +108,7 @@ fn s11_leading_work_dropped_at_each_poll_leaves_nothing() {
             assert_eq!(run.expect("it was told to end").lease, LeaseEnd::Released);
         }
         assert_eq!(present.get(), 0, "the work is dropped");
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
     assert!(worlds > 120, "{worlds}");
 }
@@ -125,7 +125,7 @@ fn s4_stop_dropped_at_each_poll_leaves_the_lease_to_expire() {
         if let Some(end) = cut.off(restless(a.stop())).await {
             assert_eq!(end, LeaseEnd::Released);
         }
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
     assert!(worlds > 120, "{worlds}");
 }
@@ -156,7 +156,7 @@ fn s4_step_down_dropped_at_each_poll_yields_to_another_candidate() {
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&world.server.write_log());
         assert!(verdict.strays.is_empty(), "{:?}", verdict.strays);
         drop(a);
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
     assert!(worlds > 120, "{worlds}");
 }
@@ -176,6 +176,6 @@ fn s7_theft_closes_the_gate_of_a_run_at_each_poll() {
             pending::<()>().await;
         };
         cut.off(restless(election.run_while_leading(thief, |ends, _| work(ends)))).await;
-        world.is_orphaned().await;
+        world.must_be_orphaned().await;
     });
 }

@@ -116,7 +116,7 @@ fn scanner_finds_each_way_to_offer_a_future() {
                 pub trait T {\n    fn d(&self) -> impl Future;\n    fn e(&self);\n}\nfn f() -> impl Future {}\n\
                 pub struct G;\nimpl Stream for G {}\nimpl<T> Future for H<T> {}\nstruct H<T>;\npub struct Hs;\n\
                 \n#[cfg(test)]\nmod tests {\n    pub async fn i() {}\n}";
-    let names: Vec<_> = futures("x.rs", text).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<_> = futures("x.rs", text).into_keys().collect();
     assert_eq!(names, ["x.rs G", "x.rs a", "x.rs b", "x.rs d"]);
 }
 

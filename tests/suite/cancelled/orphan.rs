@@ -63,7 +63,7 @@ impl World {
     }
 
     /// The owner of the election is gone. Nothing of it is left, and another candidate can lead.
-    pub async fn is_orphaned(self) {
+    pub async fn must_be_orphaned(self) {
         let Self { server, leader, client, unanswered } = self;
         assert!(!leader.can_write() && !leader.is_leader(), "the gate is closed at once");
         let _ = within(SOON, "the end is reported", leader.ended()).await;

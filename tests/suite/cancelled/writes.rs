@@ -9,7 +9,6 @@ use futures_util::stream;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, StreamBody};
 use hyper::body::Frame;
-use kube_client::Client;
 use kube_leader_gate::{
     ErrNotLeader, Leadership, WriteGate,
     leadership::{Grant, Grantor, Term},
