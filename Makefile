@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim miri peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -150,6 +150,16 @@ sim: export SIM_SEEDS = $(or $(SEEDS),2000)
 sim: export SIM_FROM = $(FROM)
 sim:
 	cargo test --release --features test-util --test sim -- --nocapture seeds_bring_no_violation
+
+MIRI = cargo +nightly miri test --no-default-features --target-dir target/miri
+
+# Miri interprets the tests of the leadership, the gate and the request that it can run. Each seed of the first line gives
+# its threads another order. Needs the components miri and rust-src of the nightly toolchain. SEEDS may be left out:
+# make miri SEEDS=100
+miri:
+	MIRIFLAGS=-Zmiri-many-seeds=0..$(or $(SEEDS),16) $(MIRI) --lib -- leadership::
+	$(MIRI) --lib -- request:: --skip plain_path_parses --skip look_finds --skip path_is_ordinary
+	$(MIRI) --features test-util --test gate -- abandoned:: closing:: deadline:: guarded:: observed::
 
 PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 

@@ -9,6 +9,7 @@ use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};
 use kube_client::{Client, client::Body};
 use serde_json::Value;
+use tower::buffer::error::{Closed, ServiceError};
 
 /// Sends `body` and returns the object in the answer.
 pub(crate) async fn call(
@@ -37,8 +38,10 @@ pub(crate) async fn open(
         .header(header::ACCEPT, "application/json")
         .body(Body::from(body))
         .map_err(|error| CallError::new(Failure::Unsendable, error.to_string()))?;
-    let response =
-        client.send(request).await.map_err(|error| CallError::new(Failure::Unreachable, chain(&error)))?;
+    let response = client.send(request).await.map_err(|error| {
+        let failure = if is_dead(&error) { Failure::Dead } else { Failure::Unreachable };
+        CallError::new(failure, chain(&error))
+    })?;
     let status = response.status();
     if status.is_success() {
         return Ok(response.into_body());
@@ -61,6 +64,14 @@ fn refusal(status: StatusCode, answer: &[u8]) -> CallError {
             |message| message.chars().take(500).collect(),
         );
     CallError::new(Failure::Status(status), format!("{}: {message}", status.as_u16()))
+}
+
+/// Whether the client can send nothing any more. Each kube client has a buffer with a task.
+fn is_dead(error: &kube_client::Error) -> bool {
+    match error {
+        kube_client::Error::Service(error) => error.is::<Closed>() || error.is::<ServiceError>(),
+        _ => false,
+    }
 }
 
 /// An error with its causes, outermost first.

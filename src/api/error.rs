@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Garbage,
     /// kube-client could not make the request.
     Unsendable,
+    /// The client itself has ended: its task has panicked, or its runtime is gone.
+    Dead,
 }
 
 // === impl CallError ===
@@ -56,6 +58,7 @@ impl Failure {
             Self::Status(StatusCode::GONE) => "gone",
             Self::Timeout => "timeout",
             Self::Unreachable => "unreachable",
+            Self::Dead => "dead client",
             Self::Garbage => "garbage",
             Self::Status(_) | Self::Unsendable => "refused",
         }

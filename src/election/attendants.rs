@@ -35,7 +35,9 @@ impl Attendants {
         let over = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for attend in self.0 {
-            tasks.spawn(attend(candidate.clone(), over.clone()).instrument(span.clone()));
+            let (candidate, over) = (candidate.clone(), over.clone());
+            // Calls it in the task, so that a panic of `attend` itself ends nothing else.
+            tasks.spawn(async move { attend(candidate, over).await }.instrument(span.clone()));
         }
         Attending { tasks, over }
     }

@@ -13,13 +13,14 @@ use crate::{
     lease::{Lock, VettedLock},
 };
 use std::{
+    convert::Infallible,
     future::{self, Future},
     pin::pin,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -46,6 +47,10 @@ pub struct Running {
     /// The log messages of a stop belong to this span too.
     span: Span,
 }
+
+/// Ends the term when it is dropped. Without this, the elector would renew the term of a step down that was dropped, or
+/// that got no outcome, for ever behind the closed gate.
+struct EndsTerm<'a>(&'a Closer);
 
 // === impl Election ===
 
@@ -75,9 +80,19 @@ impl<L: Lock> Election<L> {
             Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received)
                 .coordinated(standing);
         let alive = self.alive;
+        let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
-            elector.run().await;
+            tokio::select! {
+                biased;
+                () = elector.run() => {}
+                // The other task has panicked, so no task would wake a hanging write at the deadline.
+                _ = unwatched => {}
+            }
             drop(alive);
+        };
+        let deadline = async move {
+            let _alarm = alarm;
+            deadline.await;
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(elect.instrument(span.clone()));
@@ -141,8 +156,8 @@ impl Running {
     /// If a late acquisition succeeds meanwhile, the election releases the lease again. Returns early if the election
     /// ends without being told to.
     ///
-    /// Not cancel-safe: if the future is dropped, the gate stays closed and the election acquires nothing until the
-    /// next call.
+    /// Not cancel-safe: if the future is dropped, the gate stays closed, admitted writes are cut off, and the lease is
+    /// left to expire. The election acquires nothing until the next call.
     pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
@@ -162,6 +177,7 @@ impl Running {
     /// is dropped after that.
     pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let stands_down = async {
+            let _ended = EndsTerm(&self.gate);
             self.hold();
             self.suspend();
             self.drain(work).await;
@@ -173,8 +189,6 @@ impl Running {
                 outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
                 _ = self.died() => None,
             };
-            // Without this, the elector would renew such a term for ever behind the closed gate.
-            self.gate.revoke(Loss::Abandoned);
             stopped.unwrap_or(LeaseEnd::LeftToExpire)
         };
         stands_down.instrument(self.span.clone()).await
@@ -238,5 +252,13 @@ impl Drop for Running {
             self.gate.seal();
             self.gate.revoke(Loss::Abandoned);
         });
+    }
+}
+
+// === impl EndsTerm ===
+
+impl Drop for EndsTerm<'_> {
+    fn drop(&mut self) {
+        self.0.revoke(Loss::Abandoned);
     }
 }

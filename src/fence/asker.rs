@@ -17,7 +17,7 @@ pub enum Asker {
 
 impl Fence {
     /// Asks the API server who `client` is, with a `SelfSubjectReview`. Every user may do so. Call it with the
-    /// credentials of a replica, to learn whether the fence can tell which replica that is.
+    /// credentials of a replica, to learn whether the fence can tell which replica that is. Cancel-safe.
     ///
     /// # Errors
     /// - [`ErrFence::NoPodInToken`] if the token belongs to the service account and names no pod: a token that was

@@ -22,7 +22,7 @@ impl Fence {
     ///
     /// It asks as the [election](crate::election::ElectionBuilder::fence) does, and needs `get` and `create` on `leases`
     /// in the namespace of the Lease. If there are several API servers, one of them answers. It takes two seconds at
-    /// most beside its requests.
+    /// most beside its requests. Cancel-safe.
     ///
     /// # Errors
     /// [`ErrFence`] says why that was not possible.

@@ -31,7 +31,7 @@ struct Found {
 impl Fence {
     /// Compares the fence with what the cluster has, and returns each difference. An empty list means that the fence
     /// stands, and that its Lease exists. It changes nothing. It does not show whether the API server has taken the
-    /// policy in: an election finds that out before its gate opens.
+    /// policy in: an election finds that out before its gate opens. Cancel-safe.
     ///
     /// It needs `get` and `list` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`, and `get`
     /// on the Lease. If `client` is one of the replicas, it also checks the [token](Self::identify).

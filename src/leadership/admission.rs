@@ -57,8 +57,10 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         if !self.answered && !defect::is_back("dropped-write-counts-as-finished") {
+            // Without a time, the write counts as under way for ever. A stop waits for it, and then cuts it off.
+            let Some(now) = self.inner.time_of_end() else { return };
             // Note this before the write is counted out. A drain that no longer counts this write then sees the note.
-            self.inner.note_unanswered(self.inner.clock.now());
+            self.inner.note_unanswered(now);
         }
         if self.inner.word.leave() {
             self.inner.idle.ring();

@@ -16,7 +16,9 @@ pub struct Moment(u64);
 /// ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
 ///
 /// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
-/// cheap.
+/// cheap. If it panics in a task of the election, the election ends
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). If it panics at the end of a write that had
+/// no answer, that write counts as under way for ever.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Moment;

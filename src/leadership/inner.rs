@@ -6,7 +6,11 @@ use super::{
     term::{LeadershipState, Loss, Term},
     word::Word,
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// How many ended grants are remembered.
 const ENDS: usize = 8;
@@ -103,6 +107,11 @@ impl Inner {
         self.clock.now().as_nanos()
     }
 
+    /// The time, for destructors: a panic of the clock there would abort the process. None if the clock panics.
+    pub(super) fn time_of_end(&self) -> Option<Moment> {
+        catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok()
+    }
+
     /// Whether a write would be admitted now.
     pub(super) fn is_open(&self) -> bool {
         self.word.is_open(|| self.now())
@@ -164,7 +173,7 @@ impl Inner {
         let deadline = self.word.deadline();
         self.word.revoke();
         // Read the clock after the word has changed: this grant admits no write after this time.
-        let now = self.clock.now();
+        let now = self.time_of_end().or(deadline.map(Moment::from_nanos)).unwrap_or(Moment::from_nanos(0));
         // Admitted writes are cut off, even if their tasks notice it late. A release has waited for all of them.
         if loss != Loss::Released && self.word.admitted() > 0 {
             self.note_unanswered(now);

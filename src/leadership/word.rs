@@ -8,6 +8,7 @@
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::defect;
+use std::mem;
 
 const NOT_LEADING: u64 = 0;
 const CLOSING: u64 = 1;
@@ -83,9 +84,11 @@ impl Word {
             return Err(Refused { was_last: false });
         }
         self.admitted.fetch_add(1, Ordering::AcqRel);
+        let entered = Entered(self);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
         let is_open = word & CLOSING == 0 && (now() < word || is_deadline_ignored(word));
+        mem::forget(entered);
         if is_open { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
 
@@ -135,6 +138,16 @@ impl Word {
     pub(super) fn admitted(&self) -> usize {
         // It changes nothing, but it stands in the order of all changes of the count. A load could see an old count.
         self.admitted.fetch_add(0, Ordering::AcqRel)
+    }
+}
+
+/// Counts a write out if the clock panics before the write is admitted.
+struct Entered<'a>(&'a Word);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        // A drain that waits for this write learns of its end at the drain timeout.
+        self.0.leave();
     }
 }
 

@@ -59,7 +59,7 @@ impl From<CallError> for ErrLock {
         let kind = match error.failure {
             Failure::Status(status) => ErrLockKind::of(status),
             Failure::Timeout => ErrLockKind::Timeout,
-            Failure::Unreachable => ErrLockKind::Unreachable,
+            Failure::Unreachable | Failure::Dead => ErrLockKind::Unreachable,
             Failure::Garbage => ErrLockKind::Garbage,
             Failure::Unsendable => ErrLockKind::Refused,
         };

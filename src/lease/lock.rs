@@ -17,8 +17,8 @@ use std::future::Future;
 /// - A resource version that is a whole number is larger than every earlier one of this lease, over a deletion too. It
 ///   becomes the [fencing token](crate::leadership::Term::fencing_token) of a term. If yours are not like that, make them
 ///   text that is no number.
-/// - If a call takes longer than the call timeout, the election drops its future. Such a call may still be carried
-///   out later.
+/// - If a call takes longer than the call timeout, or the election ends, the election drops its future. Such a call
+///   may still be carried out later. The next call must work all the same.
 /// - The election refuses an answer about another lease, and an update that returns the old resource version or an
 ///   older one. If a lock panics, the election ends: the gate closes, and the election is unhealthy
 ///   ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).

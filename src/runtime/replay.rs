@@ -26,7 +26,7 @@ pub struct Replay<K: Lookup<DynamicType: Eq + Hash> + 'static> {
 
 pin_project! {
     /// A watch that fills the cache of a [`Replay`] as it is polled, and passes its events on. Poll it on every
-    /// replica, while the process lives. Dropping it ends the streams of its terms.
+    /// replica, while the process lives. `next` is cancel-safe. Dropping the stream ends the streams of its terms.
     #[must_use = "streams do nothing unless polled"]
     pub struct Watched<S, K>
     where

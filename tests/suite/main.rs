@@ -8,6 +8,7 @@ mod ambiguity;
 mod attending;
 mod bad_input;
 mod bent;
+mod cancelled;
 mod compatibility;
 mod connections;
 mod coordinated;
@@ -38,6 +39,7 @@ mod many;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod not_begun;
+mod panics;
 mod pinniped;
 mod polled_on;
 mod preempted;

@@ -209,7 +209,9 @@ fn advice(failure: Failure) -> &'static str {
             "; grant it get, create, update, delete and watch on leasecandidates in coordination.k8s.io, by a Role"
         }
         Failure::Status(StatusCode::UNAUTHORIZED) => "; check this candidate's token or certificate",
-        Failure::Timeout | Failure::Unreachable => "; check the API server and the network to it",
+        Failure::Timeout | Failure::Unreachable | Failure::Dead => {
+            "; check the API server and the network to it"
+        }
         Failure::Status(_) | Failure::Garbage | Failure::Unsendable => "",
     }
 }

@@ -75,6 +75,8 @@ impl<L: Lock> Election<L> {
     /// # }
     /// ```
     ///
+    /// Dropping the future does the same as there.
+    ///
     /// # Errors
     /// As [`run`](Self::run).
     ///

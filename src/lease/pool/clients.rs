@@ -1,6 +1,6 @@
 //! The clients for lease calls, and how a fresh client replaces one that did not answer (rule S9).
 
-use crate::api::{self, CallError};
+use crate::api::{self, CallError, Failure};
 use http::Method;
 use kube_client::{
     Client, Config,
@@ -120,12 +120,20 @@ impl Caller {
         body: Option<&Value>,
     ) -> Result<Value, CallError> {
         let _room = timeout(self.patience, self.clients.room.acquire()).await;
-        api::call(&self.client(), method, path.to_owned(), body).await
+        self.outcome(api::call(&self.client(), method, path.to_owned(), body).await)
     }
 
     /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for room.
     pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, CallError> {
-        api::open(&self.client(), Method::GET, path.to_owned(), None).await
+        self.outcome(api::open(&self.client(), Method::GET, path.to_owned(), None).await)
+    }
+
+    /// A client that has ended would fail each later call too.
+    fn outcome<T>(&self, outcome: Result<T, CallError>) -> Result<T, CallError> {
+        if outcome.as_ref().is_err_and(|error| error.failure == Failure::Dead) {
+            self.reconnect();
+        }
+        outcome
     }
 
     /// Makes later calls use a client that was made after the last call was sent. If another caller has asked for

@@ -32,6 +32,8 @@ use serde_json::Value;
 ///
 /// A call or an event that takes more than 10 s also breaks a rule.
 ///
+/// Not cancel-safe: if the future is dropped, the lease stays as it is. Delete it before the next check.
+///
 /// # Errors
 /// [`ErrLockConformance`] for the first rule that the lock breaks. The lease then stays as it is. Otherwise the check
 /// deletes it.
