@@ -20,7 +20,7 @@ use tokio::{
     task::yield_now,
 };
 
-const CASES: u32 = 400;
+const CASES: u32 = 300;
 const FOLLOWER: &str = "follower";
 const MIB: usize = 1 << 20;
 
@@ -124,7 +124,7 @@ fn no_bytes_write_through_a_follower() {
     let codes = codes.into_inner().unwrap();
     println!("answers by status code: {codes:?}");
     let least = usize::try_from(cases).unwrap() / 100;
-    for code in ["200", "400", "403", "431", "503"] {
+    for code in ["200", "400", "403", "404", "503"] {
         assert!(codes.get(code).is_some_and(|count| *count >= least), "few answers {code}: {codes:?}");
     }
 }
