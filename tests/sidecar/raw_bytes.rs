@@ -101,6 +101,8 @@ fn no_bytes_write_through_a_follower() {
     let cases = Config::default().cases.max(CASES);
     let config = Config { failure_persistence: None, ..Config::with_cases(cases) };
     let played = TestRunner::new(config).run(&stream(), |case| {
+        // A failure is looked for in shorter streams, and the log still has the longer ones.
+        let before = harm(&upstream).len();
         let answers = runtime.block_on(async {
             let answers = play(&sidecar, &case).await;
             assert_eq!(get(sidecar.addr, MAPS).await.code, 200, "after {case:?}");
@@ -109,7 +111,7 @@ fn no_bytes_write_through_a_follower() {
         for code in answers {
             *codes.lock().unwrap().entry(code).or_default() += 1;
         }
-        assert_eq!(harm(&upstream), [""; 0], "after {case:?}");
+        assert_eq!(harm(&upstream)[before..], [""; 0], "after {case:?}");
         Ok(())
     });
     played.unwrap_or_else(|error| panic!("{error}"));
