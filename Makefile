@@ -153,7 +153,7 @@ sim:
 	cargo test --release --features test-util --test sim -- --nocapture seeds_bring_no_violation
 
 # Any bytes for what reads input from outside: libFuzzer calls the bodies of src/fuzz, one after the other. Needs nightly
-# Rust. A failure leaves its input in crates/fuzz/artifacts. Each of these may be left out: make fuzz SECONDS=300 TARGETS=requests
+# Rust. A failure leaves its input in crates/fuzz/artifacts. Each of these may be left out: make fuzz SECONDS=300 TARGETS="requests timing"
 FUZZ = cargo fuzz run --fuzz-dir . --sanitizer none --target-dir ../../target/fuzz
 fuzz: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 fuzz: export RUSTUP_TOOLCHAIN = nightly

@@ -8,6 +8,9 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+/// The first second of the year 0.
+const YEAR_0: i64 = -62_167_219_200;
+
 /// What this candidate's object should say.
 #[derive(Clone, Debug)]
 pub(super) struct Card {
@@ -122,7 +125,8 @@ impl CandidateRecord {
     /// be later than it.
     fn time(&self, field: &str) -> Option<Timestamp> {
         let time: Timestamp = self.0["spec"][field].as_str()?.parse().ok()?;
-        Timestamp::from_microsecond(time.as_microsecond()).ok()
+        // No `MicroTime` is before the year 0: this crate could not write the answer to such a ping.
+        Timestamp::from_microsecond(time.as_microsecond()).ok().filter(|time| time.as_second() >= YEAR_0)
     }
 
     fn metadata(&self, key: &str) -> &str {
