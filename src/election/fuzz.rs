@@ -56,14 +56,15 @@ fn check_handover(record: &LeaseRecord, text: &str) {
 fn check_key(record: &LeaseRecord, text: &str) {
     let key = holder_key(record);
     assert_eq!(key, Some(text).filter(|text| text.is_empty() || is_key(text)));
-    let anybody = |own: &str| Precedence::new(Priority::new(own, |_| true).ok(), Duration::from_secs(15));
-    let preempts = anybody("me").preempts(record).is_some();
+    let candidate_with =
+        |own: &str| Precedence::new(Priority::new(own, |_| true).ok(), Duration::from_secs(15));
+    let preempts = candidate_with("me").preempts(record).is_some();
     let expected = key.is_some_and(|key| key != "me") && Handover::under_way(record).is_none();
     assert_eq!(preempts, expected, "{text:?}");
-    assert!(anybody("").preempts(record).is_none(), "without a priority");
-    assert_eq!(anybody("me").oddity(record).is_some(), key.is_none());
+    assert!(candidate_with("").preempts(record).is_none(), "without a priority");
+    assert_eq!(candidate_with("me").oddity(record).is_some(), key.is_none());
     if is_key(text) {
-        assert!(anybody(text).preempts(record).is_none(), "{text:?} precedes itself");
+        assert!(candidate_with(text).preempts(record).is_none(), "{text:?} precedes itself");
     }
 }
 

@@ -65,37 +65,37 @@ pub(super) fn body(bytes: &[u8]) {
             Ok(LeaseEvent::Seen(record)) => (false, record),
             Ok(LeaseEvent::Deleted(record)) => (true, record),
             Err(_) => {
-                assert_eq!(expected, None);
+                assert!(expected.is_err(), "{expected:?}");
                 continue;
             }
         };
         leases::check(&record);
         assert_eq!(record.name(), "operator");
-        assert_eq!(Some((deleted, record.into_json())), expected);
+        assert_eq!(Ok((deleted, record.into_json())), expected);
     }
     for line in stream.split_inclusive(|byte| *byte == b'\n') {
         reads_a_candidate(line);
     }
 }
 
-/// What the line says about the lease `operator`, read in the simplest way: whether it was deleted, and the object. An
-/// inner None is an error, an outer one no news.
-fn expected(line: &[u8]) -> Option<Option<(bool, Value)>> {
-    let Ok(event) = serde_json::from_slice::<Value>(line) else { return Some(None) };
+/// What the line says about the lease `operator`, read in the simplest way: whether it was deleted, and the object. None is
+/// no news.
+fn expected(line: &[u8]) -> Option<Result<(bool, Value), &'static str>> {
+    let Ok(event) = serde_json::from_slice::<Value>(line) else { return Some(Err("not JSON")) };
     let object = event.get("object").cloned().unwrap_or_default();
     let deleted = match event.get("type").and_then(Value::as_str) {
         Some("ADDED" | "MODIFIED") => false,
         Some("DELETED") => true,
         Some("BOOKMARK") => return None,
-        _ => return Some(None),
+        _ => return Some(Err("an error, or no known type")),
     };
     let text = |key: &str| object.pointer(&format!("/metadata/{key}")).and_then(Value::as_str);
     match text("name") {
-        None => Some(None),
+        None => Some(Err("no name")),
         Some("operator") => {
             let sound =
                 ["uid", "resourceVersion"].iter().all(|key| text(key).is_some_and(|it| !it.is_empty()));
-            Some(sound.then(|| (deleted, object.clone())))
+            Some(if sound { Ok((deleted, object.clone())) } else { Err("no lease") })
         }
         Some(_) => None,
     }

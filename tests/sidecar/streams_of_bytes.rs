@@ -152,7 +152,8 @@ fn message() -> impl Strategy<Value = String> {
     (head, 0..15_u8, headers, select(&BODIES[..])).prop_map(
         |((method, target, version, end), host, headers, body)| {
             let host = if host == 0 { String::new() } else { format!("host: localhost{end}") };
-            let headers: String = headers.iter().map(|(header, end)| format!("{header}{end}")).collect();
+            let headers =
+                headers.iter().map(|(header, end)| [*header, *end].concat()).collect::<Vec<_>>().concat();
             filled(&format!("{method} {target}{version}{end}{host}{headers}{end}{body}"))
         },
     )
