@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 pub(super) const SEEDS: &[&str] = &[
     "GET /api/v1/namespaces/shop/pods/web-0",
     "GET /api/v1/namespaces/shop/pods/web-0/exec?command=ls\nUpgrade",
+    "GET /api/v1/namespaces/shop/pods/web-0/attach",
+    "GET /api/v1/namespaces/shop/pods/web-0/portforward",
     "GET /api/v1/namespaces/shop/pods/web-0/log?follow=true\nkeep-alive, Upgrade",
     "GET /apis/apps/v1/namespaces/a/deployments?watch=1&timeoutSeconds=5",
     "GET /api/v1/watch/namespaces/a/pods/x",
