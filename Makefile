@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim miri peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -49,8 +49,9 @@ docs:
 package:
 	cargo package --package kube-leader-gate --package fake-kube-apiserver --allow-dirty
 
+# The advisories too, if their database can be reached.
 deny: target/tools/bin/cargo-deny
-	target/tools/bin/cargo-deny check bans licenses sources
+	tests/deny.sh target/tools/bin/cargo-deny
 
 bench:
 	cargo bench
@@ -150,6 +151,15 @@ sim: export SIM_SEEDS = $(or $(SEEDS),2000)
 sim: export SIM_FROM = $(FROM)
 sim:
 	cargo test --release --features test-util --test sim -- --nocapture seeds_bring_no_violation
+
+# Any bytes for what reads input from outside: libFuzzer calls the bodies of src/fuzz, one after the other. Needs nightly
+# Rust. A failure leaves its input in crates/fuzz/artifacts. Each of these may be left out: make fuzz SECONDS=300 TARGETS="requests timing"
+FUZZ = cargo fuzz run --fuzz-dir . --sanitizer none --target-dir ../../target/fuzz
+fuzz: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+fuzz: export RUSTUP_TOOLCHAIN = nightly
+fuzz: target/tools/bin/cargo-fuzz
+	cd crates/fuzz && $(foreach target,$(or $(TARGETS),requests leases watches timing marks candidates),$(FUZZ) $(target) -- \
+		-max_total_time=$(or $(SECONDS),60) -max_len=4096 -dict=corpus/$(target).dict -timeout=10 -print_final_stats=1 &&) true
 
 MIRI = cargo +nightly miri test --no-default-features --target-dir target/miri
 

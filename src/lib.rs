@@ -85,6 +85,9 @@ pub mod election;
 pub mod events;
 #[cfg(feature = "fence")]
 pub mod fence;
+#[cfg(all(feature = "election", any(test, fuzzing)))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod gate;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]
 pub mod guide;

@@ -7,7 +7,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::net::TcpStream;
 
 /// The longest request line and headers. A longer request gets 431.
@@ -25,19 +25,26 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
         let (proxy, exchange) = (proxy.clone(), exchange.clone());
         async move { Ok::<_, Infallible>(proxy.handle(&exchange, request).await) }
     });
+    let (socket, listener) = Socket::new(stream, exchange.clone());
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
         .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(Socket::new(stream, exchange.clone())), handle)
+        .serve_connection(TokioIo::new(socket), handle)
         .with_upgrades();
     let mut connection = pin!(connection);
     let mut served = pin!(poll_fn(|cx| {
         if exchange.take_end() {
             connection.as_mut().graceful_shutdown();
         }
-        connection.as_mut().poll(cx)
+        listener.begin();
+        let served = connection.as_mut().poll(cx);
+        if served.is_pending() && listener.poll_gone(cx).is_ready() {
+            tracing::debug!("the caller of an endless read has gone");
+            return Poll::Ready(Ok(()));
+        }
+        served
     }));
     tokio::select! {
         served = served.as_mut() => {

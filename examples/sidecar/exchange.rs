@@ -14,6 +14,8 @@ struct State {
     ends_by_itself: bool,
     /// Its present request may be answered although the caller has ended its side.
     is_plain_read: bool,
+    /// Its present request is a read without an end. What the caller sends meanwhile has no meaning.
+    is_endless_read: bool,
     /// The present request is the last one.
     ending: Ending,
     tunnel: Option<Tunnel>,
@@ -35,6 +37,7 @@ impl Exchange {
         let mut state = self.state();
         state.ends_by_itself = true;
         state.is_plain_read = is_whole;
+        state.is_endless_read = false;
     }
 
     /// Records what the request asks for.
@@ -42,6 +45,8 @@ impl Exchange {
         let mut state = self.state();
         state.ends_by_itself = !is_endless(asked);
         state.is_plain_read &= state.ends_by_itself && asked.is_read();
+        // After an upgrade, the caller's bytes belong to the tunnel.
+        state.is_endless_read = !state.ends_by_itself && asked.is_read() && !asked.is_upgrade();
     }
 
     /// The answer to the present request switches protocols.
@@ -59,6 +64,10 @@ impl Exchange {
 
     pub fn answers_a_read(&self) -> bool {
         self.state().is_plain_read
+    }
+
+    pub fn answers_an_endless_read(&self) -> bool {
+        self.state().is_endless_read
     }
 
     /// Ends the connection with the present request. Returns whether this is the first call.

@@ -3,11 +3,15 @@
 //! A caller may end its sending side after a request and still wait for the answer. A caller that has gone away looks the
 //! same: in both cases there is nothing more to read. While a plain read is answered, this socket hides the end from
 //! hyper, which would drop the request. What never ends by itself (a watch) or changes something ends with the caller.
+//!
+//! hyper does not look for that end while it has bytes that it does not need yet, such as a second request behind a
+//! watch. Then [`Listener`] looks for it.
 
 use crate::exchange::Exchange;
 use std::{
     io::{self, IoSlice},
     pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
 };
 use tokio::{
@@ -16,28 +20,80 @@ use tokio::{
 };
 
 pub struct Socket {
-    stream: TcpStream,
+    shared: Arc<Mutex<Shared>>,
     exchange: Exchange,
+}
+
+/// Looks for the caller's end when hyper does not.
+pub struct Listener {
+    shared: Arc<Mutex<Shared>>,
+    exchange: Exchange,
+}
+
+struct Shared {
+    stream: TcpStream,
+    /// hyper has looked at the socket since the listener last asked.
+    looked: bool,
 }
 
 // === impl Socket ===
 
 impl Socket {
-    pub fn new(stream: TcpStream, exchange: Exchange) -> Self {
+    pub fn new(stream: TcpStream, exchange: Exchange) -> (Self, Listener) {
         // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
         let _ = stream.set_nodelay(true);
-        Self { stream, exchange }
+        let shared = Arc::new(Mutex::new(Shared { stream, looked: false }));
+        let listener = Listener { shared: shared.clone(), exchange: exchange.clone() };
+        (Self { shared, exchange }, listener)
     }
 }
 
+// === impl Listener ===
+
+impl Listener {
+    /// Forgets what hyper has done so far.
+    pub fn begin(&self) {
+        lock(&self.shared).looked = false;
+    }
+
+    /// Ready if the caller has ended its side while a read without an end is answered, and hyper has not looked since
+    /// [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must serve no further
+    /// request: the exchange knows.
+    pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut shared = lock(&self.shared);
+        if shared.looked || !self.exchange.answers_an_endless_read() {
+            return Poll::Pending;
+        }
+        let mut dropped = [0; 1024];
+        loop {
+            let mut buffer = ReadBuf::new(&mut dropped);
+            let read = ready!(Pin::new(&mut shared.stream).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(());
+            }
+            if self.exchange.end_with_this() {
+                cx.waker().wake_by_ref();
+            }
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl AsyncRead and AsyncWrite for Socket ===
+
 impl AsyncRead for Socket {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let mut shared = lock(&self.shared);
+        shared.looked = true;
+        ready!(Pin::new(&mut shared.stream).poll_read(cx, buffer))?;
         let has_ended = buffer.filled().len() == before && buffer.remaining() > 0;
         if has_ended && self.exchange.answers_a_read() {
             // The exchange tells the connection that this request is the last one.
@@ -51,27 +107,27 @@ impl AsyncRead for Socket {
 }
 
 impl AsyncWrite for Socket {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut lock(&self.shared).stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+        Pin::new(&mut lock(&self.shared).stream).poll_write_vectored(cx, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        lock(&self.shared).stream.is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut lock(&self.shared).stream).poll_flush(cx)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut lock(&self.shared).stream).poll_shutdown(cx)
     }
 }

@@ -8,7 +8,7 @@ mod error;
 mod lines;
 mod watch;
 
-#[cfg(all(test, feature = "test-util"))]
+#[cfg(any(test, fuzzing))]
 pub(crate) use self::lines::LONGEST;
 pub(crate) use self::{
     backoff::backoff,

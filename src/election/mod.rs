@@ -22,6 +22,8 @@ mod crowd;
 mod early;
 mod elector;
 mod ended;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod hooks;
 mod lease_watch;
 mod preemption;

@@ -10,9 +10,11 @@ mod headers;
 mod load;
 mod options;
 mod probes;
+mod raw_bytes;
 mod refusals;
 mod stopping;
 mod streams;
+mod streams_of_bytes;
 mod tunnels;
 
 use test_support::sidecar::{callers, process, subprotocols, upstream, wait};

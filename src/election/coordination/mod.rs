@@ -8,6 +8,8 @@
 //!
 //! How the *lease* is treated in a coordinated election is a part of `candidacy` and of `elector`.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
 mod keeper;
 mod record;
 mod register;

@@ -8,6 +8,9 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+/// The first second of the year 0.
+const YEAR_0: i64 = -62_167_219_200;
+
 /// What this candidate's object should say.
 #[derive(Clone, Debug)]
 pub(super) struct Card {
@@ -50,9 +53,13 @@ impl Card {
     /// The coordinator compares `renewTime` with its own `pingTime`. So the answer to a ping counts from the ping, and
     /// a difference between the two clocks does not matter.
     pub(super) fn renewed(&self, seen: &CandidateRecord, now: Timestamp) -> Value {
-        let renewed = seen
-            .unanswered_ping()
-            .map_or(now, |ping| ping.checked_add(SignedDuration::from_micros(1)).unwrap_or(ping));
+        let after = |ping: Timestamp| ping.checked_add(SignedDuration::from_micros(1)).unwrap_or(ping);
+        let renewed = match (seen.unanswered_ping(), seen.time("pingTime")) {
+            (Some(ping), _) => after(ping),
+            // This candidate's clock may be behind. A renewal must not take an answer back.
+            (None, Some(answered)) => now.max(after(answered)),
+            (None, None) => now,
+        };
         let mut object = seen.0.clone();
         if !object["spec"].is_object() {
             object["spec"] = json!({});
@@ -114,8 +121,12 @@ impl CandidateRecord {
         self.time("renewTime").is_none_or(|renewed| renewed < ping).then_some(ping)
     }
 
+    /// A time, in whole microseconds as in a `MicroTime`. If it had smaller parts, no answer to the last possible ping would
+    /// be later than it.
     fn time(&self, field: &str) -> Option<Timestamp> {
-        self.0["spec"][field].as_str()?.parse().ok()
+        let time: Timestamp = self.0["spec"][field].as_str()?.parse().ok()?;
+        // No `MicroTime` is before the year 0: this crate could not write the answer to such a ping.
+        Timestamp::from_microsecond(time.as_microsecond()).ok().filter(|time| time.as_second() >= YEAR_0)
     }
 
     fn metadata(&self, key: &str) -> &str {

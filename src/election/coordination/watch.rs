@@ -79,7 +79,7 @@ impl State {
 }
 
 /// Reads a line: the name of the object, and the news. None for a bookmark.
-fn read(line: &[u8]) -> Result<Option<(String, News)>, CallError> {
+pub(super) fn read(line: &[u8]) -> Result<Option<(String, News)>, CallError> {
     let Some((change, object)) = api::change(line)? else { return Ok(None) };
     let garbage = || CallError::new(Failure::Garbage, "the watch shows no LeaseCandidate");
     let record = CandidateRecord::from_json(object).ok_or_else(garbage)?;

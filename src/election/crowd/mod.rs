@@ -21,4 +21,6 @@ pub(super) use self::{
 };
 
 #[cfg(test)]
-pub(super) use self::pace::{longest_wait, longest_wait_at_the_start};
+pub(super) use self::pace::longest_wait;
+#[cfg(any(test, fuzzing))]
+pub(super) use self::pace::longest_wait_at_the_start;

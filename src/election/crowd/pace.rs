@@ -67,14 +67,14 @@ impl Pace {
 
 /// The longest time for which a candidate leaves a free lease alone, by the pause of the lease timing: three slots, and
 /// the longest wait by chance.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(in crate::election) fn longest_wait(pause: Duration) -> Duration {
     let pace = Pace { round_trip: Duration::MAX, pause, crowd: Some(LARGEST) };
     pace.slot() * 3 + pace.by_chance(1.0)
 }
 
 /// The same for a candidate that begins.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(in crate::election) fn longest_wait_at_the_start(pause: Duration) -> Duration {
     let pace = Pace { round_trip: Duration::MAX, pause, crowd: Some(LARGEST) };
     longest_wait(pause).max(pace.slot() * 3 + pace.at_the_start(1.0))

@@ -7,6 +7,8 @@
 //! - `follow` watches the holder's pod.
 
 mod follow;
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
 mod holder_pod;
 mod proof;
 mod settings;

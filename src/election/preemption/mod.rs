@@ -18,7 +18,7 @@ pub(super) use self::{
     priority::is_key,
 };
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(super) use self::handover::HANDOVER;
 
 #[cfg(test)]

@@ -93,6 +93,11 @@ impl Upstream {
         seen.iter().rfind(|request| request.uri().path().ends_with(path)).expect("it has come").clone()
     }
 
+    /// The heads of all requests below `/test/`, and of all upgrades.
+    pub fn heads(&self) -> Vec<Request<()>> {
+        self.shared.seen.lock().unwrap().clone()
+    }
+
     pub fn has_seen(&self, path: &str) -> bool {
         self.shared.seen.lock().unwrap().iter().any(|request| request.uri().path().ends_with(path))
     }
