@@ -16,7 +16,7 @@ use std::{
 const HEARD_BY_THEN: Duration = Duration::from_secs(1);
 
 pin_project! {
-    /// The future of a [`gated`] reconciler.
+    /// The future of a [`gated`] reconciler. Dropping it drops the reconciler's own future.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Gated<F> {

@@ -73,7 +73,7 @@ pub struct Skipped<K: Lookup<DynamicType: Eq + Hash> + 'static> {
 }
 
 pin_project! {
-    /// The future of a reconciler from [`Skipped::gated`].
+    /// The future of a reconciler from [`Skipped::gated`]. Dropping it notes nothing.
     #[must_use = "futures do nothing unless polled"]
     pub struct Noted<K, F>
     where
