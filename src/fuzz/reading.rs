@@ -45,15 +45,15 @@ impl Reading {
             if parts.len() < 3 {
                 return Some(reading);
             }
-            reading.group = parts.remove(0).to_owned();
+            parts.remove(0).clone_into(&mut reading.group);
         }
         reading.is_resource = true;
-        reading.version = parts.remove(0).to_owned();
+        parts.remove(0).clone_into(&mut reading.version);
         if ["proxy", "watch"].contains(&parts[0]) {
             if parts.len() < 2 {
                 return None;
             }
-            reading.verb = parts.remove(0).to_owned();
+            parts.remove(0).clone_into(&mut reading.verb);
         } else {
             let verb = match method {
                 "POST" => "create",
@@ -63,10 +63,10 @@ impl Reading {
                 "DELETE" => "delete",
                 _ => "",
             };
-            reading.verb = verb.to_owned();
+            verb.clone_into(&mut reading.verb);
         }
         if parts[0] == "namespaces" && parts.len() > 1 {
-            reading.namespace = parts[1].to_owned();
+            parts[1].clone_into(&mut reading.namespace);
             if parts.len() > 2 && !["status", "finalize"].contains(&parts[2]) {
                 parts.drain(..2);
             }
@@ -80,8 +80,8 @@ impl Reading {
         if reading.name.is_empty() {
             match &*reading.verb {
                 // Or `watch`, by the query. Both are reads.
-                "get" => reading.verb = "list".to_owned(),
-                "delete" => reading.verb = "deletecollection".to_owned(),
+                "get" => "list".clone_into(&mut reading.verb),
+                "delete" => "deletecollection".clone_into(&mut reading.verb),
                 _ => {}
             }
         }

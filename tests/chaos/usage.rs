@@ -87,7 +87,9 @@ pub fn more_of_anything_is_found() {
     assert_eq!(grown(&samples), Vec::<String>::new());
     let grows = |grow: fn(&mut Usage, u64)| {
         let mut samples = samples.clone();
-        samples.iter_mut().for_each(|it| grow(&mut it.usages[1], it.at));
+        for sample in &mut samples {
+            grow(&mut sample.usages[1], sample.at);
+        }
         grown(&samples).len()
     };
     assert_eq!(grows(|usage, at| usage.memory += at * 200), 1);
