@@ -1,6 +1,6 @@
 # make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri peers cost check-peers
+.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -170,6 +170,13 @@ miri:
 	MIRIFLAGS=-Zmiri-many-seeds=0..$(or $(SEEDS),16) $(MIRI) --lib -- leadership::
 	$(MIRI) --lib -- request:: --skip plain_path_parses --skip look_finds --skip path_is_ordinary
 	$(MIRI) --features test-util --test gate -- abandoned:: closing:: deadline:: guarded:: observed::
+
+# Changes the code in one place at a time, and prints the changes that no test finds. It takes what differs from the commit
+# BASE, or whole files: make mutants BASE=v0.1.0, or make mutants FILES='src/gate/** src/leadership/word.rs'
+mutants: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+mutants: export BASE ?= HEAD~1
+mutants: target/tools/bin/cargo-mutants
+	tests/mutants.sh $(foreach file,$(FILES),'$(file)')
 
 PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 

@@ -11,8 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Longer than the API server's own limit for a request, which is 60 s. Events are in no cache of the API server, so on a
-/// machine whose disk is busy their list can take most of that.
+/// Longer than the API server's own limit for a request, which is 60 s. On a busy machine, an answer may take most of that.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The last request: no answer comes after its answer.
 const SILENCE: Duration = Duration::from_secs(3);
