@@ -46,6 +46,8 @@ mod admission;
 mod changes;
 mod clock;
 mod closer;
+#[cfg(all(test, not(leader_gate_loom)))]
+mod ending_tests;
 mod grant;
 mod grantor;
 mod inner;

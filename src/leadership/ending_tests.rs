@@ -1,0 +1,122 @@
+//! What is known of a term after it has ended, and when no term may begin.
+
+use super::{Clock, ErrTooLate, Grant, Grantor, Lapse, Leadership, Loss, Moment, Term};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+const LATE: Moment = Moment::from_nanos(1_000_000);
+
+/// A clock that a test sets.
+#[derive(Debug)]
+struct Set(AtomicU64);
+
+impl Clock for Set {
+    fn now(&self) -> Moment {
+        Moment::from_nanos(self.0.load(Ordering::SeqCst))
+    }
+}
+
+fn stage() -> (Grantor, Leadership, Arc<Set>) {
+    let clock = Arc::new(Set(1_000.into()));
+    let grantor = Grantor::with_clock(clock.clone());
+    let leadership = grantor.leadership();
+    (grantor, leadership, clock)
+}
+
+fn lead(grantor: &Grantor) -> Grant {
+    grantor.grant(Term::new("u", 1), LATE).unwrap()
+}
+
+#[test]
+fn s4_a_term_that_is_lost_leaves_its_open_writes_without_an_answer() {
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
+    let open = leadership.admit().unwrap();
+    clock.0.store(2_000, Ordering::SeqCst);
+    grant.end(Loss::Taken);
+    assert_eq!(leadership.unanswered(), Some(Moment::from_nanos(2_000)));
+    drop(open);
+}
+
+#[test]
+fn s4_a_term_without_open_writes_leaves_nothing() {
+    let (grantor, leadership, _clock) = stage();
+    lead(&grantor).end(Loss::Taken);
+    assert_eq!(leadership.unanswered(), None);
+    // A release waits for all writes before it. The record of this one comes from its own end.
+    let grant = lead(&grantor);
+    let open = leadership.admit().unwrap();
+    grant.end(Loss::Released);
+    assert_eq!(leadership.unanswered(), None);
+    drop(open);
+    assert_eq!(leadership.unanswered(), Some(Moment::from_nanos(1_000)));
+}
+
+/// A write that outlives more than eight terms learns how the oldest of these was lost.
+#[test]
+fn eight_ended_terms_are_remembered() {
+    let (grantor, leadership, _clock) = stage();
+    let writes: Vec<_> = (0..10)
+        .map(|number| {
+            let grant = lead(&grantor);
+            let write = leadership.admit().unwrap();
+            grant.end(if number == 2 { Loss::Abandoned } else { Loss::Taken });
+            write
+        })
+        .collect();
+    let losses: Vec<_> = writes.iter().map(super::Admission::loss).collect();
+    assert_eq!(losses[..3], [Loss::Abandoned; 3]);
+    assert_eq!(losses[3..], [Loss::Taken; 7]);
+}
+
+#[test]
+fn a_release_alone_is_no_lapse() {
+    let (grantor, leadership, _clock) = stage();
+    let mut lapse = Lapse::new(&leadership);
+    assert!(!lapse.occurred());
+    lead(&grantor).end(Loss::Released);
+    assert!(!lapse.occurred(), "all writes had ended");
+    lead(&grantor).end(Loss::Taken);
+    assert!(lapse.occurred());
+    assert!(!lapse.occurred(), "it was reported");
+    lead(&grantor).end(Loss::Released);
+    lead(&grantor).end(Loss::Released);
+    assert!(lapse.occurred(), "a term has begun and ended unseen");
+}
+
+#[test]
+fn an_election_that_has_not_begun_gets_no_term() {
+    let grantor = Grantor::of_election(Arc::new(Set(1_000.into())));
+    let leadership = grantor.leadership();
+    assert!(leadership.trouble().is_some_and(|it| it.contains("not")), "{:?}", leadership.trouble());
+    let refused = grantor.grant(Term::new("u", 1), LATE).unwrap_err();
+    assert_eq!(refused, ErrTooLate(()));
+    assert!(refused.to_string().contains("leadership needs a new grant"), "{refused}");
+    grantor.begin();
+    assert_eq!(leadership.trouble(), None);
+    let _grant = lead(&grantor);
+    assert!(leadership.can_write());
+}
+
+#[test]
+fn s4_neither_a_beginning_nor_the_end_of_a_pause_breaks_a_seal() {
+    let (grantor, leadership, _clock) = stage();
+    let (closer, grant) = (grantor.closer(), lead(&grantor));
+    closer.suspend();
+    assert!(!leadership.can_write());
+    assert!(grantor.grant(Term::new("u", 1), LATE).is_err());
+    closer.revoke(Loss::Abandoned);
+    assert!(!leadership.is_leader());
+    drop(grant);
+    closer.resume();
+    let _grant = lead(&grantor);
+    assert!(leadership.can_write());
+    closer.seal();
+    closer.suspend();
+    closer.resume();
+    grantor.begin();
+    assert!(!leadership.can_write());
+    assert!(grantor.grant(Term::new("u", 1), LATE).is_err());
+}
