@@ -1,6 +1,7 @@
 //! What is known of a term after it has ended, and when no term may begin.
 
 use super::{Clock, ErrTooLate, Grant, Grantor, Lapse, Leadership, Loss, Moment, Term};
+use futures_util::FutureExt;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -119,4 +120,33 @@ fn s4_neither_a_beginning_nor_the_end_of_a_pause_breaks_a_seal() {
     grantor.begin();
     assert!(!leadership.can_write());
     assert!(grantor.grant(Term::new("u", 1), LATE).is_err());
+}
+
+#[test]
+fn a_term_keeps_what_it_was_given() {
+    let term = Term::new("uid", 7);
+    assert_eq!((term.lease_uid(), term.transitions(), term.fencing_token()), ("uid", 7, None));
+    assert_eq!(term.to_string(), "uid/7");
+    let term = term.with_fencing_token(42);
+    assert_eq!((term.lease_uid(), term.transitions(), term.fencing_token()), ("uid", 7, Some(42)));
+}
+
+#[test]
+fn a_term_that_closes_admits_nothing_but_goes_on() {
+    let (grantor, leadership, clock) = stage();
+    let grant = lead(&grantor);
+    let tenure = leadership.terms().next().now_or_never().flatten().unwrap();
+    assert!(tenure.is_open());
+    assert!(tenure.closing().now_or_never().is_none());
+    grantor.close();
+    assert!(!tenure.is_open());
+    assert!(tenure.closing().now_or_never().is_some());
+    assert!(tenure.over().now_or_never().is_none());
+    clock.0.store(3_000, Ordering::SeqCst);
+    grant.end(Loss::Released);
+    assert!(tenure.over().now_or_never().is_some());
+    assert_eq!(tenure.ended_at(), Moment::from_nanos(3_000));
+    clock.0.store(4_000, Ordering::SeqCst);
+    (0..8).for_each(|_| lead(&grantor).end(Loss::Taken));
+    assert_eq!(tenure.ended_at(), Moment::from_nanos(0), "its record is gone");
 }

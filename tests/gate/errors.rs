@@ -47,6 +47,7 @@ fn not_leader_error_names_request_and_holder() {
     assert_eq!(request.verb(), Verb::Patch);
     assert_eq!(request.target().to_string(), "deployments.apps/scale");
     assert_eq!(refused.holder(), Some("operator-0"));
+    assert_eq!(leadership.holder().as_deref(), Some("operator-0"));
     assert_eq!(request.namespace().as_deref(), Some("shop"));
     assert_eq!(
         error.to_string(),
