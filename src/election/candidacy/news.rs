@@ -107,12 +107,13 @@ impl Candidacy {
                 self.precedence.overtakes(Overtaken { term: record.transitions(), until });
             }
             self.own.stands(record.term());
+            self.precedence.observe_own(record, at);
         } else {
             self.own.meets(record);
         }
         // If the lease is not this candidate's, its last claim may still be under way.
         if hand == Hand::Current {
-            self.precedence.observe_own(record, at);
+            self.precedence.observe_last(at);
         }
         if !hand.is_mine() {
             self.has_given_way();

@@ -95,7 +95,7 @@ impl Precedence {
     }
 
     /// Takes in a lease that holds this candidate's last claim.
-    pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
+    pub(in crate::election) fn observe_last(&mut self, at: Moment) {
         if std::mem::take(&mut self.trying) {
             let pause = match self.last {
                 Some((_, pause)) if self.preempted_recently(at) => pause.saturating_mul(2),
@@ -103,6 +103,11 @@ impl Precedence {
             };
             self.last = Some((at, pause.min(LONGEST_PAUSE.max(self.first_pause))));
         }
+    }
+
+    /// Takes in a lease that holds a claim of this candidate, the last one or one that came late. The overtaken holder
+    /// may have said in it that its writes have ended.
+    pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
         if let (Some(overtaken), Some(handover)) = (&mut self.overtaken, Handover::of(record))
             && handover.done
             && handover.from == overtaken.term

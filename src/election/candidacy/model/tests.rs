@@ -102,13 +102,23 @@ fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
 }
 
+/// The same race with a leader of half a minute.
+fn settled(race: &Race) -> Race {
+    race.clone().settled_after(Duration::from_secs(30))
+}
+
+/// The same race as that leader releases the lease.
+fn released(race: &Race) -> Race {
+    let settled = settled(race);
+    let leader = settled.led.expect("a leader");
+    let stopped = settled.after(Step::Fault(Fault::Stop, leader));
+    Race { faults: race.faults, suffered: 0, ..stopped }
+}
+
 fn check(name: &str, race: Race) {
     let horizon = Duration::from_secs(number("PROOF_SECONDS", 25));
     let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
-    let settled = race.clone().settled_after(Duration::from_secs(30));
-    let leader = settled.led.expect("a leader");
-    let stopped = settled.after(Step::Fault(Fault::Stop, leader));
-    let released = Race { faults: race.faults, suffered: 0, ..stopped };
+    let (settled, released) = (settled(&race), released(&race));
     let election = Election { begins: vec![race, settled, released], horizon };
     let began = Instant::now();
     let checker = election
@@ -158,4 +168,18 @@ fn rules_hold_with_a_slow_api_server() {
 #[test]
 fn rules_hold_beside_client_go() {
     check("beside client-go", mixed(faults()));
+}
+
+/// Two faults: a claim is lost, and its candidate is stopped after it has tried again. Then the first claim takes effect.
+/// The preempted holder says that its writes have ended, so the lease need not be kept from then on.
+#[test]
+fn s5_an_earlier_claim_that_preempts_late_is_given_back() {
+    use Step::{Act, Hear, LandLate, Wait};
+    let begins = [Act(2), Hear(0), Hear(1), Hear(2), Act(0), Act(0), Hear(0), Hear(1), Hear(2), Act(1)];
+    let goes_on = [Step::Fault(Fault::LostCall, 1), Act(2), Wait, Act(1), Act(1)];
+    let ends = [Step::Fault(Fault::Stop, 1), LandLate(0)];
+    let steps = begins.into_iter().chain(goes_on).chain(ends);
+    let race = steps.fold(released(&own_kind(2)), |race, step| race.after(step));
+    assert_eq!(race.author, Some((1, 0)), "the claim of the second candidate has come late");
+    assert!(race.gives_back());
 }
