@@ -70,12 +70,6 @@ impl Race {
                 Some((i, self.seats[i].life))
             });
         }
-        // A new process of client-go goes on with the term of its predecessor as it is.
-        if let Some(i) = actor.filter(|i| self.seats[*i].ours().is_none())
-            && after.holder() == Some(self.seats[i].name())
-        {
-            self.author = Some((i, self.seats[i].life));
-        }
     }
 
     /// Whether a candidate leads some time later, if nothing goes wrong any more. Breaks the rule that is broken on the
