@@ -2,7 +2,10 @@
 
 use crate::{gateway::identity, judge, messages::Messages, plan::Plan, world::World};
 use kube_leader_gate::LeaseTiming;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 /// The first write of a run comes this soon.
 const FIRST: u64 = 3_000;
@@ -55,14 +58,7 @@ pub fn recovers_within() -> u64 {
 fn play(world: &mut World<'_>) -> Outcome {
     let plan = world.plan;
     let over = plan.over().max(FIRST);
-    let mut events: Vec<_> = (plan.faults.iter().enumerate())
-        .flat_map(|(id, fault)| [(fault.at, 1, id), (fault.at + fault.length.max(1), 0, id)])
-        .collect();
-    events.sort_unstable();
-    for (at, begins, id) in events {
-        pass_until(world, at);
-        if begins == 1 { world.begin(id) } else { world.end(id) }
-    }
+    play_faults(world, 0..over + 1);
     pass_until(world, over);
     let recovered = recover(world, over);
     hand_over(world);
@@ -78,6 +74,21 @@ fn play(world: &mut World<'_>) -> Outcome {
     outcome.log.sort_by_key(|line| line[..6].trim().parse().unwrap_or(0_u64));
     outcome.violations.append(&mut net.violations);
     outcome
+}
+
+/// Plays the faults that begin within this time, up to the end of the last one. Returns how many these are.
+pub fn play_faults(world: &mut World<'_>, within: Range<u64>) -> u64 {
+    let mut events: Vec<_> = (world.plan.faults.iter().enumerate())
+        .filter(|(_, fault)| within.contains(&fault.at))
+        .flat_map(|(id, fault)| [(fault.at, 1, id), (fault.at + fault.length.max(1), 0, id)])
+        .collect();
+    events.sort_unstable();
+    let faults = events.len() as u64 / 2;
+    for (at, begins, id) in events {
+        pass_until(world, at);
+        if begins == 1 { world.begin(id) } else { world.end(id) }
+    }
+    faults
 }
 
 pub fn pass_until(world: &mut World<'_>, end: u64) {

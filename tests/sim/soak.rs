@@ -4,7 +4,7 @@ use crate::{
     author, judge,
     messages::Messages,
     plan::{Fault, Machine, Plan, Target, What, Work},
-    run::{Outcome, pass_until, stop_all},
+    run::{Outcome, pass_until, play_faults, stop_all},
     seeds,
     world::World,
 };
@@ -86,17 +86,8 @@ fn plan(first: u64, scenes: u64) -> Plan {
 /// Plays the faults that begin before `end`, judges what was written, and looks at what is used.
 fn play(world: &mut World<'_>, end: u64) -> Sample {
     let from = world.now();
-    let of_scene = |(_, it): &(usize, &Fault)| it.at >= from && it.at < end;
-    let mut events: Vec<_> = (world.plan.faults.iter().enumerate().filter(of_scene))
-        .flat_map(|(id, fault)| [(fault.at, 1, id), (fault.at + fault.length.max(1), 0, id)])
-        .collect();
-    events.sort_unstable();
-    let faults = events.len() as u64 / 2;
-    let over = events.last().map_or(from, |it| it.0);
-    for (at, begins, id) in events {
-        pass_until(world, at);
-        if begins == 1 { world.begin(id) } else { world.end(id) }
-    }
+    let faults = play_faults(world, from..end);
+    let over = world.now();
     pass_until(world, end);
     let net = world.net.clone();
     let log = world.gateway.run(&net, async { world.server.take_write_log() });
