@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use rustix::process::Pid;
-use std::fs;
+use test_support::usage;
 
 /// What one candidate uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,45 +29,31 @@ pub struct Sample {
 impl Usage {
     /// What the kernel says about a process, and what the process said about itself.
     pub fn of(pid: Pid, tasks: u64, logged: u64) -> Result<Self, Failure> {
-        let folder = format!("/proc/{}", pid.as_raw_nonzero());
-        let status = fs::read_to_string(format!("{folder}/status"))?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|it| it.strip_prefix(name));
-            line.and_then(|it| it.split_whitespace().next()?.parse().ok())
-                .ok_or_else(|| format!("{folder}/status has no {name}"))
-        };
-        let descriptors = fs::read_dir(format!("{folder}/fd"))?.count() as u64;
-        Ok(Self { memory: field("VmRSS:")?, descriptors, threads: field("Threads:")?, tasks, logged })
+        let pid = pid.as_raw_nonzero();
+        let (memory, threads) = (usage::memory(pid)?, usage::threads(pid)?);
+        Ok(Self { memory, descriptors: usage::descriptors(pid)?, threads, tasks, logged })
     }
 }
 
-/// What has grown from the second quarter of the samples to the last one. The first quarter is the start: buffers and
-/// connections that every process needs once.
+/// What has grown from the second quarter of the samples to the last one.
 pub fn grown(samples: &[Sample]) -> Vec<String> {
-    let quarter = samples.len() / 4;
-    let (early, late) = (&samples[quarter..2 * quarter], &samples[samples.len() - quarter..]);
+    let (early, late) = usage::quarters(samples);
     let most = |part: &[Sample], of: fn(&Usage) -> u64| {
         part.iter().flat_map(|it| &it.usages).map(of).max().unwrap_or_default()
     };
-    let mut grown = Vec::new();
-    let mut judge = |what: &str, of: fn(&Usage) -> u64, spare: u64| {
-        let (before, after) = (most(early, of), most(late, of));
-        if after > before + spare {
-            grown.push(format!("{what}: {before} at most in the second quarter, {after} in the last"));
-        }
+    let judge = |what: &str, of: fn(&Usage) -> u64, spare: u64| {
+        usage::growth(what, most(early, of), most(late, of), spare)
     };
-    judge("KiB of memory", |it| it.memory, most(early, |it| it.memory) / 10);
-    // A fault more or less at the instant of a sample: a few connections with a task each.
-    judge("descriptors", |it| it.descriptors, 4);
-    judge("threads", |it| it.threads, 1);
-    judge("tasks", |it| it.tasks, 4);
     let (before, after) = (logged(early), logged(late));
-    if after > before * 3 / 2 + 1_000 {
-        grown.push(format!(
-            "bytes of log for each fault: {before} in the second quarter, {after} in the last"
-        ));
-    }
-    grown
+    let judged = [
+        judge("KiB of memory", |it| it.memory, most(early, |it| it.memory) / 10),
+        // A fault more or less at the instant of a sample: a few connections with a task each.
+        judge("descriptors", |it| it.descriptors, 4),
+        judge("threads", |it| it.threads, 1),
+        judge("tasks", |it| it.tasks, 4),
+        usage::growth("bytes of log for each fault", before, after, before / 2 + 1_000),
+    ];
+    judged.into_iter().flatten().collect()
 }
 
 /// Bytes of log of all candidates, for each fault.

@@ -8,7 +8,7 @@ use crate::{
     seeds,
     world::World,
 };
-use std::fs;
+use test_support::usage;
 
 /// What `make test` plays.
 const MINUTES: u64 = 20;
@@ -110,37 +110,26 @@ fn play(world: &mut World<'_>, end: u64) -> Sample {
         connections: net.open(),
         messages,
         faults,
-        memory: memory(),
+        memory: usage::memory("self").expect("the kernel tells"),
     }
 }
 
-/// What has grown from the second quarter of the samples to the last one. The first quarter is the start.
+/// What has grown from the second quarter of the samples to the last one.
 fn grown(samples: &[Sample], alone: bool) -> Vec<String> {
-    let quarter = samples.len() / 4;
-    let (early, late) = (&samples[quarter..2 * quarter], &samples[samples.len() - quarter..]);
+    let (early, late) = usage::quarters(samples);
     let most = |part: &[Sample], of: fn(&Sample) -> u64| part.iter().map(of).max().unwrap_or_default();
-    let mut grown = Vec::new();
-    let mut judge = |what: &str, of: fn(&Sample) -> u64, spare: u64| {
-        let (before, after) = (most(early, of), most(late, of));
-        if after > before + spare {
-            grown.push(format!("{what}: {before} at most in the second quarter, {after} in the last"));
-        }
+    let judge = |what: &str, of: fn(&Sample) -> u64, spare: u64| {
+        usage::growth(what, most(early, of), most(late, of), spare)
     };
-    // A write more or less under way.
-    judge("tasks", |it| it.tasks as u64, 2);
-    judge("connections", |it| it.connections as u64, 6);
-    judge("messages for each fault", |it| it.messages / it.faults.max(1), 20);
-    if alone {
-        judge("KiB of memory", |it| it.memory, most(early, |it| it.memory) / 10 + 2_048);
-    }
-    grown
-}
-
-/// The resident memory of this process, in KiB.
-fn memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or_default()
+    let spare = most(early, |it| it.memory) / 10 + 2_048;
+    let judged = [
+        // A write more or less under way.
+        judge("tasks", |it| it.tasks as u64, 2),
+        judge("connections", |it| it.connections as u64, 6),
+        judge("messages for each fault", |it| it.messages / it.faults.max(1), 20),
+        judge("KiB of memory", |it| it.memory, spare).filter(|_| alone),
+    ];
+    judged.into_iter().flatten().collect()
 }
 
 /// A row for each tenth of the time.
