@@ -7,13 +7,9 @@ export RUST_TEST_THREADS ?= 6
 
 comma := ,
 
-# The word's model check builds with other flags, so in a folder of its own.
-LOOM = RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom
-
+# All features, the gate alone, and the word's model check.
 test:
-	tests/apiserver/assets.sh cargo test --workspace --all-features
-	cargo test --no-default-features --features test-util
-	$(LOOM) loom
+	tests/apiserver/assets.sh tests/side_by_side.sh
 
 # Builds the real API server, what talks with it, and promtool, into a cache outside this clone.
 assets:

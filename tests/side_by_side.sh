@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# side_by_side.sh: builds all tests, and runs three test programs at a time, since most of them wait for time to pass. When
+# one ends, prints its whole output. Says once a minute which ones still run, ends a hung one after LIMIT seconds, and fails
+# if one of them fails. The outputs stay in target/side-by-side.
+#
+# cargo runs one test program after the other. So here it calls this script instead of each, which writes the call down,
+# with its folder and its environment.
+set -euo pipefail
+script=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/side_by_side.sh
+cd "$(dirname "$script")/.."
+out=$PWD/target/side-by-side
+# What builds once and changes no code keeps nothing for the next build.
+[[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
+
+# Real servers and real time: the others, which only compute, are nice to these.
+real_time=" cluster chaos attack sidecar "
+# Those that take longest begin first. The rest has no order.
+order=(cluster suite gate-alone chaos attack loom sim sidecar doc kube_leader_gate)
+
+# The word's model check and the gate alone are built with other flags, so in folders of their own.
+gate-alone() { RUSTFLAGS="--cfg leader_gate_alone" cargo test --no-default-features --features test-util --target-dir target/alone; }
+loom() { RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom loom; }
+doc() { cargo test --workspace --all-features --doc; }
+
+# Writes down how cargo calls a test program. A name may come twice, as a library and as a program.
+write_down() { # PROGRAM ARGUMENTS...
+	local name=${1##*/}
+	name=${name%-*}
+	[[ ! -e $out/$name.call ]] || name=$CARGO_PKG_NAME-${1##*/}
+	{
+		export -p
+		printf 'cd %q && exec' "$OLDPWD"
+		printf ' %q' "$@"
+	} >"$out/$name.call"
+}
+
+run() { # NAME
+	local name=$1 call began=$SECONDS verdict=ok
+	touch "$out/$name.running"
+	case $name in
+	gate-alone | loom | doc) call=("$script" "$name") ;;
+	*) call=(bash "$out/$name.call") ;;
+	esac
+	[[ $real_time == *" $name "* ]] || call=(nice "${call[@]}")
+	! command -v timeout >/dev/null || call=(timeout --foreground "${LIMIT:-1200}" "${call[@]}")
+	"${call[@]}" >"$out/$name.log" 2>&1 || verdict="FAILED with $?"
+	until mkdir "$out/printing" 2>/dev/null; do sleep 0.1; done # one at a time
+	echo "==== $name: $verdict after $((SECONDS - began)) s"
+	cat "$out/$name.log"
+	rmdir "$out/printing"
+	rm "$out/$name.running"
+	[[ $verdict == ok ]] || touch "$out/$name.failed"
+}
+
+names() { (cd "$out" && find . -name "*.$1" | sed "s|^\./||; s|\.$1\$||" | tr '\n' ' '); } # ENDING
+
+all() {
+	rm -rf "$out"
+	mkdir -p "$out"
+	cargo test --workspace --all-features --no-run
+	cargo test --quiet --workspace --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
+	local rest
+	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
+	(while sleep 60; do echo "==== still running: $(names running)"; done) &
+	local minutes=$!
+	trap 'kill "$minutes"' EXIT
+	printf '%s\n' "${order[@]}" $rest | xargs -n 1 -P 3 "$script" run
+	[[ -z $(names failed) ]] || {
+		echo "==== FAILED: $(names failed)" >&2
+		exit 1
+	}
+	echo "==== all passed"
+}
+
+"${@:-all}"
