@@ -72,9 +72,8 @@ impl Race {
         }
     }
 
-    /// Whether a candidate leads some time later, if nothing goes wrong any more. Breaks the rule that is broken on the
-    /// way.
-    pub(super) fn recovers(&self) -> bool {
+    /// A candidate leads some time later, if nothing goes wrong any more. Returns the rule that is broken on the way.
+    pub(super) fn recovers(&self) -> Result<(), &'static str> {
         let mut race = self.clone();
         race.faults = 0;
         let ours = self.seats.iter().all(|seat| seat.ours().is_some());
@@ -82,18 +81,19 @@ impl Race {
         let end = self.now.saturating_add(if stopped { HANDOVER } else { RECOVERY });
         for _ in 0..STEPS {
             if race.now >= end {
-                break;
+                return Err("no candidate leads in time");
             }
-            if !race.one_writes() || race.broken.is_some() {
-                return false;
+            if !race.one_writes() {
+                return Err("two candidates write");
             }
             if race.leads_undisturbed() {
-                return true;
+                return Ok(());
             }
-            let Some(step) = race.usual() else { return false };
+            let Some(step) = race.usual() else { return Err("nothing more happens") };
             race = race.after(step);
+            race.broken.map_or(Ok(()), Err)?;
         }
-        false
+        Err("the candidates turn in a circle")
     }
 
     /// Rule S9: hung calls alone do not cost the term.

@@ -209,7 +209,8 @@ impl Seat {
         let local = self.local(now);
         match &mut self.elector {
             Elector::Ours(rival) => {
-                if cut {
+                // A write that was not answered in the term is not answered at all.
+                if cut || !rival.leads(local) {
                     rival.write_is_lost(local);
                 }
                 rival.writing = false;

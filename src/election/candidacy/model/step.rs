@@ -69,7 +69,10 @@ impl Race {
         for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_frozen()) {
             let mut offer = |fault| steps.push(Step::Fault(fault, i));
             FREEZES.into_iter().for_each(&mut offer);
-            offer(Fault::Restart);
+            // A process that begins after a deletion cannot know that a holder may still be writing.
+            if self.server.lease.is_some() || self.terms == 0 {
+                offer(Fault::Restart);
+            }
             if matches!(self.wish(i), Wish::Now { calls: true }) {
                 let faults = if seat.ours().is_some() { &OF_A_CALL[..] } else { &OF_A_CALL[..2] };
                 faults.iter().copied().for_each(&mut offer);
@@ -150,6 +153,10 @@ impl Race {
     fn act(&mut self, i: usize, fate: Fate) {
         let now = self.now;
         self.writes(Some(i), |race| race.seats[i].act(&mut race.server, fate, now));
+        // client-go goes on with the term of an earlier process of its name.
+        if self.seats[i].ours().is_none() && self.seats[i].can_write(now) {
+            self.author = Some((i, self.seats[i].life));
+        }
     }
 
     /// Its call reaches the API server, and is answered after so many seconds.

@@ -55,7 +55,7 @@ impl Model for Election {
             Property::always("no other rule is broken", |_, race: &Race| race.broken.is_none()),
             // After a fault, since the states before it are others.
             Property::always("a candidate leads again", |_, race: &Race| {
-                race.fault.is_none() || race.recovers()
+                race.fault.is_none() || race.recovers().is_ok()
             }),
             Property::always("a late acquisition is given back", |_, race: &Race| {
                 !race.landed_late || race.gives_back()
@@ -137,7 +137,8 @@ fn check(name: &str, race: Race) {
         began.elapsed(),
     );
     for (property, path) in checker.discoveries() {
-        let broken = path.last_state().broken;
+        let last = path.last_state();
+        let broken = last.broken.or_else(|| last.recovers().err());
         let (states, steps) = (checker.state_count(), path.into_actions());
         assert!(
             property == CHANGES,
