@@ -2,7 +2,7 @@
 
 use super::{
     calls::Calls,
-    labels::Labels,
+    labels::{Labels, outlive},
     names::{
         LEADERLESS_SECONDS, LOSSES_TOTAL, MASTER_STATUS, TIME_TO_DEADLINE_SECONDS, TRANSITIONS_TOTAL,
         WRITES_UNDER_WAY, describe,
@@ -97,14 +97,16 @@ impl Attendant {
     }
 }
 
-/// Runs when it ends, by an order or because its election was dropped.
+/// Runs when it ends: by an order, because its election was dropped, or because the recorder has panicked.
 impl Drop for Attendant {
     fn drop(&mut self) {
-        self.follow(self.candidate.state());
-        self.calls.end();
-        self.publish();
-        // Dropping an election closes its gate, perhaps a moment later.
-        self.labels.gauge(MASTER_STATUS).set(0);
-        self.labels.gauge(TIME_TO_DEADLINE_SECONDS).set(0);
+        outlive(|| {
+            self.follow(self.candidate.state());
+            self.calls.end();
+            self.publish();
+            // Dropping an election closes its gate, perhaps a moment later.
+            self.labels.gauge(MASTER_STATUS).set(0);
+            self.labels.gauge(TIME_TO_DEADLINE_SECONDS).set(0);
+        });
     }
 }

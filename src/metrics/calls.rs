@@ -1,7 +1,7 @@
 //! Metrics of lease calls, and of the time without a holder.
 
 use super::{
-    labels::Labels,
+    labels::{Labels, outlive},
     names::{LEADERLESS_GAP_SECONDS, LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
 };
 use crate::{
@@ -60,14 +60,7 @@ impl Calls {
         self.labels.counter(LEASE_CALL_FAILURES_TOTAL, labels)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The state is always complete, even after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LeaseHook for Calls {
-    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>) {
+    fn note_call(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>) {
         let label = Label::from_static_parts("call", call.as_str());
         self.labels.histogram(LEASE_CALL_DURATION_SECONDS, [label]).record(took);
         if let Err(error) = outcome {
@@ -83,12 +76,27 @@ impl LeaseHook for Calls {
         }
     }
 
-    fn vacant(&self, vacant: bool, now: Moment) {
+    fn note_vacancy(&self, vacant: bool, now: Moment) {
         let since = &mut self.state().vacant_since;
         if vacant {
             since.get_or_insert(now);
         } else if let Some(since) = since.take() {
             self.labels.histogram(LEADERLESS_GAP_SECONDS, []).record(now.saturating_since(since));
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The state is always complete, even after a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaseHook for Calls {
+    fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>) {
+        outlive(|| self.note_call(call, took, outcome));
+    }
+
+    fn vacant(&self, vacant: bool, now: Moment) {
+        outlive(|| self.note_vacancy(vacant, now));
     }
 }

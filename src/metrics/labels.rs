@@ -1,7 +1,10 @@
 //! The labels that every metric has.
 
 use metrics::{Counter, Gauge, Histogram, Label, SharedString, counter, gauge, histogram};
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// Which lease a metric is about.
 #[derive(Clone, Debug)]
@@ -35,4 +38,9 @@ impl Labels {
             [Label::new("name", self.name.clone()), Label::new("lease_namespace", self.namespace.clone())];
         lease.into_iter().chain(more).collect()
     }
+}
+
+/// Runs `report`, and outlives a panic of the program's recorder: it costs this report, not the term or the process.
+pub(super) fn outlive(report: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(report));
 }

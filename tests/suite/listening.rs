@@ -3,7 +3,7 @@
 //! `tracing` decides once per process which callsites are enabled. With a subscriber for one thread only, an event
 //! that another thread logged first would be disabled.
 
-use crate::{logging::heard, runtime::logs};
+use crate::{logging::heard, panics::log, runtime::logs};
 use std::sync::Once;
 use tracing_subscriber::{filter::dynamic_filter_fn, layer::SubscriberExt};
 
@@ -11,8 +11,10 @@ use tracing_subscriber::{filter::dynamic_filter_fn, layer::SubscriberExt};
 pub fn begin() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let wanted = dynamic_filter_fn(|it, _| logs::wants(*it.level()) || heard::wants(it));
-        let subscriber = tracing_subscriber::registry().with(logs::layer()).with(heard::Ear).with(wanted);
+        let wanted =
+            dynamic_filter_fn(|it, _| logs::wants(*it.level()) || heard::wants(it) || log::wants(it));
+        let heard = tracing_subscriber::registry().with(logs::layer()).with(heard::Ear);
+        let subscriber = heard.with(log::Fragile).with(wanted);
         tracing::subscriber::set_global_default(subscriber).expect("the only one");
     });
     // Another thread may have met a callsite too early.

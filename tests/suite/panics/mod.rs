@@ -7,8 +7,11 @@
 mod clock;
 mod election;
 mod gate;
+pub mod log;
 #[cfg(feature = "runtime")]
 mod reconcilers;
+#[cfg(feature = "metrics")]
+mod recorder;
 
 use kube_leader_gate::{
     Leadership,

@@ -17,6 +17,8 @@ const HANDOVER: Duration = Duration::from_secs(13);
 
 /// After this time, a candidate that stays away holds nothing that it has not used.
 const GIVE_BACK: Duration = Duration::from_secs(8);
+/// The same if it has preempted client-go, which never says that its writes have ended: the lease has to end.
+const EXPIRY: Duration = Duration::from_secs(17);
 
 /// Rule S9 is judged for so long after the calls of a leader hang: longer than its deadline.
 const HANGS: Duration = Duration::from_secs(12);
@@ -132,7 +134,8 @@ impl Race {
 
     /// Rule S5: a candidate that stays away gives back a lease that an earlier claim of its brings.
     pub(super) fn gives_back(&self) -> bool {
-        let race = self.clone().settled_after(GIVE_BACK);
+        let says_nothing = self.overtaken.is_some_and(|i| self.seats[i].ours().is_none());
+        let race = self.clone().settled_after(if says_nothing { EXPIRY } else { GIVE_BACK });
         let keeps = |(i, seat): (usize, &Seat)| {
             let unused = seat.ours().is_some_and(|rival| rival.candidacy.own.is_unused());
             unused && seat.has_given_up() && race.author == Some((i, seat.life)) && !seat.is_frozen()
