@@ -48,14 +48,16 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
     }));
     tokio::select! {
         served = served.as_mut() => {
-            if let Err(error) = served {
-                tracing::debug!("a connection failed: {}", crate::chain(&error));
-            }
-            if let Some(tunnel) = exchange.tunnel() {
-                tokio::select! {
+            // Taken in any case: what is left there would keep the socket, which keeps the exchange.
+            let tunnel = exchange.tunnel();
+            match (served, tunnel) {
+                // The tunnel of a failed connection would wait for its caller for ever.
+                (Err(error), _) => tracing::debug!("a connection failed: {}", crate::chain(&error)),
+                (Ok(()), Some(tunnel)) => tokio::select! {
                     () = tunnel.run() => {}
                     () = stop.told() => {}
-                }
+                },
+                (Ok(()), None) => {}
             }
         }
         () = stop.told() => {
@@ -64,6 +66,8 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
                 // From here on the connection no longer delays the release of the lease.
                 drop(stop);
                 let _ = served.await;
+                // An upgrade that was granted meanwhile.
+                drop(exchange.tunnel());
             }
         }
     }

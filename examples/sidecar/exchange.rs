@@ -16,6 +16,8 @@ struct State {
     is_plain_read: bool,
     /// Its present request is a read without an end. What the caller sends meanwhile has no meaning.
     is_endless_read: bool,
+    /// The answer may turn the connection into a tunnel. Until it has come, further bytes may belong to that tunnel.
+    may_switch: bool,
     /// The present request is the last one.
     ending: Ending,
     tunnel: Option<Tunnel>,
@@ -38,6 +40,7 @@ impl Exchange {
         state.ends_by_itself = true;
         state.is_plain_read = is_whole;
         state.is_endless_read = false;
+        state.may_switch = false;
     }
 
     /// Records what the request asks for.
@@ -45,13 +48,21 @@ impl Exchange {
         let mut state = self.state();
         state.ends_by_itself = !is_endless(asked);
         state.is_plain_read &= state.ends_by_itself && asked.is_read();
-        // After an upgrade, the caller's bytes belong to the tunnel.
-        state.is_endless_read = !state.ends_by_itself && asked.is_read() && !asked.is_upgrade();
+        state.is_endless_read = !state.ends_by_itself && asked.is_read();
+        state.may_switch = asked.is_upgrade();
     }
 
-    /// The answer to the present request switches protocols.
-    pub fn switch(&self, tunnel: Tunnel) {
-        self.state().tunnel = Some(tunnel);
+    /// The head of the answer has come. It opens a tunnel, or not.
+    pub fn settle(&self, tunnel: Option<Tunnel>) {
+        let mut state = self.state();
+        state.may_switch = false;
+        if tunnel.is_some() {
+            // The tunnel sees all bytes of the caller, and its end. Whatever the request looked like, it is no read now.
+            state.ends_by_itself = false;
+            state.is_plain_read = false;
+            state.is_endless_read = false;
+        }
+        state.tunnel = tunnel;
     }
 
     pub fn tunnel(&self) -> Option<Tunnel> {
@@ -67,7 +78,8 @@ impl Exchange {
     }
 
     pub fn answers_an_endless_read(&self) -> bool {
-        self.state().is_endless_read
+        let state = self.state();
+        state.is_endless_read && !state.may_switch
     }
 
     /// Ends the connection with the present request. Returns whether this is the first call.

@@ -99,7 +99,10 @@ impl Proxy {
                 );
             };
             let server = upgrade::on(&mut response);
-            exchange.switch(Tunnel::new(caller, server, is_write.then(|| self.candidate.clone())));
+            let candidate = is_write.then(|| self.candidate.clone());
+            exchange.settle(Some(Tunnel::new(caller, server, candidate)));
+        } else {
+            exchange.settle(None);
         }
         response.map(Either::Left)
     }

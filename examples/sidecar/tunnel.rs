@@ -10,10 +10,18 @@ use hyper_util::rt::TokioIo;
 use kube_leader_gate::{Candidate, leadership::Term};
 use std::{
     future::{pending, poll_fn},
+    io,
     pin::pin,
     task::Poll,
+    time::Duration,
 };
-use tokio::io::copy_bidirectional;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split},
+    time::timeout,
+};
+
+/// How long the other side may still send when one side has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 pub struct Tunnel {
     caller: OnUpgrade,
@@ -34,13 +42,14 @@ impl Tunnel {
         Self { caller, server, bound }
     }
 
-    /// Carries bytes until one side ends the tunnel, or the term ends. Dropping it closes both sides.
+    /// Carries bytes until one side ends the tunnel, or the term ends. The other side may then still send for a moment.
+    /// Dropping it closes both sides.
     pub async fn run(self) {
         let Self { caller, server, bound } = self;
         let mut carry = pin!(async {
             let (caller, server) = tokio::try_join!(caller, server)?;
             // An error of either side closes both, as it would without a proxy.
-            let _ = copy_bidirectional(&mut TokioIo::new(caller), &mut TokioIo::new(server)).await;
+            let _ = both_ways(TokioIo::new(caller), TokioIo::new(server)).await;
             Ok::<_, hyper::Error>(())
         });
         // Check before each step, as for any write: a process that wakes after the deadline may not know yet that its
@@ -58,6 +67,24 @@ impl Tunnel {
             None => tracing::warn!("closed a connection that needs leadership: the term is over"),
         }
     }
+}
+
+/// Passes the end of one side on to the other one, which may not see it, or not care.
+async fn both_ways(
+    caller: impl AsyncRead + AsyncWrite,
+    server: impl AsyncRead + AsyncWrite,
+) -> io::Result<()> {
+    let ((from_caller, to_caller), (from_server, to_server)) = (split(caller), split(server));
+    let (mut up, mut down) = (pin!(pass(from_caller, to_server)), pin!(pass(from_server, to_caller)));
+    tokio::select! {
+        ended = up.as_mut() => { ended?; timeout(LAST_WORDS, down).await? }
+        ended = down.as_mut() => { ended?; timeout(LAST_WORDS, up).await? }
+    }
+}
+
+async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+    copy(&mut from, &mut to).await?;
+    to.shutdown().await
 }
 
 /// Whether the term is over, even if no task has noticed.

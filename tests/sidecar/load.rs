@@ -12,21 +12,21 @@ use futures_util::{StreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
-use std::{convert::Infallible, fs, time::Instant};
+use std::{convert::Infallible, time::Instant};
+use test_support::usage;
 use tokio::task::JoinSet;
 
 const MIB: usize = 1 << 20;
+/// One MiB, in the kernel's unit.
+const MIB_IN_KIB: u64 = 1024;
 
-/// Resident memory, in bytes.
-fn memory(sidecar: &Sidecar) -> usize {
-    let status =
-        fs::read_to_string(format!("/proc/{}/status", sidecar.process.pid().as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the line is there");
-    line.trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
+/// Resident memory, in KiB.
+fn memory(sidecar: &Sidecar) -> u64 {
+    usage::memory(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
-fn descriptors(sidecar: &Sidecar) -> usize {
-    fs::read_dir(format!("/proc/{}/fd", sidecar.process.pid().as_raw_nonzero())).unwrap().count()
+fn descriptors(sidecar: &Sidecar) -> u64 {
+    usage::descriptors(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
 /// The sidecar has led in this term all the time, and has renewed as often as it should.
@@ -59,12 +59,12 @@ async fn big_bodies_use_little_memory() {
         length += more;
     }
     assert_eq!(length, SIZE);
-    assert!(most < before + 16 * MIB, "{before} bytes of memory at first, {most} at most");
+    assert!(most < before + 16 * MIB_IN_KIB, "{before} KiB of memory at first, {most} at most");
 }
 
 #[tokio::test]
 async fn thousand_idle_connections_do_not_disturb_election() {
-    const IDLE: usize = 1000;
+    const IDLE: u64 = 1000;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
@@ -146,6 +146,9 @@ async fn ten_thousand_requests_leak_nothing() {
     batch(&sidecar, &upstream, 10_000).await;
     until("its connections are closed", || descriptors(&sidecar) <= open + 8).await;
     let after = memory(&sidecar);
-    assert!(after < before + 4 * MIB, "{before} bytes of memory after 2,000 requests, {after} after 12,000");
+    assert!(
+        after < before + 4 * MIB_IN_KIB,
+        "{before} KiB of memory after 2,000 requests, {after} after 12,000"
+    );
     is_undisturbed(&sidecar, &upstream, &leader, since).await;
 }

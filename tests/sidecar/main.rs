@@ -2,6 +2,7 @@
 //! `tests/cluster/kubectl.rs` and `tests/cluster/credentials.rs` put it in front of a real one.
 
 mod bad_input;
+mod callers_end;
 mod credentials;
 mod gate;
 mod half_close;

@@ -12,7 +12,8 @@ use crate::{
 };
 use http::Method;
 use proptest::test_runner::{Config, TestRunner};
-use std::{collections::BTreeMap, fs, sync::Mutex};
+use std::{collections::BTreeMap, sync::Mutex};
+use test_support::usage;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -22,7 +23,8 @@ use tokio::{
 
 const CASES: u32 = 300;
 const FOLLOWER: &str = "follower";
-const MIB: usize = 1 << 20;
+/// 16 MiB, in KiB.
+const SPARE: u64 = 16 * 1024;
 
 /// Sends the bytes in pieces. Returns the status codes of the answers.
 async fn play(sidecar: &Sidecar, case: &Stream) -> Vec<String> {
@@ -71,18 +73,13 @@ fn harm(upstream: &Upstream) -> Vec<String> {
     harm
 }
 
-fn kernel(sidecar: &Sidecar, file: &str) -> String {
-    format!("/proc/{}/{file}", sidecar.process.pid().as_raw_nonzero())
+fn descriptors(sidecar: &Sidecar) -> u64 {
+    usage::descriptors(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
-fn descriptors(sidecar: &Sidecar) -> usize {
-    fs::read_dir(kernel(sidecar, "fd")).unwrap().count()
-}
-
-fn memory(sidecar: &Sidecar) -> usize {
-    let status = fs::read_to_string(kernel(sidecar, "status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the line is there");
-    line.trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
+/// Resident memory, in KiB.
+fn memory(sidecar: &Sidecar) -> u64 {
+    usage::memory(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
 #[test]
@@ -120,7 +117,7 @@ fn no_bytes_write_through_a_follower() {
         until("the watches too", || upstream.server.open_watches() <= 1).await;
     });
     let now = memory(&sidecar);
-    assert!(now < used + 16 * MIB, "{used} bytes of memory at first, {now} after {cases} cases");
+    assert!(now < used + SPARE, "{used} KiB of memory at first, {now} after {cases} cases");
     assert!(!sidecar.log().contains("panicked"), "{}", sidecar.log());
     // The bytes were no mere noise: reads were answered, writes came to the gate, and the rest was refused.
     let codes = codes.into_inner().unwrap();

@@ -7,7 +7,9 @@
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
-//! | an upgrade of `.../exec` | the bytes back |
+//! | an upgrade | the bytes back |
+//! | an upgrade to [`DEAF`] | the bytes back; it does not end when the caller ends |
+//! | an upgrade to [`UNKNOWN`] | what is answered without it |
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -21,15 +23,17 @@ use serde_json::json;
 use std::{
     convert::Infallible,
     error::Error,
+    future::pending,
     net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    sync::watch,
     task::JoinSet,
 };
 use tower::ServiceExt;
@@ -42,6 +46,11 @@ type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// More than all sockets on the way can hold.
 pub const BIG: usize = 32 << 20;
+
+/// A protocol that the server grants, but it goes on when its other side has ended.
+pub const DEAF: &str = "deaf";
+/// A protocol that the server does not grant.
+pub const UNKNOWN: &str = "unknown";
 
 pub struct Upstream {
     pub server: ApiServer,
@@ -58,6 +67,36 @@ struct Shared {
     streamed: AtomicU64,
     /// Bytes that came through tunnels.
     tunnelled: AtomicU64,
+    /// Open tunnels.
+    tunnels: AtomicUsize,
+    /// Requests that wait for [`Held`].
+    waiting: AtomicUsize,
+    is_held: watch::Sender<bool>,
+}
+
+/// While this lives, the server answers only requests for leases.
+pub struct Held(Arc<Shared>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.is_held.send_replace(false);
+    }
+}
+
+/// Counts one more while it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Upstream {
@@ -111,6 +150,22 @@ impl Upstream {
         self.shared.tunnelled.load(Ordering::Relaxed)
     }
 
+    /// Open tunnels.
+    pub fn tunnels(&self) -> usize {
+        self.shared.tunnels.load(Ordering::Relaxed)
+    }
+
+    /// Holds all answers back, except those about leases.
+    pub fn hold(&self) -> Held {
+        self.shared.is_held.send_replace(true);
+        Held(self.shared.clone())
+    }
+
+    /// Requests whose answer is held back.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::Relaxed)
+    }
+
     /// Writes `holder` into the lease, which it creates if necessary.
     pub fn held_by(&self, holder: &str) {
         let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 7 });
@@ -128,7 +183,12 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, BoxError> {
     let path = request.uri().path().to_owned();
-    let protocol = request.headers().get(header::UPGRADE).cloned();
+    if !path.starts_with("/apis/coordination.k8s.io/") {
+        let _waiting = Counted::new(&shared.waiting);
+        // The sender is there.
+        let _ = shared.is_held.subscribe().wait_for(|held| !held).await;
+    }
+    let protocol = request.headers().get(header::UPGRADE).filter(|it| *it != UNKNOWN).cloned();
     if !path.starts_with("/test/") && protocol.is_none() {
         let response = server.service().oneshot(request).await?;
         return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
@@ -139,7 +199,7 @@ async fn answer(
     *head.headers_mut() = request.headers().clone();
     shared.seen.lock().unwrap().push(head);
     if let Some(protocol) = protocol {
-        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared));
+        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared, protocol == DEAF));
         let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
         let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
         return Ok(response.body(whole(""))?);
@@ -189,8 +249,9 @@ fn endless(shared: Arc<Shared>) -> Body {
     StreamBody::new(pieces.boxed()).boxed_unsync()
 }
 
-async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>) {
+async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, is_deaf: bool) {
     let Ok(upgraded) = upgrade.await else { return };
+    let _open = Counted::new(&shared.tunnels);
     let mut io = TokioIo::new(upgraded);
     let mut part = [0; 4096];
     while let Ok(length @ 1..) = io.read(&mut part).await {
@@ -198,5 +259,8 @@ async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>) {
         if io.write_all(&part[..length]).await.is_err() {
             return;
         }
+    }
+    if is_deaf {
+        pending::<()>().await;
     }
 }
