@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-/// How long the other side may still send when one side has ended.
+/// How long a side may still send after the other side has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 pub struct Tunnel {
@@ -42,8 +42,7 @@ impl Tunnel {
         Self { caller, server, bound }
     }
 
-    /// Carries bytes until one side ends the tunnel, or the term ends. The other side may then still send for a moment.
-    /// Dropping it closes both sides.
+    /// Carries bytes until one side ends the tunnel, or the term ends. Dropping it closes both sides.
     pub async fn run(self) {
         let Self { caller, server, bound } = self;
         let mut carry = pin!(async {
@@ -69,7 +68,7 @@ impl Tunnel {
     }
 }
 
-/// Passes the end of one side on to the other one, which may not see it, or not care.
+/// Carries bytes until one side ends. Tells the other side, which then has a moment to send its last bytes.
 async fn both_ways(
     caller: impl AsyncRead + AsyncWrite,
     server: impl AsyncRead + AsyncWrite,

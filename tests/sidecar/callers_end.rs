@@ -1,11 +1,12 @@
 //! Callers that end their side or reset the connection, before or after the answer, with further bytes behind the
-//! request or without. In each case the sidecar closes both connections soon, and an answer that is due arrives whole.
+//! request or without. In each case the sidecar soon closes both connections, lets no write through, and passes on the
+//! whole answer to a plain read.
 #![cfg(target_os = "linux")] // the kernel's own account of the process
 
 use crate::{
     callers::{EXEC, MAPS, Raw, get},
     process::Sidecar,
-    upstream::{DEAF, UNKNOWN, Upstream},
+    upstream::{BRIEF, DEAF, UNKNOWN, Upstream},
     wait::until,
 };
 use futures_util::{FutureExt, future::join_all};
@@ -100,10 +101,8 @@ async fn play(kind: &Kind, behind: &str, when: When, how: End, upstream: &Upstre
     } else if !kind.is_refused {
         until(&format!("the server has it: {case}"), || upstream.waiting() > 0).await;
     }
-    let (answers, ()) = tokio::join!(end(raw, how), async {
-        // The end is on its way.
-        drop(held);
-    });
+    // The answer comes once the caller has ended its side.
+    let (answers, ()) = tokio::join!(end(raw, how), async { drop(held) });
     if kind.is_plain_read && (when, how) == (When::BeforeAnswer, End::Fin) {
         let body = answers.split("\r\n\r\n").nth(1).unwrap_or_default();
         let body = body.split("HTTP/1.1").next().unwrap_or_default();
@@ -171,7 +170,7 @@ async fn big_answer_to_ungranted_upgrade_arrives_whole() {
     }
 }
 
-/// The server does not end its side of a tunnel when the caller ends the other one.
+/// The server keeps its side of a tunnel open after the caller has ended the other one.
 #[tokio::test]
 async fn tunnel_ends_with_its_caller_though_server_goes_on() {
     let upstream = Upstream::start().await;
@@ -180,4 +179,21 @@ async fn tunnel_ends_with_its_caller_though_server_goes_on() {
     raw.read_until("\r\n\r\n").await;
     raw.write("last words").await;
     assert!(end(raw, End::Fin).await.ends_with("last words"));
+}
+
+/// The caller keeps its side of a tunnel open after the server has ended the other one.
+#[tokio::test]
+async fn tunnel_ends_with_its_server_though_caller_stays() {
+    const TUNNELS: u64 = 10;
+    let (_upstream, sidecar) = start().await;
+    let before = open(&sidecar);
+    let mut callers = Vec::new();
+    for _ in 0..TUNNELS {
+        let mut raw = Raw::send(sidecar.addr, &head("GET", EXEC, Some(BRIEF))).await;
+        raw.read_until("\r\n\r\n").await;
+        assert_eq!(raw.rest().await, "");
+        callers.push(raw);
+    }
+    until("the sidecar has closed them", || open(&sidecar) <= before + SPARE).await;
+    drop(callers);
 }

@@ -9,6 +9,7 @@
 //! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
 //! | an upgrade | the bytes back |
 //! | an upgrade to [`DEAF`] | the bytes back; it does not end when the caller ends |
+//! | an upgrade to [`BRIEF`] | nothing; the server ends the tunnel at once |
 //! | an upgrade to [`UNKNOWN`] | what is answered without it |
 
 use bytes::Bytes;
@@ -49,6 +50,8 @@ pub const BIG: usize = 32 << 20;
 
 /// A protocol that the server grants, but it goes on when its other side has ended.
 pub const DEAF: &str = "deaf";
+/// A protocol that the server grants, and ends at once.
+pub const BRIEF: &str = "brief";
 /// A protocol that the server does not grant.
 pub const UNKNOWN: &str = "unknown";
 
@@ -185,7 +188,7 @@ async fn answer(
     let path = request.uri().path().to_owned();
     if !path.starts_with("/apis/coordination.k8s.io/") {
         let _waiting = Counted::new(&shared.waiting);
-        // The sender is there.
+        // It fails only when the server has gone.
         let _ = shared.is_held.subscribe().wait_for(|held| !held).await;
     }
     let protocol = request.headers().get(header::UPGRADE).filter(|it| *it != UNKNOWN).cloned();
@@ -199,7 +202,7 @@ async fn answer(
     *head.headers_mut() = request.headers().clone();
     shared.seen.lock().unwrap().push(head);
     if let Some(protocol) = protocol {
-        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared, protocol == DEAF));
+        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared, protocol.clone()));
         let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
         let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
         return Ok(response.body(whole(""))?);
@@ -249,8 +252,11 @@ fn endless(shared: Arc<Shared>) -> Body {
     StreamBody::new(pieces.boxed()).boxed_unsync()
 }
 
-async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, is_deaf: bool) {
+async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, protocol: HeaderValue) {
     let Ok(upgraded) = upgrade.await else { return };
+    if protocol == BRIEF {
+        return;
+    }
     let _open = Counted::new(&shared.tunnels);
     let mut io = TokioIo::new(upgraded);
     let mut part = [0; 4096];
@@ -260,7 +266,7 @@ async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, is_deaf: 
             return;
         }
     }
-    if is_deaf {
+    if protocol == DEAF {
         pending::<()>().await;
     }
 }
