@@ -32,8 +32,9 @@ pub struct Listener {
 
 struct Shared {
     stream: TcpStream,
-    /// hyper has looked at the socket since the listener last asked.
-    looked: bool,
+    /// hyper has looked at the socket since the listener last asked, and has found nothing: the next byte or the end wakes
+    /// it. If it has found bytes and stops there, nothing wakes it.
+    waits: bool,
 }
 
 // === impl Socket ===
@@ -42,7 +43,7 @@ impl Socket {
     pub fn new(stream: TcpStream, exchange: Exchange) -> (Self, Listener) {
         // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
         let _ = stream.set_nodelay(true);
-        let shared = Arc::new(Mutex::new(Shared { stream, looked: false }));
+        let shared = Arc::new(Mutex::new(Shared { stream, waits: false }));
         let listener = Listener { shared: shared.clone(), exchange: exchange.clone() };
         (Self { shared, exchange }, listener)
     }
@@ -53,15 +54,15 @@ impl Socket {
 impl Listener {
     /// Forgets what hyper has done so far.
     pub fn begin(&self) {
-        lock(&self.shared).looked = false;
+        lock(&self.shared).waits = false;
     }
 
-    /// Ready if the caller has ended its side while a read without an end is answered, and hyper has not looked since
-    /// [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must serve no further
+    /// Ready if the caller has ended its side while a read without an end is answered, and hyper does not wait for that
+    /// end since [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must serve no further
     /// request: the exchange knows.
     pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut shared = lock(&self.shared);
-        if shared.looked || !self.exchange.answers_an_endless_read() {
+        if shared.waits || !self.exchange.answers_an_endless_read() {
             return Poll::Pending;
         }
         let mut dropped = [0; 1024];
@@ -92,8 +93,9 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let mut shared = lock(&self.shared);
-        shared.looked = true;
-        ready!(Pin::new(&mut shared.stream).poll_read(cx, buffer))?;
+        let read = Pin::new(&mut shared.stream).poll_read(cx, buffer);
+        shared.waits = read.is_pending();
+        ready!(read)?;
         let has_ended = buffer.filled().len() == before && buffer.remaining() > 0;
         if has_ended && self.exchange.answers_a_read() {
             // The exchange tells the connection that this request is the last one.

@@ -18,7 +18,15 @@ use tokio::io::AsyncWriteExt;
 
 /// The pool of connections to the API server may have a few more than at first.
 const SPARE: u64 = 3;
-const BEHIND: [&str; 2] = ["", "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n"];
+
+/// A further request on the same connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Behind {
+    Nothing,
+    AtOnce,
+    /// Once the server has the first request.
+    Later,
+}
 
 /// A request, and what the server does with it.
 struct Kind {
@@ -90,16 +98,20 @@ fn open(sidecar: &Sidecar) -> u64 {
     usage::descriptors(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
-async fn play(kind: &Kind, behind: &str, when: When, how: End, upstream: &Upstream, sidecar: &Sidecar) {
+async fn play(kind: &Kind, behind: Behind, when: When, how: End, upstream: &Upstream, sidecar: &Sidecar) {
     let case = format!("{} {} {:?} {behind:?} {when:?} {how:?}", kind.method, kind.path, kind.protocol);
     let before = open(sidecar);
     let held = (when == When::BeforeAnswer).then(|| upstream.hold());
-    let bytes = head(kind.method, &kind.path, kind.protocol) + &behind.replace("{MAPS}", MAPS);
-    let mut raw = Raw::send(sidecar.addr, &bytes).await;
+    let (first, second) = (head(kind.method, &kind.path, kind.protocol), head("POST", MAPS, None));
+    let at_once = if behind == Behind::AtOnce { first + &second } else { first };
+    let mut raw = Raw::send(sidecar.addr, &at_once).await;
     if when == When::AfterHead {
         raw.read_until("\r\n\r\n").await;
     } else if !kind.is_refused {
         until(&format!("the server has it: {case}"), || upstream.waiting() > 0).await;
+    }
+    if behind == Behind::Later {
+        raw.write(&second).await;
     }
     // The answer comes once the caller has ended its side.
     let (answers, ()) = tokio::join!(end(raw, how), async { drop(held) });
@@ -117,14 +129,14 @@ async fn play(kind: &Kind, behind: &str, when: When, how: End, upstream: &Upstre
 async fn play_all(kind: Kind) -> Vec<String> {
     let mut failed = Vec::new();
     let mut pair = start().await;
-    for behind in BEHIND {
+    for behind in [Behind::Nothing, Behind::AtOnce, Behind::Later] {
         for when in [When::BeforeAnswer, When::AfterHead] {
             for how in [End::Fin, End::Reset] {
                 let case = play(&kind, behind, when, how, &pair.0, &pair.1);
                 if AssertUnwindSafe(case).catch_unwind().await.is_err() {
                     let path = &kind.path;
                     failed.push(format!(
-                        "{} {path} {:?} {behind:.4} {when:?} {how:?}",
+                        "{} {path} {:?} {behind:?} {when:?} {how:?}",
                         kind.method, kind.protocol
                     ));
                     // What has stayed open must not fail the next case.
@@ -163,8 +175,8 @@ async fn big_answer_to_ungranted_upgrade_arrives_whole() {
         upstream.server.put("outsider", &format!("{MAPS}/x-{number}"), big.clone()).unwrap();
     }
     let ask = head("GET", MAPS, Some(UNKNOWN));
-    for behind in BEHIND {
-        let raw = Raw::send(sidecar.addr, &(ask.clone() + &behind.replace("{MAPS}", MAPS))).await;
+    for behind in [String::new(), head("POST", MAPS, None)] {
+        let raw = Raw::send(sidecar.addr, &(ask.clone() + &behind)).await;
         let answer = end(raw, End::Fin).await;
         assert!(answer.len() > MAPS_OF_A_MIB << 20, "{} bytes with {behind:?} behind", answer.len());
     }

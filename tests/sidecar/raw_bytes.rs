@@ -103,6 +103,8 @@ fn no_bytes_write_through_a_follower() {
         let answers = runtime.block_on(async {
             let answers = play(&sidecar, &case).await;
             assert_eq!(get(sidecar.addr, MAPS).await.code, 200, "after {case:?}");
+            let ended = format!("only the election watches after {case:?}");
+            until(&ended, || upstream.server.open_watches() <= 1).await;
             answers
         });
         for code in answers {
@@ -114,7 +116,7 @@ fn no_bytes_write_through_a_follower() {
     played.unwrap_or_else(|error| panic!("{error}"));
     runtime.block_on(async {
         until("all connections are closed", || descriptors(&sidecar) <= open + 8).await;
-        until("the watches too", || upstream.server.open_watches() <= 1).await;
+        until("the tunnels too", || upstream.tunnels() == 0).await;
     });
     let now = memory(&sidecar);
     assert!(now < used + SPARE, "{used} KiB of memory at first, {now} after {cases} cases");
