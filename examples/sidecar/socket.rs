@@ -4,7 +4,7 @@
 //! same: in both cases there is nothing more to read. While a plain read is answered, this socket hides the end from
 //! hyper, which would drop the request. What never ends by itself (a watch) or changes something ends with the caller.
 //!
-//! hyper does not look for that end while it has bytes that it does not need yet, such as a second request behind a
+//! hyper does not wait for that end while it has bytes that it does not need yet, such as a second request behind a
 //! watch. Then [`Listener`] looks for it.
 
 use crate::exchange::Exchange;
@@ -24,7 +24,7 @@ pub struct Socket {
     exchange: Exchange,
 }
 
-/// Looks for the caller's end when hyper does not.
+/// Waits for the caller's end when hyper does not.
 pub struct Listener {
     shared: Arc<Mutex<Shared>>,
     exchange: Exchange,
@@ -32,8 +32,8 @@ pub struct Listener {
 
 struct Shared {
     stream: TcpStream,
-    /// hyper has looked at the socket since the listener last asked, and has found nothing: the next byte or the end wakes
-    /// it. If it has found bytes and stops there, nothing wakes it.
+    /// Since the listener last asked, hyper has looked at the socket and found nothing. Then the next byte or the end
+    /// wakes it. Nothing wakes it if it has found bytes and stops there.
     waits: bool,
 }
 
@@ -57,9 +57,9 @@ impl Listener {
         lock(&self.shared).waits = false;
     }
 
-    /// Ready if the caller has ended its side while a read without an end is answered, and hyper does not wait for that
-    /// end since [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must serve no further
-    /// request: the exchange knows.
+    /// Ready if the caller has ended its side while a read without an end is answered, and hyper has not come to wait for
+    /// that end since [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must
+    /// serve no further request: the exchange knows.
     pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut shared = lock(&self.shared);
         if shared.waits || !self.exchange.answers_an_endless_read() {

@@ -14,9 +14,9 @@
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt, BodyStream, Empty, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use kube_leader_gate::testing::ApiServer;
@@ -193,8 +193,13 @@ async fn answer(
     }
     let protocol = request.headers().get(header::UPGRADE).filter(|it| *it != UNKNOWN).cloned();
     if !path.starts_with("/test/") && protocol.is_none() {
-        let response = server.service().oneshot(request).await?;
-        return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
+        if request.method() != Method::GET || request.body().is_end_stream() {
+            let response = server.service().oneshot(request).await?;
+            return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
+        }
+        let (head, body) = request.into_parts();
+        let response = server.service().oneshot(Request::from_parts(head, Empty::<Bytes>::new())).await?;
+        return Ok(response.map(|answer| bound(answer.map_err(Into::into).boxed_unsync(), body)));
     }
     let mut head = Request::new(());
     *head.method_mut() = request.method().clone();
@@ -227,6 +232,20 @@ async fn answer(
             response
         }
     })
+}
+
+/// Ends the answer when the request's body, which the server does not look at, breaks off. hyper sees the end of a
+/// connection only while that body is read.
+fn bound(answer: Body, mut body: Incoming) -> Body {
+    let broken = Box::pin(async move {
+        while let Some(frame) = body.frame().await {
+            if frame.is_err() {
+                return;
+            }
+        }
+        pending::<()>().await;
+    });
+    StreamBody::new(BodyStream::new(answer).take_until(broken)).boxed_unsync()
 }
 
 /// The headers of the answer.
