@@ -10,17 +10,26 @@ pub struct Exchange(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The present request ends by itself, so a stop waits for its answer.
-    ends_by_itself: bool,
-    /// Its present request may be answered although the caller has ended its side.
-    is_plain_read: bool,
-    /// Its present request is a read without an end. What the caller sends meanwhile has no meaning.
-    is_endless_read: bool,
-    /// The answer may turn the connection into a tunnel. Until it has come, further bytes may belong to that tunnel.
-    may_switch: bool,
+    present: Present,
     /// The present request is the last one.
     ending: Ending,
     tunnel: Option<Tunnel>,
+}
+
+/// The present request.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Present {
+    /// It ends only when one side ends it: a command, a tunnel. Or there is none yet.
+    #[default]
+    Open,
+    /// It ends by itself, so a stop waits for its answer.
+    Finite,
+    /// The same, and it may be answered although the caller has ended its side.
+    PlainRead,
+    /// A read without an end. What the caller sends meanwhile has no meaning.
+    EndlessRead,
+    /// The same, but its answer may open a tunnel, to which further bytes would belong.
+    UpgradingRead,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -36,31 +45,29 @@ enum Ending {
 impl Exchange {
     /// A request has come in. Its content is not known yet.
     pub fn arrive(&self, is_whole: bool) {
-        let mut state = self.state();
-        state.ends_by_itself = true;
-        state.is_plain_read = is_whole;
-        state.is_endless_read = false;
-        state.may_switch = false;
+        self.state().present = if is_whole { Present::PlainRead } else { Present::Finite };
     }
 
     /// Records what the request asks for.
     pub fn begin(&self, asked: &RequestInfo<'_>) {
         let mut state = self.state();
-        state.ends_by_itself = !is_endless(asked);
-        state.is_plain_read &= state.ends_by_itself && asked.is_read();
-        state.is_endless_read = !state.ends_by_itself && asked.is_read();
-        state.may_switch = asked.is_upgrade();
+        state.present = match (is_endless(asked), asked.is_read()) {
+            (false, true) => state.present,
+            (false, false) => Present::Finite,
+            (true, true) if asked.is_upgrade() => Present::UpgradingRead,
+            (true, true) => Present::EndlessRead,
+            (true, false) => Present::Open,
+        };
     }
 
     /// The head of the answer has come. It opens a tunnel, or not.
     pub fn settle(&self, tunnel: Option<Tunnel>) {
         let mut state = self.state();
-        state.may_switch = false;
         if tunnel.is_some() {
-            // The tunnel sees all bytes of the caller, and its end. Whatever the request looked like, it is no read now.
-            state.ends_by_itself = false;
-            state.is_plain_read = false;
-            state.is_endless_read = false;
+            // The tunnel sees all bytes of the caller, and its end, whatever the request looked like.
+            state.present = Present::Open;
+        } else if state.present == Present::UpgradingRead {
+            state.present = Present::EndlessRead;
         }
         state.tunnel = tunnel;
     }
@@ -70,16 +77,15 @@ impl Exchange {
     }
 
     pub fn ends_by_itself(&self) -> bool {
-        self.state().ends_by_itself
+        matches!(self.state().present, Present::Finite | Present::PlainRead)
     }
 
     pub fn answers_a_read(&self) -> bool {
-        self.state().is_plain_read
+        self.state().present == Present::PlainRead
     }
 
     pub fn answers_an_endless_read(&self) -> bool {
-        let state = self.state();
-        state.is_endless_read && !state.may_switch
+        self.state().present == Present::EndlessRead
     }
 
     /// Ends the connection with the present request. Returns whether this is the first call.
