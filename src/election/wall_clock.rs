@@ -15,13 +15,20 @@ pub(super) fn micro(time: Timestamp) -> String {
     time.strftime(FORMAT).to_string()
 }
 
-/// Returns `time`, or the next microsecond if `time` equals `seen`. A clock may stand still.
-pub(super) fn other_than(seen: Option<&str>, time: String) -> String {
-    if seen != Some(time.as_str()) || defect::is_back("standing-clock") {
-        return time;
-    }
-    let next = time.parse::<Timestamp>().and_then(|time| time.checked_add(SignedDuration::from_micros(1)));
-    next.map_or(time, |next| next.strftime(FORMAT).to_string())
+/// A clock that shows less than `seen`, but not by more than this, counts as one that stands still.
+const STILL: SignedDuration = SignedDuration::from_secs(60);
+
+/// Returns a time that no recent renewal has had: `time`, or the microsecond after `seen` if `time` is not later. A clock
+/// may stand still, and another candidate may see only some of the renewals. A clock that was set back by more than a
+/// minute is right: its times are new.
+pub(super) fn later_than(seen: Option<&str>, time: String) -> String {
+    let parse = |text: &str| text.parse::<Timestamp>().ok();
+    let next = seen.and_then(parse).zip(parse(&time)).and_then(|(seen, time)| {
+        let behind = seen.duration_since(time);
+        let stands = !behind.is_negative() && behind <= STILL && !defect::is_back("standing-clock");
+        stands.then(|| seen.checked_add(SignedDuration::from_micros(1)).ok())?
+    });
+    next.map_or(time, micro)
 }
 
 #[cfg(test)]
@@ -29,10 +36,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeated_time_moves_by_a_microsecond() {
+    fn s6_a_standing_clock_never_shows_a_time_again() {
         let time = "2026-01-02T03:04:05.999999Z";
-        assert_eq!(other_than(Some(time), time.into()), "2026-01-02T03:04:06.000000Z");
-        assert_eq!(other_than(Some("2026-01-02T03:04:05.000000Z"), time.into()), time);
-        assert_eq!(other_than(None, time.into()), time);
+        assert_eq!(later_than(None, time.into()), time);
+        assert_eq!(later_than(Some("2026-01-02T03:04:05.000000Z"), time.into()), time);
+        let first = later_than(Some(time), time.into());
+        assert_eq!(first, "2026-01-02T03:04:06.000000Z");
+        assert_eq!(later_than(Some(&first), time.into()), "2026-01-02T03:04:06.000001Z");
+    }
+
+    /// A coordinator compares these times with its own clock, so a wrong one must not stay.
+    #[test]
+    fn a_clock_that_is_set_back_is_right() {
+        let time = "2026-01-02T03:04:05.000000Z";
+        assert_eq!(later_than(Some("2036-01-02T03:04:05.000000Z"), time.into()), time);
+        for nonsense in ["", "now", "-", "9999-99-99T00:00:00Z"] {
+            assert_eq!(later_than(Some(nonsense), time.into()), time);
+        }
     }
 }

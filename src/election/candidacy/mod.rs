@@ -39,6 +39,8 @@ mod next_tests;
 #[cfg(test)]
 mod next_world;
 #[cfg(test)]
+mod renewal_tests;
+#[cfg(test)]
 mod rivals_server;
 #[cfg(test)]
 mod rivals_tests;

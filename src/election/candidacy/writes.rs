@@ -52,13 +52,14 @@ impl Candidacy {
         Some(Overtaken { term, until }).filter(|overtaken| now < overtaken.until)
     }
 
-    /// Makes the claim that renews the lease at `now`. It always differs from the claim that it replaces. If nothing
-    /// changed, the API server would write nothing, and the other candidates would see no renewal.
+    /// Makes the claim that renews the lease at `now`. It differs from each earlier claim of the term. If nothing changed,
+    /// the API server would write nothing. If a time came again, a candidate that had not seen the claims in between
+    /// would see no renewal.
     pub(in crate::election) fn renewal(&self, now: Moment, wall_clock: String) -> Claim {
         let record = self.record();
         let acquired = record.and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
         let transitions = record.map_or(0, LeaseRecord::transitions);
-        let renewed = wall_clock::other_than(record.and_then(LeaseRecord::renew_time), wall_clock);
+        let renewed = wall_clock::later_than(record.and_then(LeaseRecord::renew_time), wall_clock);
         self.claim(now, transitions, acquired, renewed)
     }
 
