@@ -1,7 +1,8 @@
 //! Plans that have failed once. `make sim` prints such tests; put them here as they are.
 
+#[allow(unused_imports, reason = "a plan may name any of them")]
 use crate::{
-    plan::{Class::*, Fault, Machine, Plan, Target::*, Way::*, What::*, Work::*},
+    plan::{Break::*, Class::*, Fault, Machine, Plan, Target::*, Trouble::*, Way::*, What::*, Work::*},
     run::run,
 };
 

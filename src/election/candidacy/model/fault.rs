@@ -5,7 +5,7 @@
 pub(super) enum Fault {
     /// It does not run for so many seconds. With 0, all others go first.
     Freeze(u8),
-    /// Its call is carried out, and answered after so many seconds.
+    /// Its call is carried out, and answered after so many seconds, if it waits so long.
     SlowCall(u8),
     /// Its call is carried out, and the answer is lost.
     LostAnswer,
@@ -13,7 +13,7 @@ pub(super) enum Fault {
     LostCall,
     /// Its next three calls hang until it gives them up.
     HungCalls,
-    /// Its call reaches the API server twice.
+    /// Its call reaches the API server twice, and the second answer comes back: a conflict.
     DoubleCall,
     /// Its watch loses all news, and shows the lease anew.
     Relist,
@@ -42,8 +42,8 @@ pub(super) const OF_A_CALL: [Fault; 6] = [
     Fault::LostAnswer,
     Fault::LostCall,
     Fault::SlowCall(0),
+    Fault::SlowCall(1),
     Fault::SlowCall(3),
-    Fault::SlowCall(9),
     Fault::DoubleCall,
 ];
 

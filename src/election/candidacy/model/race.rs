@@ -7,16 +7,12 @@ use super::{
 use crate::{
     election::candidacy::{rivals_server::Server, tests::at},
     leadership::Moment,
-    lease::{LeaseEvent, LeaseRecord},
+    lease::{LeaseEvent, LeaseRecord, LeaseTiming},
 };
 use std::{
     fmt::Write as _,
     hash::{Hash, Hasher},
-    time::Duration,
 };
-
-/// A call of ours without an answer is given up after this time.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One state.
 #[derive(Clone, Debug)]
@@ -129,7 +125,8 @@ impl Race {
     /// Whether this candidate waits no longer for the answer of its call.
     pub(super) fn is_overdue(&self, i: usize) -> bool {
         let local = self.seats[i].local(self.now);
-        self.seats[i].call_sent().is_some_and(|sent| sent.saturating_add(CALL_TIMEOUT) <= local)
+        let patience = LeaseTiming::fast().call_timeout();
+        self.seats[i].call_sent().is_some_and(|sent| sent.saturating_add(patience) <= local)
     }
 
     /// Notes what has happened by itself: leaders write, terms end, calls can land no more.

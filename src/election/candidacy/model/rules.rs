@@ -128,7 +128,7 @@ impl Race {
     pub(super) fn terms_are_of_their_lease(&self) -> bool {
         self.seats.iter().filter(|seat| seat.can_write(self.now)).filter_map(Seat::ours).all(|rival| {
             let known = rival.candidacy.record().map(LeaseRecord::uid);
-            !matches!(&rival.candidacy.own, OwnTerm::Open(term) if Some(term.lease_uid()) != known)
+            matches!(&rival.candidacy.own, OwnTerm::Open(term) if Some(term.lease_uid()) == known)
         })
     }
 

@@ -194,10 +194,23 @@ impl Seat {
         }
     }
 
+    /// The API server gets its call once more, and only this answer comes back.
+    pub(super) fn lands_again(&mut self, server: &mut Server) {
+        if let Some(call) = self.ours_mut().and_then(|rival| rival.call.as_mut())
+            && let Some(claim) = &call.claim
+        {
+            call.outcome = Some(server.write(call.seen.as_ref(), claim).map(Some));
+        }
+    }
+
+    /// When it gives up a call that it sends now.
+    pub(super) fn gives_up_at(&self, now: Moment) -> Moment {
+        self.global(self.local(now).saturating_add(LeaseTiming::fast().call_timeout()))
+    }
+
     /// It begins a call that hangs. It gives it up after its time, and then the API server has carried nothing out.
     pub(super) fn hangs(&mut self, now: Moment) {
-        let gives_up = self.local(now).saturating_add(LeaseTiming::fast().call_timeout());
-        self.answered_at = Some(self.global(gives_up));
+        self.answered_at = Some(self.gives_up_at(now));
         let local = self.local(now);
         if let Elector::Ours(rival) = &mut self.elector {
             turn(rival, local);

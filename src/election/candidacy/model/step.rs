@@ -159,11 +159,12 @@ impl Race {
         }
     }
 
-    /// Its call reaches the API server, and is answered after so many seconds.
+    /// Its call reaches the API server, and is answered after so many seconds, or given up before.
     fn begin(&mut self, i: usize, seconds: u8) {
         let now = self.now;
         self.writes(Some(i), |race| race.seats[i].begin(&mut race.server, now));
-        self.seats[i].answered_at = Some(self.later(seconds));
+        let gives_up = self.seats[i].gives_up_at(now);
+        self.seats[i].answered_at = Some(self.later(seconds).min(gives_up));
     }
 
     /// The next of its calls hangs.
@@ -195,9 +196,8 @@ impl Race {
             }
             Fault::DoubleCall => {
                 self.begin(i, 0);
-                let call = self.seats[i].ours().and_then(|rival| rival.call.clone());
+                self.writes(Some(i), |race| race.seats[i].lands_again(&mut race.server));
                 self.answer(i);
-                self.server.late.extend(call.and_then(|call| Some((call.seen, call.claim?))));
             }
             Fault::Relist => {
                 let lease = self.server.lease.clone();

@@ -145,6 +145,7 @@ fn check(name: &str, race: Race) {
             "the model breaks a rule after {states} states: {property} ({broken:?})\n{steps:#?}"
         );
     }
+    checker.assert_any_discovery(CHANGES);
 }
 
 /// Each call takes a second, so everything else can happen during it.
