@@ -166,6 +166,21 @@ fn a_preempted_claim_with_a_late_answer_is_acknowledged() {
     }
 }
 
+/// The other candidate takes the lease back, since each of the two precedes the other by its own rule.
+#[test]
+fn a_second_preemption_waits_for_the_pause_after_the_first() {
+    let mut candidacy = high();
+    let seen = held(1, "other", 0, &json!({}));
+    candidacy.observe(seen.clone(), at(0));
+    assert!(!candidacy.backs_off(at(0)));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.observe(written(2, &seen, &claim), at(0));
+    candidacy.observe(held(3, "other", 1, &json!({})), at(1));
+    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
+    assert!(candidacy.backs_off(at(14)) && !candidacy.backs_off(at(15)));
+    assert_eq!(candidacy.decide(at(15), false), Decision::Preempt);
+}
+
 /// A foreign or an old handover opens nothing.
 #[test]
 fn only_its_own_handover_opens_the_gate() {
