@@ -112,11 +112,14 @@ fn a_follower_far_back_trusts_its_watch_longer() {
     assert!(next_look(&blind) < 4, "it has no watch");
 }
 
-/// The lease was its own, so no other candidate waits for it. It hears of the deletion twice.
+/// The lease was its own, so it waits for no standby. It hears of the deletion twice.
 #[test]
 fn its_own_deleted_lease_is_free_at_once() {
     let mut leader = leading();
-    leader.crowd.answered(std::time::Duration::from_secs(1));
+    let mut object = leader.record().unwrap().clone().into_json();
+    object["metadata"]["resourceVersion"] = "3".into();
+    object["metadata"]["annotations"] = json!({ STANDBYS: r#"["a","b","c"]"# });
+    leader.observe(LeaseRecord::from_json(object).unwrap(), at(1));
     for _ in 0..2 {
         leader.observe_absence(None, at(1));
         assert!(leader.turn() <= at(1));

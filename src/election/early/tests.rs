@@ -117,7 +117,7 @@ async fn invalid_settings_are_refused() {
     ];
     for (early, said) in cases {
         let error = early.validate(&LeaseTiming::fast()).unwrap_err();
-        let parts = format!("{}, allowed: {}", error.given(), error.allowed());
+        let parts = format!(" is {}, allowed: {}", error.given(), error.allowed());
         let error = error.to_string();
         assert!(error.ends_with(&parts) && !parts.ends_with(": "), "{error}");
         assert!(error.starts_with("invalid early takeover: ") && error.contains(said), "{error}");
