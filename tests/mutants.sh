@@ -19,6 +19,8 @@ else
 fi
 # Incremental builds: each change is in one place. A frozen cast of cases is enough to see a change.
 export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=0 PROPTEST_CASES=${PROPTEST_CASES:-32}
+# The code is changed in a copy, which need not build the dependencies again.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 mutants() { cargo mutants --output "$out" --cap-lints=true "${which[@]}" "$@"; }
 
 # 2: some changes were not found; 3: some tests hung, which has found the change.

@@ -65,8 +65,8 @@ impl<L: Lock> State<L> {
     }
 
     async fn connect(&mut self) -> WatchNews {
-        if self.short_lived > 0 {
-            sleep(backoff(self.timing.pause(), self.short_lived - 1, LONGEST_PAUSE)).await;
+        if let Some(before) = self.short_lived.checked_sub(1) {
+            sleep(backoff(self.timing.pause(), before, LONGEST_PAUSE)).await;
         }
         // Counts as short-lived until it has lasted for a while.
         self.short_lived = self.short_lived.saturating_add(1);

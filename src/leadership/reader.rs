@@ -217,3 +217,24 @@ impl fmt::Display for ErrStillWriting {
 }
 
 impl Error for ErrStillWriting {}
+
+#[cfg(all(test, not(leader_gate_loom)))]
+mod tests {
+    use super::*;
+    use crate::{leadership::Grantor, testing::ManualClock};
+    use futures_util::FutureExt;
+
+    /// The timer's clock may be behind: it does not count suspend.
+    #[tokio::test(start_paused = true)]
+    async fn s13_a_sleep_ends_at_its_moment_on_the_leaderships_clock() {
+        let clock = ManualClock::new();
+        let grantor = Grantor::with_clock(Arc::new(clock.clone()));
+        let (leadership, second) = (grantor.leadership(), Duration::from_secs(1));
+        let mut sleeping = pin!(leadership.sleep_until(grantor.now().saturating_add(2 * second)));
+        for _ in 0..2 {
+            assert!(sleeping.as_mut().now_or_never().is_none());
+            clock.advance(second);
+        }
+        assert!(sleeping.now_or_never().is_some());
+    }
+}

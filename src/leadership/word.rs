@@ -170,3 +170,7 @@ fn live(deadline: u64) -> u64 {
 #[cfg(all(test, leader_gate_loom))]
 #[path = "word_loom.rs"]
 mod loom_tests;
+
+#[cfg(all(test, not(leader_gate_loom)))]
+#[path = "word_tests.rs"]
+mod tests;

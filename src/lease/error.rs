@@ -119,3 +119,21 @@ impl fmt::Display for ErrLock {
 }
 
 impl Error for ErrLock {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_a_user_can_mend_says_how() {
+        for (status, word, advice) in [
+            (401, "unauthorized", "check this candidate's token or certificate"),
+            (403, "forbidden", "by a Role"),
+            (404, "not found", "create the lease's namespace"),
+        ] {
+            let kind = ErrLockKind::of(StatusCode::from_u16(status).unwrap());
+            assert_eq!(kind.as_str(), word);
+            assert!(kind.advice().unwrap().contains(advice), "{kind:?}");
+        }
+    }
+}

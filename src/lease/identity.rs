@@ -58,7 +58,7 @@ impl Identity {
     /// # Errors
     /// [`ErrInvalidIdentity`] if the name that was found is not a valid identity.
     pub fn infer() -> Result<Self, ErrInvalidIdentity> {
-        let pod_name = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
+        let pod_name = std::env::var("POD_NAME").ok();
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         Self::infer_from(pod_name, in_cluster, host, fastrand::u64(..))
@@ -70,7 +70,7 @@ impl Identity {
         host: String,
         random: u64,
     ) -> Result<Self, ErrInvalidIdentity> {
-        match pod_name {
+        match pod_name.filter(|name| !name.is_empty()) {
             Some(name) => Self::new(name),
             None if in_cluster => Self::new(host),
             None => Self::new(format!("{host}_{random:016x}")),
@@ -132,7 +132,9 @@ mod tests {
     #[test]
     fn invalid_identities_are_refused() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
-            let error = Identity::new(bad).unwrap_err().to_string();
+            let error = Identity::new(bad).unwrap_err();
+            assert_eq!(error.given(), bad);
+            let error = error.to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
         }
         assert!(Identity::new("x".repeat(253)).is_ok());
@@ -146,6 +148,7 @@ mod tests {
         assert_eq!(infer(Some("pod-1"), true), "pod-1");
         assert_eq!(infer(Some("pod-1"), false), "pod-1");
         assert_eq!(infer(None, true), "host");
+        assert_eq!(infer(Some(""), true), "host");
         assert_eq!(infer(None, false), "host_0000000000000abc");
     }
 }

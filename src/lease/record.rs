@@ -274,3 +274,7 @@ impl fmt::Display for ErrNotALease {
 }
 
 impl Error for ErrNotALease {}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

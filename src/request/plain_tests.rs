@@ -67,6 +67,10 @@ fn usual_reads_are_plain() {
         "/apis/monitoring.coreos.com/v1",
     ] {
         assert!(path::is_plain(path), "{path}");
+        let uri = path.parse().unwrap();
+        let needs_no_parse = |method, upgrade| RequestInfo::from_parts(method, &uri, upgrade).is_plain_read();
+        assert!(needs_no_parse(&Method::GET, false) && needs_no_parse(&Method::HEAD, false), "{path}");
+        assert!(!needs_no_parse(&Method::PUT, false) && !needs_no_parse(&Method::GET, true), "{path}");
     }
     for path in ["/version/of/this/cluster", "/api/v2/namespaces/shop/pods", "/apis/example.com/v1/watch"] {
         assert!(!path::is_plain(path), "{path}");

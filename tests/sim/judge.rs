@@ -9,7 +9,7 @@ use crate::{
 };
 use kube_leader_gate::{
     election::LeaseEnd,
-    testing::{Judge, LogTime, StrayKind, SuccessionKind, TermEnding, WriteRecord},
+    testing::{Judge, LogTime, StoredLease, StrayKind, SuccessionKind, TermEnding, WriteRecord},
 };
 use std::collections::BTreeMap;
 
@@ -108,14 +108,22 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
     let mut effects: Vec<_> = records.iter().filter(|it| it.took_effect()).collect();
     effects.sort_by_key(|it| it.completed);
     let mut tokens: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut holder = String::new();
+    // Which process has claimed the lease: its name, and when it was born. A process before it had the same name.
+    let (mut claim, mut author) = (StoredLease::default(), ("", ""));
     for record in effects {
         let at = record.completed.map_or(0, |it| millis(world, it));
         if let Some(lease) = &record.lease {
-            if lease.holder_identity.is_empty() && holder != record.user {
-                found(format!("release: {} released the term of {holder:?} at {at}", record.user));
+            let writer = (record.user.as_str(), record.user_agent.as_str());
+            if lease.holder_identity.is_empty() && author != writer {
+                found(format!("release: {writer:?} released the term of {author:?} at {at}"));
             }
-            holder.clone_from(&lease.holder_identity);
+            let of = |it: &StoredLease| {
+                (it.holder_identity.clone(), it.lease_transitions, it.acquire_time.clone())
+            };
+            if of(lease) != of(&claim) {
+                author = writer;
+            }
+            claim.clone_from(lease);
         } else if record.resource != "leases"
             && let Ok(token) = record.user_agent.parse::<u64>()
         {

@@ -1,8 +1,8 @@
 //! How a leader stops: first the gate closes, then the writes finish, then the lease is released.
 
 use crate::support::{
-    LEASE, SKEW, SOON, candidate, gated, is_cut_off, is_not_leader, leading, lease_writes, parts, pass,
-    releases, spec, steal, until, within, write,
+    FIRST, LEASE, SKEW, SOON, begin_write, build, builder, candidate, gated, is_cut_off, is_not_leader,
+    leading, lease_writes, parts, pass, releases, spec, steal, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
@@ -230,4 +230,19 @@ async fn workload_panic_releases_lease_and_reaches_caller() {
     let message = *run.unwrap_err().downcast::<&str>().unwrap();
     assert_eq!(message, "the workload breaks");
     assert_eq!(spec(&server)["holderIdentity"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_writes_may_take_as_long_as_the_chosen_drain_timeout() {
+    let server = ApiServer::new();
+    let election = build(&server, "a", builder("a").drain_timeout(Duration::from_secs(1))).unwrap();
+    let client = gated(&server, &election, "a");
+    let running = election.start();
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
+    let _hangs = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let writing = begin_write(running.candidate(), &client).await;
+    let _stop = tokio::spawn(running.stop());
+    pass(Duration::from_millis(900)).await;
+    assert!(!writing.is_finished());
+    assert!(is_cut_off(&within(2 * SOON, "the write ends", writing).await.unwrap()));
 }

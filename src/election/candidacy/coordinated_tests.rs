@@ -101,6 +101,22 @@ fn s6_named_candidate_waits_for_an_unreleased_holder() {
     let overtaken = Some(Overtaken { term: 3, until: at(15) });
     assert_eq!((candidacy.overtaken(at(8)), candidacy.overtaken(at(15))), (overtaken, None));
     assert_eq!(candidacy.decide(at(8), false), Decision::Hold(at(15)));
+    // Nor does it release the lease before that: no other candidate would wait for the former holder.
+    assert_eq!(candidacy.next(&inputs(Task::StayAway, false, 8)), Next::Call(LeaseCall::Read));
+    candidacy.observe(preferring(&written(4, &claim), 5, "third"), at(9));
+    assert_eq!(candidacy.decide(at(9), false), Decision::Hold(at(15)));
+}
+
+#[test]
+fn named_candidate_does_not_wait_for_a_holder_that_has_released() {
+    let mut candidacy = coordinated();
+    candidacy.observe(held(1, "other", 0), at(0));
+    candidacy.observe(held(2, "other", 5), at(5));
+    let free = held(3, "", 6);
+    candidacy.observe(free.clone(), at(6));
+    candidacy.observe(named(&free, 4, "me"), at(6));
+    candidacy.acquisition(at(6), "now".into());
+    assert_eq!(candidacy.overtaken(at(6)), None);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) use self::{
 };
 
 #[cfg(test)]
+mod contact_tests;
+#[cfg(test)]
 mod coordinated_tests;
 #[cfg(test)]
 mod crowd_tests;
@@ -38,6 +40,8 @@ mod next_calls;
 mod next_tests;
 #[cfg(test)]
 mod next_world;
+#[cfg(test)]
+mod order_tests;
 #[cfg(test)]
 mod renewal_tests;
 #[cfg(test)]

@@ -15,11 +15,11 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use kube_client::Client;
 use serde_json::Value;
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 use tokio::{sync::watch, time::timeout};
 
 /// What the elector learns from the task.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) trouble: Option<Arc<str>>,
     /// Whether the coordinator may choose this candidate.
@@ -176,11 +176,8 @@ impl Keeper {
         let trouble = self.calls.text().cloned();
         // After a failed deletion the coordinator may still choose this process, but there is nothing to wait for.
         let listed = self.register.is_listed() && (stands || trouble.is_none());
-        self.told.send_if_modified(|told| {
-            let changed = told.trouble != trouble || told.listed != listed;
-            *told = Told { trouble, listed };
-            changed
-        });
+        let now = Told { trouble, listed };
+        self.told.send_if_modified(|told| mem::replace(told, now.clone()) != now);
     }
 }
 

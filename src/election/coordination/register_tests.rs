@@ -177,3 +177,46 @@ fn undone_writes_are_repeated_once_a_second() {
     assert_eq!(register.next(true, at(1), wall()), Next::Wait(at(2)));
     assert!(matches!(register.next(true, at(2), wall()), Next::Create(_)));
 }
+
+/// The object must go, so a failed deletion counts until it has gone.
+#[test]
+fn read_of_an_object_that_must_go_is_no_success() {
+    for (stands, failing) in [(true, false), (false, true)] {
+        let mut register = registered();
+        register.failed(false, Duration::from_millis(500), Duration::from_secs(2), at(1));
+        register.read(Some(stored(1, |_| {})), stands, at(2));
+        assert_eq!(register.is_failing(), failing, "stands: {stands}");
+    }
+}
+
+#[test]
+fn only_a_watch_that_begins_leaves_doubt_about_an_object() {
+    let mut register = registered();
+    register.watches(false);
+    assert_eq!(register.next(true, at(1), wall()), Next::Wait(at(2)), "polled from now on");
+    register.watches(true);
+    assert_eq!(register.next(true, at(1), wall()), Next::Read);
+    let mut new = Register::new(card());
+    new.watches(true);
+    assert!(!new.is_listed(), "it has not registered yet");
+}
+
+#[test]
+fn only_the_first_conflict_is_followed_by_a_read_at_once() {
+    let (first, longest) = (Duration::from_millis(500), Duration::from_secs(2));
+    for conflict in [false, true] {
+        let mut register = registered();
+        register.failed(conflict, first, longest, at(1));
+        assert_eq!(register.next(true, at(1), wall()) == Next::Read, conflict);
+        register.failed(conflict, first, longest, at(1));
+        assert!(matches!(register.next(true, at(1), wall()), Next::Wait(_)), "conflict: {conflict}");
+    }
+}
+
+/// It renewed at the very time of the ping.
+#[test]
+fn ping_that_is_no_later_than_the_renewal_is_answered() {
+    let mut register = registered();
+    register.hear(stored(2, |object| object["spec"]["pingTime"] = WALL.into()));
+    assert!(matches!(register.next(true, at(1), wall()), Next::Wait(_)));
+}

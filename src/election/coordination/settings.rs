@@ -186,6 +186,8 @@ mod tests {
         for bad in ["", "1", "1.2", "v1.2.3", "1.2.3.4", "01.2.3", "0.0.0", " 1.2.3"] {
             let error = Coordination::new(bad).unwrap_err();
             assert_eq!((error.what(), error.given()), ("binary version", bad));
+            assert!(error.to_string().ends_with(&format!("allowed: {}", error.allowed())), "{error}");
+            assert!(!error.allowed().is_empty());
         }
         for good in ["0.1.0", "1.2.3", "1.2.3-rc.1", "1.2.3+build.5"] {
             assert_eq!(Coordination::new(good).unwrap().binary_version(), good);

@@ -119,25 +119,25 @@ impl Standing {
         *self.cut_off_at.get_or_insert_with(|| now.saturating_add(self.drain_timeout))
     }
 
-    /// Records that this candidate no longer gives way. Returns whether it did.
-    pub(in crate::election) fn gave_way(&mut self) -> bool {
-        self.cut_off_at.take().is_some()
+    /// Records that this candidate no longer gives way.
+    pub(in crate::election) fn gave_way(&mut self) {
+        self.cut_off_at = None;
     }
 
     /// Takes in whether the lease waits for the coordinator at `now`. Returns whether the trouble has changed.
     pub(in crate::election) fn is_vacant(&mut self, vacant: bool, now: Moment) -> bool {
         let before = self.vacancy.text().is_some();
-        if !vacant {
-            self.vacant_since = None;
-            self.vacancy.settle(now);
-            return before;
+        let since = self.vacant_since.filter(|_| vacant).or(vacant.then_some(now));
+        self.vacant_since = since;
+        match since {
+            None => self.vacancy.settle(now),
+            Some(since) if now.saturating_since(since) >= self.patience => {
+                let details = "enable the feature gate CoordinatedLeaderElection of the API server; a strategy of your \
+                               own needs a coordinator of your own";
+                self.vacancy.raise("vacant", &details, now);
+            }
+            Some(_) => {}
         }
-        let since = *self.vacant_since.get_or_insert(now);
-        if now.saturating_since(since) >= self.patience {
-            let details = "enable the feature gate CoordinatedLeaderElection of the API server; a strategy of your own \
-                           needs a coordinator of your own";
-            self.vacancy.raise("vacant", &details, now);
-        }
-        !before && self.vacancy.text().is_some()
+        before != self.vacancy.text().is_some()
     }
 }

@@ -63,8 +63,8 @@ impl State {
     }
 
     async fn connect(&mut self) -> News {
-        if self.failures > 0 {
-            sleep(backoff(self.timing.pause(), self.failures - 1, LONGEST_PAUSE)).await;
+        if let Some(before) = self.failures.checked_sub(1) {
+            sleep(backoff(self.timing.pause(), before, LONGEST_PAUSE)).await;
         }
         self.failures = self.failures.saturating_add(1);
         let (collection, name) = (self.card.collection(), self.card.identity.as_str());

@@ -154,14 +154,17 @@ mod tests {
         assert_eq!(pace(1, None).by_chance(1.0), Duration::ZERO);
         assert_eq!(pace(1, None).slot(), Duration::from_millis(3));
         assert!(pace(1, None).at_the_start(0.5) < Duration::from_millis(10), "a lone candidate begins");
+        let two = pace(10, Some(1.0));
+        assert!(two.by_chance(1.0).abs_diff(two.slot()) < Duration::from_micros(1), "a slot at most");
     }
 
     /// The first of `crowd` waits says how many there are, up to the luck of one draw.
     #[test]
     fn the_first_joiner_tells_the_size() {
         let mut random = fastrand::Rng::with_seed(7);
-        let pace = pace(1, None);
-        for crowd in [2, 20, 200, 2_000] {
+        let usual = pace(1, None);
+        let slow = Pace { pause: PAUSE * 4, ..usual };
+        for (crowd, pace) in [(2, usual), (20, slow), (200, usual), (2_000, slow)] {
             let rounds = 400;
             let mut logs = 0.0;
             for _ in 0..rounds {

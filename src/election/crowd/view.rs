@@ -181,3 +181,7 @@ impl Crowd {
         Pace { round_trip: self.round_trip, pause: self.timing.pause(), crowd: self.size.most() }
     }
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

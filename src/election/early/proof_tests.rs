@@ -107,6 +107,7 @@ fn look_alikes_prove_nothing() {
         ("before the renewal", in_the_end("finishedAt", "2026-01-02T03:04:04Z".into()), not_later),
         // The true end may be up to 5.999 s, but also 5.0 s, which is before the renewal at 5.6 s.
         ("in the second of the renewal", in_the_end("finishedAt", "2026-01-02T03:04:05Z".into()), not_later),
+        ("at the time of the renewal", in_the_end("finishedAt", RENEWED.into()), not_later),
         ("no time", in_the_end("finishedAt", Value::Null), "the end has no time"),
         (
             "nonsense for a time",

@@ -116,7 +116,10 @@ async fn invalid_settings_are_refused() {
         ),
     ];
     for (early, said) in cases {
-        let error = early.validate(&LeaseTiming::fast()).unwrap_err().to_string();
+        let error = early.validate(&LeaseTiming::fast()).unwrap_err();
+        let parts = format!(" is {}, allowed: {}", error.given(), error.allowed());
+        let error = error.to_string();
+        assert!(error.ends_with(&parts) && !parts.ends_with(": "), "{error}");
         assert!(error.starts_with("invalid early takeover: ") && error.contains(said), "{error}");
     }
     let most = early().container("manager").namespace("pods").settle(Duration::from_secs(15));

@@ -189,7 +189,10 @@ mod tests {
     #[test]
     fn an_invalid_key_error_lists_allowed_values() {
         for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
-            let error = Priority::new(bad, |_| true).unwrap_err().to_string();
+            let error = Priority::new(bad, |_| true).unwrap_err();
+            assert_eq!(error.given(), bad);
+            assert!(error.allowed().starts_with("1 to 253 bytes"), "{error}");
+            let error = error.to_string();
             assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
         }
         assert!(Priority::new("^default", |_| true).is_ok());

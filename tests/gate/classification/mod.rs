@@ -314,3 +314,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn request_is_described_by_its_own_method_path_and_query() {
+    let request = Request::delete("/api/v1/namespaces/a/pods?dryRun=All").body(()).unwrap();
+    let info = RequestInfo::of(&request);
+    assert_eq!(info.method(), Method::DELETE);
+    assert_eq!((info.path(), info.query()), ("/api/v1/namespaces/a/pods", Some("dryRun=All")));
+}
+
+/// Behind the legacy prefix, everything after the name is the backend's path.
+#[test]
+fn legacy_proxy_path_has_no_subresource() {
+    for path in ["log", "status", "log/"] {
+        let request = Request::get(format!("/api/v1/proxy/namespaces/a/pods/b/{path}")).body(()).unwrap();
+        let info = RequestInfo::of(&request);
+        assert_eq!((info.verb(), info.resource(), info.subresource()), (Verb::Proxy, "pods", ""), "{path}");
+    }
+}

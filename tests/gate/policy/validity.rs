@@ -46,7 +46,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         ),
         (
             pods().name("x").verbs([Verb::Create, Verb::DeleteCollection]),
-            r#"the list of verbs is "create, deletecollection""#,
+            r#""create, deletecollection", allowed: a verb on one object, as "patch": neither create nor"#,
             &["POST ~/pods", "DELETE ~/pods", "POST ~/pods/x"],
         ),
         (
@@ -56,7 +56,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         ),
         (
             pods().subresource("status").verbs([Verb::DeleteCollection]),
-            r#"the list of verbs is "deletecollection""#,
+            r#""deletecollection", allowed: a verb on one object: a subresource has no collection"#,
             &["DELETE ~/pods/x/status"],
         ),
         (
@@ -73,7 +73,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         ),
         (
             Rule::new("", "services").subresource("exec").verbs([Verb::Connect]),
-            r#"the verb is "connect""#,
+            r#"the verb is "connect", allowed: in the built-in groups, only on exec, attach, portforward and proxy"#,
             &["POST ~/services/x/exec"],
         ),
         (
@@ -106,6 +106,15 @@ fn rule_without_possible_match_is_refused() {
 }
 
 #[test]
+fn refusal_of_a_rule_has_its_parts_for_programs() {
+    let rule = Rule::new("", "pods").namespace("a.b");
+    let error = Policy::strict().allow(rule.clone()).validate().unwrap_err();
+    assert_eq!((error.what(), error.given()), ("namespace", "a.b"));
+    assert_eq!(error.allowed(), "a namespace's name; without one the rule is for all of them");
+    assert_eq!(error.rule(), rule.to_string());
+}
+
+#[test]
 fn rule_without_possible_match_permits_nothing() {
     let mut asked = 0;
     for (rule, _, requests) in invalid() {
@@ -128,6 +137,9 @@ fn rule_with_possible_match_is_accepted() {
         pods().namespace("a").name("system:x-1_y.z@$"),
         pods().namespace("x".repeat(63)),
         pods().name("x").verbs([Verb::Create, Verb::Patch, Verb::Patch]),
+        pods().namespace("a").verbs([Verb::Create]),
+        pods().namespace("a").verbs([Verb::DeleteCollection]),
+        Rule::new("", "namespaces").verbs([Verb::Create]),
         pods().subresource("eviction").name("x").verbs([Verb::Create]),
         pods().subresource("exec").name("x").verbs([Verb::Connect, Verb::Delete]),
         Rule::new("", "namespaces").namespace("a").verbs([Verb::Delete]),

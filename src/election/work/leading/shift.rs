@@ -113,6 +113,14 @@ mod tests {
     }
 
     #[test]
+    fn the_log_repeats_the_words_of_a_panic() {
+        let said = |panics: fn()| message(&*catch_unwind(panics).unwrap_err()).to_owned();
+        assert_eq!(said(|| panic!("the disk is full")), "the disk is full");
+        assert_eq!(said(|| panic!("the disk {} is full", 1)), "the disk 1 is full");
+        assert_eq!(said(|| std::panic::panic_any(7)), "no message");
+    }
+
+    #[test]
     fn every_end_cancels_the_token() {
         let mut clone = None;
         let mut shift = Shift::new(Span::none(), |token| {
