@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 17] = [
+const ALL: [&str; 18] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -31,6 +31,8 @@ const ALL: [&str; 17] = [
     "standing-clock",
     // S7: a leader goes on although it sees another holder.
     "goes-on-after-a-theft",
+    // S8: a leader goes on although it sees that its lease was deleted.
+    "goes-on-after-a-deletion",
     // S8: a copy of the lease counts as the lease.
     "claim-without-uid",
     // S9: a leader in doubt reads when a renewal is due.

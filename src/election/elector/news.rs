@@ -44,7 +44,9 @@ impl<L: Lock> Elector<L> {
         if !self.candidacy.is_mine() {
             self.profile.pulse.rest();
         }
-        if let Some(grant) = self.grant.as_ref().filter(|_| !defect::is_back("goes-on-after-a-theft")) {
+        let goes_on = defect::is_back("goes-on-after-a-theft")
+            || self.candidacy.record().is_none() && defect::is_back("goes-on-after-a-deletion");
+        if let Some(grant) = self.grant.as_ref().filter(|_| !goes_on) {
             if self.candidacy.own.owes_an_acknowledgement() {
                 // The successor waits. The gate admits no new writes, and admitted writes finish.
                 self.grantor.close();

@@ -120,21 +120,24 @@ fn check(name: &str, race: Race) {
     let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
     let (settled, released) = (settled(&race), released(&race));
     let election = Election { begins: vec![race, settled, released], horizon };
+    let time = Duration::from_secs(number("PROOF_TIME", 300));
     let began = Instant::now();
     let checker = election
         .checker()
         .threads(2)
         .finish_when(HasDiscoveries::AnyFailures)
         .target_state_count(most)
-        .timeout(Duration::from_secs(number("PROOF_TIME", 300)))
+        .timeout(time)
         .spawn_bfs()
         .join();
+    let whole = checker.state_count() < most && began.elapsed() < time;
     println!(
-        "{name}: {} states, {} of them different, at most {} steps deep, in {:.1?}",
+        "{name}: {} states, {} of them different, at most {} steps deep, in {:.1?}: {}",
         checker.state_count(),
         checker.unique_state_count(),
         checker.max_depth(),
         began.elapsed(),
+        if whole { "all runs" } else { "the shortest runs" },
     );
     for (property, path) in checker.discoveries() {
         let last = path.last_state();
