@@ -154,7 +154,7 @@ impl Author {
                 What::Delay(way, class, from, from + self.rng.u64(0..=1_500))
             }
             23 => What::Delay(Way::Up, Class::Work, 1_000, LATEST - 60),
-            24 => What::Delay(Way::Down, Class::Watches, 500, 6_000),
+            24 => What::Lag(self.rng.u64(500..=6_000)),
             25..29 => self.server(class),
             29 => What::BreakWatches([Break::End, Break::Cut, Break::Garbage][self.rng.usize(..3)]),
             30 => What::Compact,

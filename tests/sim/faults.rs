@@ -80,6 +80,11 @@ impl World<'_> {
             What::Refuse(_) | What::Lose(..) | What::Hold(..) | What::Delay(..) => {
                 self.net.get().add_rule(host, id, what, until);
             }
+            What::Lag(_) => {
+                self.net.get().add_rule(host, id, what, until);
+                // Its clients begin anew at the other API server.
+                self.server.break_watches(|user| user == identity(host), WatchBreak::End);
+            }
             What::Server(trouble, class) => {
                 let faults = troubles(trouble, class)
                     .into_iter()
@@ -108,7 +113,13 @@ impl World<'_> {
                 true
             }
             What::Steal => {
-                self.gateway.run(&self.net, async { server.edit("outsider", &lease, steal).is_ok() })
+                let stolen =
+                    self.gateway.run(&self.net, async { server.edit("outsider", &lease, steal).is_ok() });
+                if let Some(object) = server.object(&lease) {
+                    let now = self.now();
+                    self.net.get().past.note(0, now, object);
+                }
+                stolen
             }
             What::Delete => self.gateway.run(&self.net, async { server.delete("outsider", &lease).is_ok() }),
             _ => false,

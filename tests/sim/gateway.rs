@@ -1,15 +1,20 @@
 //! The server's end of the network: requests that have arrived, and what the API server answers.
 
 use crate::{
-    net::{Answer, Content, Shared},
+    net::{Answer, Content, Net, Shared},
     plan::Class,
+    replica::lease_name,
 };
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use kube_leader_gate::testing::ApiServer;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tower::Service;
+
+/// What the log says of a watch that an API server begins with an old state.
+pub const PAST: &str = "watch begins in the past";
 
 /// Hands out what has arrived by now.
 pub fn deliver(net: &Shared, server: &ApiServer, runtime: &Handle) {
@@ -37,6 +42,7 @@ async fn serve(
     class: Class,
     request: Request<Bytes>,
 ) {
+    let watched = request.uri().query().unwrap_or_default().to_owned();
     let lease = request.uri().path().rsplit_once("work-").and_then(|it| it.1.parse::<usize>().ok());
     let mut service = server.service().user(&identity(machine));
     let Ok(response) = service.call(request.map(Full::new)).await else {
@@ -49,9 +55,13 @@ async fn serve(
             net.get().wrote(lease);
         }
         let whole = body.collect().await.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
+        if class == Class::LeaseWrites && succeeded {
+            remember(&net, &whole);
+        }
         return net.get().answer(id, Answer::Head(Box::new(parts), Some(whole)));
     }
     net.get().answer(id, Answer::Head(Box::new(parts), None));
+    begin_in_the_past(&mut net.get(), id, machine, &watched);
     loop {
         match body.frame().await {
             Some(Ok(frame)) => {
@@ -63,6 +73,32 @@ async fn serve(
             None => return net.get().answer(id, Answer::End),
         }
     }
+}
+
+/// Notes what a write made of its lease.
+fn remember(net: &Shared, whole: &[u8]) {
+    let Ok(object) = serde_json::from_slice::<Value>(whole) else { return };
+    let mut net = net.get();
+    let (lease, now) = (object["metadata"]["name"].as_str().and_then(number), net.time());
+    if let Some(lease) = lease {
+        net.past.note(lease, now, object);
+    }
+}
+
+/// What a watch shows first, if its API server lags.
+fn begin_in_the_past(net: &mut Net, id: u64, machine: usize, query: &str) {
+    let Some(lag) = net.lag(machine) else { return };
+    let seen = net.time().saturating_sub(lag);
+    let all = !query.contains("fieldSelector");
+    let watched = (0..net.written.len()).filter(|lease| all || query.contains(&lease_name(*lease)));
+    for event in watched.filter_map(|lease| net.past.event(lease, seen)).collect::<Vec<_>>() {
+        net.note(PAST);
+        net.answer(id, Answer::Chunk(event.into()));
+    }
+}
+
+fn number(lease: &str) -> Option<usize> {
+    lease.strip_prefix("lease-")?.parse().ok()
 }
 
 /// The name of a machine's candidate, and its user at the API server.

@@ -16,6 +16,7 @@ mod line;
 mod machine;
 mod messages;
 mod net;
+mod past;
 mod plan;
 mod replays;
 mod replica;

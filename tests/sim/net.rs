@@ -3,6 +3,7 @@
 
 use crate::{
     clock::MachineClock,
+    past::Past,
     plan::{Class, Way, What},
 };
 use bytes::Bytes;
@@ -44,6 +45,8 @@ pub struct Net {
     pub violations: BTreeSet<String>,
     /// Log messages of the crate, by machine.
     pub messages: Vec<u64>,
+    /// What an API server that lags still shows.
+    pub past: Past,
     /// When candidates have stepped down. One whose process died meanwhile is not here.
     pub away: Vec<Away>,
 }
@@ -137,6 +140,7 @@ impl Shared {
             written: vec![None; leases],
             violations: BTreeSet::new(),
             messages: vec![0; machines],
+            past: Past::new(leases),
             away: vec![],
         })))
     }
@@ -269,6 +273,12 @@ impl Net {
         self.written[lease] = Some(self.time());
     }
 
+    /// How far the API server is behind that this machine watches.
+    pub fn lag(&self, machine: usize) -> Option<u64> {
+        let lag = |rule: &(usize, What, u64)| if let What::Lag(by) = rule.1 { Some(by) } else { None };
+        self.lines[machine].rules.iter().filter_map(lag).max()
+    }
+
     pub fn machine(&self, id: u64) -> Option<(usize, Class)> {
         self.connections.get(&id).map(|it| (it.machine, it.class))
     }
@@ -333,6 +343,7 @@ impl Net {
                 What::Delay(to, of, from, most) if to == way && of.covers(class) => {
                     at += chance.u64(from..=most);
                 }
+                What::Lag(by) if way == Way::Down && class == Class::Watches => at += by,
                 _ => {}
             }
         }

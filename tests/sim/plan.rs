@@ -90,6 +90,8 @@ pub enum What {
     Hold(Way, Class),
     /// Messages in this direction take this long: at least, and at most.
     Delay(Way, Class, u64, u64),
+    /// The API server that it watches is so many milliseconds behind: events come late, and a new watch begins in the past.
+    Lag(u64),
     /// The API server misbehaves.
     Server(Trouble, Class),
     /// Open watches break.
@@ -192,6 +194,7 @@ impl What {
             Self::Lose(to, of) => format!("lose {}, {}", way(to), class(of)),
             Self::Hold(to, of) => format!("hold {}, {}", way(to), class(of)),
             Self::Delay(to, of, ..) => format!("delay {}, {}", way(to), class(of)),
+            Self::Lag(_) => "watched server lags".into(),
             Self::Server(Trouble::Status(code), _) => format!("server answers {code}"),
             Self::Server(Trouble::Slow(_), _) => "server slow".into(),
             Self::Server(trouble, _) => format!("server {trouble:?}").to_lowercase(),

@@ -1,6 +1,6 @@
 //! One run of a plan, from the first process to the last, and what came of it.
 
-use crate::{gateway::identity, judge, messages::Messages, plan::Plan, world::World};
+use crate::{gateway::PAST, gateway::identity, judge, messages::Messages, plan::Plan, world::World};
 use kube_leader_gate::LeaseTiming;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -70,6 +70,8 @@ fn play(world: &mut World<'_>) -> Outcome {
     outcome.messages = net.messages.iter().sum();
     outcome.faults.clone_from(&world.counts);
     outcome.kinds.clone_from(&world.kinds);
+    let past = net.log.iter().filter(|line| line.ends_with(PAST)).count();
+    outcome.faults.insert(PAST.to_owned(), past as u64);
     outcome.log.append(&mut net.log);
     outcome.log.sort_by_key(|line| line[..6].trim().parse().unwrap_or(0_u64));
     outcome.violations.append(&mut net.violations);

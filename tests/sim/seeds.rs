@@ -2,6 +2,7 @@
 
 use crate::{
     author,
+    gateway::PAST,
     plan::Plan,
     run::{Outcome, recovers_within, run},
     shrink::shrink,
@@ -19,7 +20,7 @@ use std::{
 };
 
 /// How many kinds of faults there are.
-const KINDS: usize = 17;
+const KINDS: usize = 18;
 
 /// What many runs brought.
 #[derive(Debug, Default)]
@@ -62,6 +63,7 @@ impl Sum {
         assert_eq!(kinds, KINDS, "{:?}", self.kinds);
         assert!(self.handovers() > 2 * self.seeds, "only {} handovers", self.handovers());
         assert!(self.writes > 50 * self.seeds, "only {} writes", self.writes);
+        assert!(self.faults.get(PAST).is_some_and(|it| *it > 0), "no {PAST}");
         for kind in ["a release", "an expiry", "a deletion"] {
             let count = self.terms.get(&format!("handovers after {kind}"));
             assert!(count.is_some_and(|it| *it > 0), "no handover after {kind}");
