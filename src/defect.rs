@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 18] = [
+const ALL: [&str; 19] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -33,6 +33,8 @@ const ALL: [&str; 18] = [
     "goes-on-after-a-theft",
     // S8: a leader goes on although it sees that its lease was deleted.
     "goes-on-after-a-deletion",
+    // S7: a candidate goes back to old news of an API server that lags.
+    "believes-old-news",
     // S8: a copy of the lease counts as the lease.
     "claim-without-uid",
     // S9: a leader in doubt reads when a renewal is due.

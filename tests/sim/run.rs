@@ -1,6 +1,12 @@
 //! One run of a plan, from the first process to the last, and what came of it.
 
-use crate::{gateway::PAST, gateway::identity, judge, messages::Messages, plan::Plan, world::World};
+use crate::{
+    gateway::{PAST, identity},
+    judge,
+    messages::Messages,
+    plan::Plan,
+    world::World,
+};
 use kube_leader_gate::LeaseTiming;
 use std::{
     collections::{BTreeMap, BTreeSet},

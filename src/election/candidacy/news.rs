@@ -19,7 +19,9 @@ impl Candidacy {
         if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
             return;
         }
-        let Some(known) = self.known.record().filter(|known| news.is_older_than(known)) else {
+        let is_old =
+            |known: &&LeaseRecord| news.is_older_than(known) && !defect::is_back("believes-old-news");
+        let Some(known) = self.known.record().filter(is_old) else {
             return self.accept(news, at);
         };
         if let Some(tried) = self.claims.recognise(&news) {
