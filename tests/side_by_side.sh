@@ -61,9 +61,10 @@ all() {
 	cargo test --quiet --workspace --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
-	(while sleep 60 >/dev/null; do echo "==== still running: $(names running)"; done) &
-	local minutes=$!
-	trap 'kill "$minutes" 2>/dev/null || true' EXIT
+	# Its sleep outlives it, so it must not keep the output open.
+	(while sleep 60 >/dev/null 2>&1; do echo "==== still running: $(names running)"; done) &
+	minutes=$! # not local: the trap runs after the function
+	trap 'kill "$minutes"' EXIT
 	printf '%s\n' "${order[@]}" $rest | xargs -n 1 -P 3 "$script" run
 	[[ -z $(names failed) ]] || {
 		echo "==== FAILED: $(names failed)" >&2
