@@ -104,7 +104,7 @@ proof:
 	cargo test --release --lib candidacy::model::tests -- --nocapture --test-threads 1
 
 # Puts each defect of src/defect.rs back, and prints which tool finds it. Builds with other flags, so in a folder of its
-# own. Each of these may be left out: make defects STATES=20000 SEEDS=2000 NAMES="standing-clock takes-too-early"
+# own. Each of these may be left out: make defects STATES=20000 SEEDS=6000 NAMES="standing-clock takes-too-early"
 defects: export STATES := $(STATES)
 defects: export SEEDS := $(SEEDS)
 defects:

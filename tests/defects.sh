@@ -10,7 +10,7 @@
 # Each runs in a process of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export CARGO_INCREMENTAL=0 PROOF_STATES=${STATES:-20000} SIM_SEEDS=${SEEDS:-2000} SIM_SHRINK=0
+export CARGO_INCREMENTAL=0 PROOF_STATES=${STATES:-20000} SIM_SEEDS=${SEEDS:-6000} SIM_SHRINK=0
 
 say() { echo "defects.sh: $*" >&2; }
 
