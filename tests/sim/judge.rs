@@ -9,7 +9,7 @@ use crate::{
 };
 use kube_leader_gate::{
     election::LeaseEnd,
-    testing::{Judge, LogTime, StoredLease, StrayKind, SuccessionKind, TermEnding, WriteRecord},
+    testing::{Judge, LogTime, StrayKind, SuccessionKind, TermEnding, WriteRecord},
 };
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
     effects.sort_by_key(|it| it.completed);
     let mut tokens: BTreeMap<&str, u64> = BTreeMap::new();
     // Which process has claimed the lease: its name, and when it was born. A process before it had the same name.
-    let (mut claim, mut author) = (StoredLease::default(), ("", ""));
+    let (mut claimed, mut author) = (None, ("", ""));
     for record in effects {
         let at = record.completed.map_or(0, |it| millis(world, it));
         if let Some(lease) = &record.lease {
@@ -117,13 +117,10 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
             if lease.holder_identity.is_empty() && author != writer {
                 found(format!("release: {writer:?} released the term of {author:?} at {at}"));
             }
-            let of = |it: &StoredLease| {
-                (it.holder_identity.clone(), it.lease_transitions, it.acquire_time.clone())
-            };
-            if of(lease) != of(&claim) {
-                author = writer;
+            let claim = Some((&lease.holder_identity, lease.lease_transitions, &lease.acquire_time));
+            if claim != claimed {
+                (claimed, author) = (claim, writer);
             }
-            claim.clone_from(lease);
         } else if record.resource != "leases"
             && let Ok(token) = record.user_agent.parse::<u64>()
         {

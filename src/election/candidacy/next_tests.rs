@@ -3,7 +3,7 @@
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
     next_world::{NEVER, World, preempted},
-    tests::{at, candidacy, held, written},
+    tests::{at, candidacy, held, leading, written},
 };
 use crate::{
     election::hooks::LeaseCall,
@@ -19,13 +19,7 @@ fn follower(task: Task, now: u64) -> Inputs {
 /// A candidate that led from 0 s until its term expired with an unanswered write. Its claim of 100 s takes effect
 /// without an answer.
 fn lands_late() -> (Candidacy, LeaseRecord, Inputs) {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "", 0), at(0));
-    let first = candidacy.acquisition(at(0), "first".into());
-    candidacy.claim_is_settled();
-    let first = written(2, &first);
-    candidacy.observe(first.clone(), at(0));
-    candidacy.opened(first.term());
+    let mut candidacy = leading();
     candidacy.contact.begin(at(100));
     let second = candidacy.acquisition(at(100), "second".into());
     let second = written(3, &second);
@@ -55,13 +49,8 @@ fn a_late_preempted_claim_is_acknowledged() {
 /// Its writes were just cut off, but have not been dropped yet.
 #[test]
 fn s4_a_stopping_preempted_candidate_waits_for_its_writes() {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition(at(0), "now".into());
-    candidacy.claim_is_settled();
-    let own = written(2, &claim);
-    candidacy.observe(own.clone(), at(0));
-    candidacy.opened(own.term());
+    let mut candidacy = leading();
+    let own = candidacy.record().unwrap().clone();
     candidacy.observe(preempted(&own, 3), at(1));
     assert!(candidacy.own.owes_an_acknowledgement());
     let inputs = Inputs { settles_at: at(6), ..follower(Task::GiveUp { failed: 0 }, 1) };

@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
-    tests::{at, candidacy, held, written},
+    tests::{at, candidacy, held, leading},
 };
 use crate::{
     election::{crowd::STANDBYS, hooks::LeaseCall},
@@ -12,19 +12,6 @@ use serde_json::json;
 
 fn inputs(task: Task, leads: bool, seconds: u64) -> Inputs {
     Inputs { now: at(seconds), task, leads, settles_at: at(0) }
-}
-
-/// A candidate that leads since 0 s.
-fn leading() -> Candidacy {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition(at(0), "now".into());
-    candidacy.claim_is_settled();
-    let own = written(2, &claim);
-    candidacy.observe(own.clone(), at(0));
-    candidacy.stood(at(0));
-    candidacy.opened(own.term());
-    candidacy
 }
 
 /// A follower that watches the lease of another candidate, with these standbys.

@@ -35,6 +35,19 @@ pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
     record(version, &json!({})).with(claim)
 }
 
+/// A candidate that leads since 0 s.
+pub(super) fn leading() -> Candidacy {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.claim_is_settled();
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.stood(at(0));
+    candidacy.opened(own.term());
+    candidacy
+}
+
 /// Whether `take_in` changes what the candidate knows.
 fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {
     let before = candidacy.record().cloned();

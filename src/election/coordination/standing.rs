@@ -127,9 +127,8 @@ impl Standing {
     /// Takes in whether the lease waits for the coordinator at `now`. Returns whether the trouble has changed.
     pub(in crate::election) fn is_vacant(&mut self, vacant: bool, now: Moment) -> bool {
         let before = self.vacancy.text().is_some();
-        let since = self.vacant_since.filter(|_| vacant).or(vacant.then_some(now));
-        self.vacant_since = since;
-        match since {
+        self.vacant_since = vacant.then(|| self.vacant_since.unwrap_or(now));
+        match self.vacant_since {
             None => self.vacancy.settle(now),
             Some(since) if now.saturating_since(since) >= self.patience => {
                 let details = "enable the feature gate CoordinatedLeaderElection of the API server; a strategy of your \
