@@ -58,6 +58,8 @@ all() {
 	rm -rf "$out"
 	mkdir -p "$out"
 	cargo test --workspace --all-features --no-run
+	# The examples that tests run as processes are built too.
+	export LEADER_GATE_EXAMPLES=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples
 	cargo test --quiet --workspace --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)

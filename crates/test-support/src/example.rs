@@ -1,10 +1,22 @@
 //! The executable of an example, for tests that run it as a process.
 
 use escargot::CargoBuild;
-use std::{env, path::PathBuf};
+use std::{
+    env::{self, consts::EXE_SUFFIX},
+    path::{Path, PathBuf},
+};
 
-/// Builds it with all features, like most of the tests, so that cargo usually finds it built.
+/// Takes it from the folder in `LEADER_GATE_EXAMPLES`, if there is one. Otherwise builds it with all features, like most
+/// of the tests.
+///
+/// `make test` sets the variable after it has built the whole workspace. cargo alone would build most dependencies again,
+/// since fewer packages ask for fewer of their features.
 pub fn build(name: &str) -> PathBuf {
+    if let Some(folder) = env::var_os("LEADER_GATE_EXAMPLES") {
+        let built = Path::new(&folder).join(format!("{name}{EXE_SUFFIX}"));
+        assert!(built.is_file(), "LEADER_GATE_EXAMPLES has no {name}: {}", built.display());
+        return built;
+    }
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
     let mut build = CargoBuild::new().example(name).all_features().manifest_path(manifest);
     if !cfg!(debug_assertions) {
