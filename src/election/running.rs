@@ -234,8 +234,8 @@ impl Running {
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        let writing = self.leadership().writes_under_way() > 0;
-        let settles_at = self.leadership().settles_at(writing, self.candidate.timing().tolerated_skew());
+        // The end of the term has recorded the writes that were cut off.
+        let settles_at = self.leadership().settles_at(false, self.candidate.timing().tolerated_skew());
         let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {
             tracing::info!(

@@ -69,16 +69,14 @@ impl Candidacy {
                     .then(|| Overtaken { term: record.transitions(), until: *until })
             }
         };
-        if let (Some(own), Some(former)) = (&mut self.coordinated, former)
-            && own.former.is_none_or(|earlier| earlier.until < former.until)
-        {
-            own.former = Some(former);
+        if let Some(own) = &mut self.coordinated {
+            own.former = own.former.into_iter().chain(former).max_by_key(|it| it.until);
         }
     }
 
     /// The holder whose writes may still be under way when the coordinator has named this candidate.
-    pub(super) fn former(&self, now: Moment) -> Option<Overtaken> {
-        self.coordinated.as_ref().and_then(|own| own.former).filter(|former| now < former.until)
+    pub(super) fn former(&self) -> Option<Overtaken> {
+        self.coordinated.as_ref().and_then(|own| own.former)
     }
 
     /// What a coordinated candidate does where one that contends by itself would do `alone`.

@@ -38,7 +38,7 @@ impl Candidacy {
     pub(in crate::election) fn decide(&self, now: Moment, leading: bool) -> Decision {
         let coordinated = self.as_coordinated(self.decide_alone(now, leading), now);
         match (coordinated, self.opening.rests_until(now)) {
-            (Decision::Take | Decision::Succeed | Decision::Preempt, Some(until)) if !self.is_mine() => {
+            (Decision::Take | Decision::Succeed | Decision::Preempt, Some(until)) => {
                 Decision::WaitUntil(until)
             }
             (decision, _) => decision,

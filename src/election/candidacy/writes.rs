@@ -40,16 +40,18 @@ impl Candidacy {
     /// The holder whose writes may still be under way if this candidate takes the lease at `now`.
     fn overtakes(&self, now: Moment) -> Option<Overtaken> {
         let Known::Present { record, until, .. } = &self.known else { return None };
-        let term = match self.hand() {
-            Hand::None => return None,
-            Hand::Current | Hand::Earlier | Hand::Copy => return self.overtaken(now),
-            Hand::Coordinator => return self.former(now),
+        let holder = |term| Overtaken { term, until: self.early.settles(record, *until, now) };
+        let overtaken = match self.hand() {
+            Hand::None => None,
+            Hand::Current | Hand::Earlier | Hand::Copy => self.overtaken(now),
+            Hand::Coordinator => self.former(),
             // An earlier process with this identity was waiting for the holder before it.
-            Hand::Inherited | Hand::Double => Handover::under_way(record)?.from,
-            Hand::Other => record.transitions(),
+            Hand::Inherited | Hand::Double => {
+                Handover::under_way(record).map(|handover| holder(handover.from))
+            }
+            Hand::Other => Some(holder(record.transitions())),
         };
-        let until = self.early.settles(record, *until, now);
-        Some(Overtaken { term, until }).filter(|overtaken| now < overtaken.until)
+        overtaken.filter(|overtaken| now < overtaken.until)
     }
 
     /// Makes the claim that renews the lease at `now`. It differs from each earlier claim of the term. If nothing changed,

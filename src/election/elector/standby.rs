@@ -22,13 +22,15 @@ impl<L: Lock> Elector<L> {
     /// Gives the place back. It tries once more if the holder has renewed the lease meanwhile.
     pub(super) async fn leave(&mut self) {
         self.candidacy.has_left();
-        for again in [true, false] {
-            let Some(claim) = self.candidacy.leaving() else { return };
-            let left = self.annotate(LeaseCall::Leave, claim).await;
-            if left != Err(ErrLockKind::Conflict) || !again || !self.read().await {
-                return;
-            }
+        let conflict = Err(ErrLockKind::Conflict);
+        if self.write_leave().await == conflict && self.read().await {
+            let _ = self.write_leave().await;
         }
+    }
+
+    async fn write_leave(&mut self) -> Result<(), ErrLockKind> {
+        let Some(claim) = self.candidacy.leaving() else { return Ok(()) };
+        self.annotate(LeaseCall::Leave, claim).await
     }
 
     async fn annotate(&mut self, what: LeaseCall, claim: Claim) -> Result<(), ErrLockKind> {
