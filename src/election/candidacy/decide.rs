@@ -55,7 +55,7 @@ type Outcome = Result<(), &'static str>;
 impl Candidacy {
     /// Decides what to do at `inputs.now`. A wait always ends after that.
     pub(in crate::election) fn next(&self, inputs: &Inputs) -> Next {
-        let settles_at = inputs.settles_at.max(self.inherited_until);
+        let settles_at = inputs.settles_at.max(self.inherited_until).max(self.successor_waits_until());
         let inputs = &Inputs { settles_at, ..*inputs };
         let mut not_before = self.contact.not_before;
         let (call, due) = match inputs.task {
@@ -199,6 +199,13 @@ impl Candidacy {
     /// over.
     fn owes_in_time(&self, inputs: &Inputs) -> bool {
         self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
+    }
+
+    /// Until when a successor has to wait for the holder that this candidate overtook, and that may still be writing.
+    /// It hears of the end of that holder's writes only from this candidate.
+    fn successor_waits_until(&self) -> Moment {
+        let overtaken = self.precedence.overtaken().filter(|_| self.own.owes_an_acknowledgement());
+        overtaken.map_or(Moment::from_nanos(0), |overtaken| overtaken.until)
     }
 
     /// When a follower reads the lease if there is no news. In a crowd, all followers would read when the holder falls

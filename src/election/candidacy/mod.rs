@@ -25,6 +25,8 @@ pub(super) use self::{
 };
 
 #[cfg(test)]
+mod bound_tests;
+#[cfg(test)]
 mod contact_tests;
 #[cfg(test)]
 mod coordinated_tests;

@@ -63,6 +63,17 @@ async fn s6_candidate_takes_only_the_version_of_the_proof() {
     );
 }
 
+/// Then the candidates go in their order, whether or not the holder's process has ended.
+#[test]
+fn early_takeover_ends_with_the_holders_time() {
+    let mut candidacy = Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), None);
+    let seen = lease("u", "7", "a");
+    candidacy.observe(seen.clone(), at(1));
+    candidacy.early.ended(Ended::of(&seen));
+    assert_eq!(candidacy.decide(at(15), false), Decision::Succeed);
+    assert_eq!(candidacy.decide(at(16), false), Decision::Take);
+}
+
 #[tokio::test]
 async fn gate_waits_for_the_settle_time_at_most_until_expiry() {
     let seen = lease("u", "7", "a");
