@@ -11,6 +11,7 @@ mod bent;
 mod cancelled;
 mod compatibility;
 mod connections;
+mod contending;
 mod coordinated;
 mod crowd;
 mod dead;

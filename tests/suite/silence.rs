@@ -64,6 +64,30 @@ async fn leader_restarts_a_silent_watch() {
     assert!(watches.load(Ordering::SeqCst) > 5);
 }
 
+/// A renewal that works says nothing about a watch that RBAC refuses.
+#[tokio::test(start_paused = true)]
+async fn refused_watch_is_tried_ever_more_rarely() {
+    let server = ApiServer::new();
+    let refused = server.inject(Fault::forbidden().verb("watch"));
+    let (a, _) = leading(&server, "a").await;
+    pass(Duration::from_secs(600)).await;
+    assert!(a.candidate().is_leader());
+    assert!((10..=30).contains(&refused.hits()), "{} attempts in ten minutes", refused.hits());
+}
+
+/// A watch that has just begun shows only what changes from now on. The first read after it may show more.
+#[tokio::test(start_paused = true)]
+async fn slow_reads_do_not_restart_a_fresh_watch() {
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let _slow = server.inject(Fault::delay_before(Duration::from_millis(600)).user("b").verb("get"));
+    let (b, watches) = mute(&server, "b");
+    let _b = b.start();
+    pass(Duration::from_secs(20)).await;
+    let watches = watches.load(Ordering::SeqCst);
+    assert!((2..=7).contains(&watches), "{watches} watches in 20 s");
+}
+
 /// During an outage, the pauses between two attempts to watch grow to a minute. The watch does not wait until such a
 /// pause ends.
 #[tokio::test(start_paused = true)]

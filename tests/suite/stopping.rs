@@ -186,6 +186,26 @@ async fn s5_release_of_deleted_lease_creates_nothing() {
     }
 }
 
+/// Eight newer versions in a row may come from standbys that stop too. After them, three failures are enough.
+#[tokio::test(start_paused = true)]
+async fn release_that_always_conflicts_is_given_up() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let conflicts = server.inject(Fault::status(409).verb("update").resource("leases").times(20));
+    assert_eq!(within(Duration::from_secs(8), "the candidate stops", a.stop()).await, LeaseEnd::LeftToExpire);
+    assert_eq!(conflicts.hits(), 8 + 3);
+}
+
+/// The API server has not carried it out, so there is nothing to release or to wait for.
+#[tokio::test(start_paused = true)]
+async fn stop_after_a_refused_acquisition_is_clean() {
+    let server = ApiServer::new();
+    let refused = server.inject(Fault::forbidden().verb("create").resource("leases"));
+    let a = candidate(&server, "a").start();
+    until(FIRST, "it tries", || refused.hits() > 0).await;
+    assert_eq!(within(SOON, "the candidate stops", a.stop()).await, LeaseEnd::Released);
+}
+
 #[tokio::test(start_paused = true)]
 async fn s4_hung_release_is_sent_again() {
     let server = ApiServer::new();

@@ -2,6 +2,7 @@
 
 mod filters;
 pub mod heard;
+mod lines;
 mod repeats;
 mod scenes;
 mod sources;
