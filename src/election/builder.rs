@@ -287,3 +287,7 @@ impl fmt::Debug for ElectionBuilder {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "test-util"))]
+#[path = "builder_tests.rs"]
+mod tests;

@@ -80,3 +80,57 @@ fn changes_a_resource(asked: &RequestInfo<'_>) -> bool {
         Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
     )
 }
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{
+        leadership::{Grantor, Term},
+        testing::ManualClock,
+    };
+    use std::{convert::Infallible, sync::Arc, time::Duration};
+    use tower::{ServiceExt, service_fn};
+
+    /// The URI that the layer passes on, for a leader that has 8 s left.
+    async fn passed_on(method: &str, uri: &str) -> String {
+        let grantor = Grantor::with_clock(Arc::new(ManualClock::new()));
+        let deadline = grantor.now().saturating_add(Duration::from_secs(8));
+        let _grant = grantor.grant(Term::new("uid", 1), deadline).expect("in time");
+        let echo = service_fn(|request: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(request.uri().to_string()))
+        });
+        let layer = ServerTimeLayer::new(grantor.leadership());
+        let request = Request::builder().method(method).uri(uri).body(()).expect("a request");
+        layer.layer(echo).oneshot(request).await.expect("an answer").into_body()
+    }
+
+    #[tokio::test]
+    async fn each_write_to_a_resource_carries_what_is_left() {
+        let writes = [
+            ("POST", "/api/v1/namespaces/a/pods"),
+            ("PUT", "/apis/apps/v1/namespaces/a/deployments/x/status"),
+            ("PATCH", "/api/v1/nodes/x"),
+            ("DELETE", "/api/v1/namespaces/a/pods/x"),
+            ("DELETE", "/api/v1/namespaces/a/pods"),
+        ];
+        for (method, uri) in writes {
+            assert_eq!(passed_on(method, uri).await, format!("{uri}?timeout=8000ms"), "{method}");
+        }
+    }
+
+    /// A backend could read the parameter.
+    #[tokio::test]
+    async fn requests_that_a_backend_answers_stay_as_they_are() {
+        let others = [
+            ("GET", "/api/v1/nodes/x"),
+            ("GET", "/api/v1/namespaces/a/pods?watch=true"),
+            ("POST", "/api/v1/namespaces/a/pods/x/exec?command=ls"),
+            ("POST", "/api/v1/namespaces/a/services/x/proxy/path"),
+            ("POST", "/webhook"),
+            ("PUT", "/apis"),
+        ];
+        for (method, uri) in others {
+            assert_eq!(passed_on(method, uri).await, uri, "{method}");
+        }
+    }
+}

@@ -220,3 +220,15 @@ fn ping_that_is_no_later_than_the_renewal_is_answered() {
     register.hear(stored(2, |object| object["spec"]["pingTime"] = WALL.into()));
     assert!(matches!(register.next(true, at(1), wall()), Next::Wait(_)));
 }
+
+/// Without them, neither a write nor a deletion could say which state of which object it means.
+#[test]
+fn object_without_uid_or_version_is_no_candidate() {
+    let object = json!({ "metadata": { "name": "me", "uid": "u", "resourceVersion": "1" } });
+    assert!(CandidateRecord::from_json(object.clone()).is_some());
+    for field in ["uid", "resourceVersion"] {
+        let mut without = object.clone();
+        without["metadata"][field] = "".into();
+        assert_eq!(CandidateRecord::from_json(without), None, "{field}");
+    }
+}

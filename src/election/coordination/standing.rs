@@ -140,3 +140,7 @@ impl Standing {
         before != self.vacancy.text().is_some()
     }
 }
+
+#[cfg(all(test, feature = "test-util"))]
+#[path = "standing_tests.rs"]
+mod tests;

@@ -89,3 +89,45 @@ pub(super) fn read(line: &[u8]) -> Result<Option<(String, News)>, CallError> {
         Change::Deleted => (name, News::Deleted(record)),
     }))
 }
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{
+        election::coordination::settings::Coordination,
+        lease::{Identity, LeaseName},
+        testing::ApiServer,
+    };
+    use http::Request;
+    use kube_client::client::Body;
+    use serde_json::json;
+    use tower::ServiceExt;
+
+    #[tokio::test]
+    async fn objects_that_a_server_did_not_select_are_skipped() {
+        let server = ApiServer::new();
+        let card = Card {
+            identity: Identity::new("me").unwrap(),
+            lease: LeaseName::new("default", "operator").unwrap(),
+            coordination: Coordination::new("1.5.0").unwrap(),
+        };
+        for name in ["another", "me", "third"] {
+            let mut object = card.created(jiff::Timestamp::now());
+            object["metadata"]["name"] = json!(name);
+            server.put(name, &format!("{}/{name}", card.collection()), object).unwrap();
+        }
+        let all = |mut request: Request<Body>| {
+            let uri = request.uri().to_string().replace("fieldSelector", "ignored");
+            *request.uri_mut() = uri.parse().expect("a URI");
+            request
+        };
+        let client = Client::new(server.service().map_request(all), "default");
+        let own = card.object();
+        let mut news = follow(client, card, LeaseTiming::fast());
+        assert!(matches!(news.next().await, Some(News::Up)));
+        assert!(matches!(news.next().await, Some(News::Present(record)) if record.name() == "me"));
+        server.delete("third", &own.replace("/me", "/third")).unwrap();
+        server.delete("me", &own).unwrap();
+        assert!(matches!(news.next().await, Some(News::Deleted(record)) if record.name() == "me"));
+    }
+}

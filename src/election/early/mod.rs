@@ -17,6 +17,8 @@ mod succession;
 pub use self::settings::{EarlyTakeover, ErrInvalidEarlyTakeover};
 pub(super) use self::{follow::HolderWatch, holder_pod::HOLDER_POD, succession::Succession};
 
+#[cfg(all(test, feature = "test-util"))]
+mod follow_tests;
 #[cfg(test)]
 mod proof_tests;
 #[cfg(all(test, feature = "test-util"))]

@@ -56,3 +56,38 @@ impl Asking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::BoxFuture;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Refuses this often, then agrees. Counts the questions.
+    #[derive(Debug, Default)]
+    struct Doors {
+        refusals: u32,
+        asked: AtomicU32,
+    }
+
+    impl Opening for Doors {
+        fn ask<'a>(&'a self, _: &'a Term) -> BoxFuture<'a, Result<(), Obstacle>> {
+            let refused = self.asked.fetch_add(1, Ordering::Relaxed) < self.refusals;
+            let obstacle = Obstacle { kind: "shut", message: String::new(), passes: true };
+            Box::pin(async move { if refused { Err(obstacle) } else { Ok(()) } })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn question_is_asked_until_the_answer_is_yes() {
+        let doors = Arc::new(Doors { refusals: 3, ..Doors::default() });
+        let mut asking = Some(Asking::begin(doors.clone(), Term::new("uid", 1), LeaseTiming::fast()));
+        for _ in 0..3 {
+            Asking::answer(&mut asking).await.unwrap_err();
+        }
+        Asking::answer(&mut asking).await.unwrap();
+        let later = timeout(Duration::from_secs(60), Asking::answer(&mut asking)).await;
+        assert!(later.is_err(), "there is no second yes");
+        assert_eq!(doors.asked.load(Ordering::Relaxed), 4);
+    }
+}

@@ -229,6 +229,7 @@ mod tests {
     use super::*;
     use crate::{lease::pool::clients::Clients, testing::ApiServer};
     use kube_client::Client;
+    use tokio::runtime::Runtime;
 
     #[tokio::test]
     async fn followers_that_leave_are_removed() {
@@ -241,5 +242,23 @@ mod tests {
         assert_eq!(hub.board.slots().get("x").map(Vec::len), Some(1));
         drop((b, other));
         assert!(hub.board.slots().is_empty());
+    }
+
+    /// The runtime that began the watch may end before other runtimes of the process.
+    #[test]
+    fn followers_elsewhere_learn_that_the_watch_lost_its_runtime() {
+        let service = ApiServer::new().service();
+        let first = Runtime::new().unwrap();
+        let hub = first.block_on(async {
+            let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+            Arc::new(Hub::start(1, clients.caller(Duration::ZERO), "default"))
+        });
+        let follower = hub.follow("x");
+        let second = Runtime::new().unwrap();
+        second.block_on(follower.stands()).unwrap();
+        drop(first);
+        let next = async { timeout(Duration::from_secs(10), follower.slot.next()).await };
+        assert!(matches!(second.block_on(next), Ok(None)), "the watch is over, without an error");
+        assert!(hub.is_over());
     }
 }

@@ -153,3 +153,24 @@ impl Joined {
         self.following.events(move || follows.store(0, Ordering::Release))
     }
 }
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::testing::ApiServer;
+    use kube_client::Client;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_watch_is_asked_for_again_after_ten_minutes() {
+        let service = ApiServer::new().service();
+        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let watches = SharedWatches::new(clients);
+        watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
+        assert!(watches.hub("other").is_some(), "only this namespace");
+        advance(REFUSED_FOR - Duration::from_nanos(1)).await;
+        assert!(watches.hub("default").is_none());
+        advance(Duration::from_nanos(1)).await;
+        assert!(watches.hub("default").is_some());
+    }
+}

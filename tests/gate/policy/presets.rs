@@ -18,6 +18,7 @@ fn access_reviews_preset_permits_only_access_reviews() {
         &[
             "POST /apis/authentication.k8s.io/v1/tokenreviews",
             "POST /apis/authentication.k8s.io/v1/subjectaccessreviews",
+            "POST /apis/authorization.k8s.io/v1/selfsubjectreviews",
             "POST /api/v1/subjectaccessreviews",
             "POST /apis/authorization.k8s.io.example.com/v1/subjectaccessreviews",
             "PUT /apis/authorization.k8s.io/v1/subjectaccessreviews/x",

@@ -172,6 +172,18 @@ async fn missing_coordinator_is_named_after_a_while() {
     until(SECOND, "it is over", || trouble().is_empty()).await;
 }
 
+/// For longer than a coordinator may take to name a holder.
+#[tokio::test(start_paused = true)]
+async fn named_holder_and_its_follower_have_no_trouble() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let b = coordinated(&server, "b").start();
+    is_listed(&server, "b").await;
+    pass(120 * SECOND).await;
+    assert_eq!((a.candidate().trouble(), b.candidate().trouble()), (None, None));
+    assert!(a.candidate().is_leader());
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_elections_with_one_identity_are_named() {
     let server = ApiServer::new();

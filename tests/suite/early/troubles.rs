@@ -1,7 +1,10 @@
 //! Pods that cannot be read: the election works as without early takeover.
 
 use super::pods::{create, leader_and_follower, path, replica, report_end, watches};
-use crate::support::{FIRST, SOON, build, builder, pass, spec, until, within};
+use crate::{
+    logging::heard::Heard,
+    support::{FIRST, SOON, build, builder, pass, spec, until, within},
+};
 use http::Request;
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
@@ -52,6 +55,25 @@ async fn forbidden_watch_is_asked_for_in_growing_pauses() {
     };
     pass(Duration::from_secs(600)).await;
     assert!((10..40).contains(&refused.hits()), "{} requests in ten minutes", refused.hits());
+}
+
+/// The log says how to mend it.
+#[tokio::test(start_paused = true)]
+async fn only_a_forbidden_watch_asks_for_permission() {
+    for (fault, advised) in [(Fault::forbidden(), true), (Fault::status(500), false)] {
+        let heard = Heard::listen();
+        let server = ApiServer::new();
+        let _refused = server.inject(fault.resource("pods"));
+        let a = replica(&server, "a").start();
+        within(FIRST, "a leads", a.candidate().elected()).await;
+        let _b = replica(&server, "b").start();
+        pass(SETTLE).await;
+        let mut told = heard.events();
+        told.retain(|event| event.level == "warn" && event.message.contains("pod cannot be watched"));
+        let [event] = &*told else { panic!("{told:#?}") };
+        let advice = "; grant it get and watch on pods, by a Role";
+        assert_eq!(event.message.ends_with(advice), advised, "{}", event.message);
+    }
 }
 
 #[tokio::test(start_paused = true)]
