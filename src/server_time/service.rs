@@ -118,9 +118,9 @@ mod tests {
         }
     }
 
-    /// A backend could read the parameter.
+    /// Some change nothing. A backend answers the others, and could read the parameter.
     #[tokio::test]
-    async fn requests_that_a_backend_answers_stay_as_they_are() {
+    async fn reads_and_requests_for_a_backend_stay() {
         let others = [
             ("GET", "/api/v1/nodes/x"),
             ("GET", "/api/v1/namespaces/a/pods?watch=true"),

@@ -65,7 +65,7 @@ impl Scene {
 
 /// That a pod is gone proves nothing, and it is no failure: the same watch goes on.
 #[tokio::test(start_paused = true)]
-async fn pod_that_is_gone_at_the_second_look_is_followed_on() {
+async fn pod_gone_at_the_second_look_is_followed_on() {
     let mut scene = Scene::new();
     scene.report_the_end();
     let gone = scene.server.inject(Fault::status(404).resource("pods").verb("get"));

@@ -246,7 +246,7 @@ mod tests {
 
     /// The runtime that began the watch may end before other runtimes of the process.
     #[test]
-    fn followers_elsewhere_learn_that_the_watch_lost_its_runtime() {
+    fn followers_learn_that_the_watch_lost_its_runtime() {
         let service = ApiServer::new().service();
         let first = Runtime::new().unwrap();
         let hub = first.block_on(async {
