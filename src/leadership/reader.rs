@@ -179,7 +179,7 @@ impl Leadership {
     }
 
     /// Waits until no admitted write is under way.
-    pub(super) async fn idle(&self) {
+    pub(crate) async fn idle(&self) {
         loop {
             let mut woken = pin!(self.inner.idle.next());
             woken.as_mut().enable();

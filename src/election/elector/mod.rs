@@ -29,11 +29,8 @@ use crate::{
     lease::{Lock, ReleaseLock},
 };
 use futures_util::StreamExt;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
-
-/// Longer than any deadline. At the deadline the writes that are waited for are cut off.
-const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// The orders of the election.
 #[derive(Clone, Debug)]
@@ -141,7 +138,8 @@ impl<L: Lock> Elector<L> {
                     tokio::select! {
                         biased;
                         changed = self.orders.changed() => if changed.is_err() { return },
-                        _ = leadership.drain(FOR_EVER), if writing && !leadership.can_write() => {}
+                        // At the deadline the writes that are waited for are cut off.
+                        () = leadership.idle(), if writing && !leadership.can_write() => {}
                         () = leadership.sleep_until(until) => {}
                         answer = Asking::answer(&mut self.asking) => self.on_answer(answer),
                         Some(news) = self.lease_watch.next() => self.on_watch_news(news),
