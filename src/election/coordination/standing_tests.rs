@@ -107,7 +107,7 @@ async fn vacant_lease_is_trouble_from_one_moment_on() {
     let mut scene = Scene::new().await;
     let begun = scene.now();
     let patience = LeaseTiming::fast().lease_duration() + CHOOSING;
-    let nearly = begun.saturating_add(patience - Duration::from_nanos(1));
+    let nearly = begun.saturating_add(patience.saturating_sub(Duration::from_nanos(1)));
     let over = begun.saturating_add(patience);
     let changes = [
         (false, begun, false),

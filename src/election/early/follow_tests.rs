@@ -86,7 +86,7 @@ async fn watch_that_ends_begins_again_after_a_pause() {
     sleep(SECOND).await;
     assert_eq!(server.break_watches(|user| user == "me", WatchBreak::End), 1);
     let pause = LeaseTiming::fast().pause();
-    sleep(pause - Duration::from_millis(10)).await;
+    sleep(pause.saturating_sub(Duration::from_millis(10))).await;
     assert_eq!(watches(), 1);
     sleep(Duration::from_millis(20)).await;
     assert_eq!(watches(), 2);

@@ -168,7 +168,7 @@ mod tests {
         let watches = SharedWatches::new(clients);
         watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
         assert!(watches.hub("other").is_some(), "only this namespace");
-        advance(REFUSED_FOR - Duration::from_nanos(1)).await;
+        advance(REFUSED_FOR.saturating_sub(Duration::from_nanos(1))).await;
         assert!(watches.hub("default").is_none());
         advance(Duration::from_nanos(1)).await;
         assert!(watches.hub("default").is_some());
