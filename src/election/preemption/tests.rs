@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+#[path = "pause_tests.rs"]
+mod pauses;
+
 fn at(seconds: u64) -> Moment {
     Moment::from_nanos(1_000_000_000_000).saturating_add(Duration::from_secs(seconds))
 }
@@ -164,29 +167,6 @@ fn a_preempted_claim_with_a_late_answer_is_acknowledged() {
         holder.observe(mine, at(0));
         assert!(holder.own.owes_an_acknowledgement() && !holder.is_mine());
     }
-}
-
-/// The other candidate takes the lease back each time, since each of the two precedes the other by its own rule. The
-/// pauses double, until there was no preemption for twice the last pause.
-#[test]
-fn each_preemption_in_turn_waits_twice_as_long() {
-    let mut candidacy = high();
-    for (preempts, next) in [(0, 15), (15, 45), (45, 105), (285, 300)] {
-        let seen = held(preempts + 1, "other", preempts, &json!({}));
-        candidacy.observe(seen.clone(), at(preempts));
-        assert!(!candidacy.backs_off(at(preempts)));
-        assert_eq!(candidacy.decide(at(preempts), false), Decision::Preempt, "{preempts} s");
-        let claim = candidacy.acquisition(at(preempts), preempts.to_string());
-        candidacy.observe(written(preempts + 2, &seen, &claim), at(preempts));
-        assert!(candidacy.precedence.preempted_recently(at(preempts)));
-        candidacy.observe(held(preempts + 3, "other", preempts + 1, &json!({})), at(preempts + 1));
-        // Until the lease runs out, or until the pause is over.
-        let until = at(next.min(preempts + 61));
-        assert_eq!(candidacy.decide(at(preempts + 1), false), Decision::WaitUntil(until));
-        assert!(candidacy.backs_off(at(next - 1)) && !candidacy.backs_off(at(next)), "{preempts} s");
-    }
-    let recently = |seconds| candidacy.precedence.preempted_recently(at(seconds));
-    assert!(recently(314) && !recently(315));
 }
 
 #[test]
