@@ -25,5 +25,6 @@ mutants() { cargo mutants --output "$out" --cap-lints=true "${which[@]}" "$@"; }
 
 # 2: some changes were not found; 3: some tests hung, which has found the change.
 found() { "$@" || (($? == 3)); }
-found mutants --no-default-features --features test-util -- --lib --test gate && exit
-found mutants --iterate --all-features -- --lib --test suite -- --skip candidacy::model --skip docs --skip layout
+# Cargo builds only the tests that run, not the examples and the other tests.
+found mutants --no-default-features --features test-util --cargo-arg={--lib,--test=gate} && exit
+found mutants --iterate --all-features --cargo-arg={--lib,--test=suite} -- -- --skip candidacy::model --skip docs --skip layout
