@@ -2,7 +2,7 @@
 
 use crate::{
     net::LATEST,
-    plan::{Break, Class, Fault, Machine, Plan, Target, Trouble, Way, What, Work},
+    plan::{Break, Class, Fault, Machine, Plan, TIMINGS, Target, Trouble, Way, What, Work},
 };
 use fastrand::Rng;
 
@@ -17,7 +17,9 @@ const AWAY: u64 = 18_000;
 const QUIET: (u64, u64) = (6_000, 13_000);
 
 pub fn plan(seed: u64) -> Plan {
-    let mut author = Author { rng: Rng::with_seed(seed) };
+    // What came later has a generator of its own, so that a seed keeps the rest of its plan.
+    let (mut author, mut more) =
+        (Author { rng: Rng::with_seed(seed) }, Author { rng: Rng::with_seed(!seed) });
     let count = [2, 3, 3, 3, 4][author.rng.usize(..5)];
     let (prioritised, wrong, drifts) = (author.one_in(3), author.one_in(2), author.one_in(2));
     let leases = if author.one_in(6) { 2 } else { 1 };
@@ -27,6 +29,7 @@ pub fn plan(seed: u64) -> Plan {
         drift: if drifts { author.rng.i64(-5_000..=5_000) } else { 0 },
         wall: if wrong { author.rng.i64(-300..=300) } else { 0 },
         pooled: leases > 1 || author.one_in(4),
+        timing: TIMINGS[usize::from(more.one_in(8))],
         server_time: author.one_in(2),
         pace: author.rng.u64(150..=500),
         abrupt: author.one_in(2),
@@ -38,6 +41,11 @@ pub fn plan(seed: u64) -> Plan {
         at += author.rng.u64(0..=5_000);
         author.scene(at, &machines, &mut faults);
         at += author.rng.u64(0..=6_000);
+    }
+    match more.rng.u8(..6) {
+        0 | 1 => more.twice(&machines, &mut faults),
+        2 | 3 => more.cut_off(&mut faults),
+        _ => {}
     }
     faults.sort_by_key(|it: &Fault| it.at);
     if author.one_in(5) {
@@ -173,6 +181,42 @@ impl Author {
             5 => What::Server(Trouble::DropAfter, class),
             _ => What::Server(Trouble::Slow(self.rng.u64(100..=1_800)), class),
         }
+    }
+
+    /// A holder whose connections break while writes are on the way. Its next writes are answered, and then it is told to
+    /// stop: a broken connection is no answer.
+    fn cut_off(&mut self, faults: &mut Vec<Fault>) {
+        let (at, target, length) = (self.rng.u64(FIRST..=LAST), Target::Holder, 1_500);
+        let breaks = at + length + self.rng.u64(0..=300);
+        let stops = breaks + self.rng.u64(200..=1_200);
+        let slow = What::Delay(Way::Up, Class::Work, LATEST - 1_000, LATEST - 60);
+        faults.push(Fault { at, length, target, what: slow });
+        faults.push(Fault { at: breaks, length: 1, target, what: What::Reset(false) });
+        faults.push(Fault { at: stops, length: 9_000, target, what: What::Stop });
+    }
+
+    /// Writes of the lease that arrive twice. In most cases the candidate also learns late what became of them, and is
+    /// told to stop or to step down meanwhile.
+    fn twice(&mut self, machines: &[Machine], faults: &mut Vec<Fault>) {
+        let at = self.rng.u64(FIRST..=LAST);
+        if self.one_in(4) {
+            let (length, target) = (self.length(), Target::Holder);
+            return faults.push(Fault { at, length, target, what: What::Twice });
+        }
+        let machine = self.rng.usize(..machines.len());
+        let (target, length) = (Target::Machine(machine), 9_000);
+        let slow = What::Delay(Way::Down, Class::LeaseReads, 900, 1_300);
+        let ends = at + self.rng.u64(2_500..=8_000);
+        let (stays, order) =
+            if machines[machine].work == Work::Beside { (AWAY, What::GiveUp) } else { (9_000, What::Stop) };
+        faults.push(Fault { at, length, target, what: What::Twice });
+        faults.push(Fault { at, length, target, what: slow });
+        faults.push(Fault { at, length, target, what: What::Delay(Way::Down, Class::Watches, 2_000, 3_000) });
+        // Only this candidate is left to take the lease.
+        for other in (0..machines.len()).filter(|it| *it != machine) {
+            faults.push(Fault { at: at + 500, length, target: Target::Machine(other), what: What::Stop });
+        }
+        faults.push(Fault { at: ends, length: stays, target, what: order });
     }
 
     /// A deletion of the lease, in the place of all faults around it.

@@ -77,7 +77,7 @@ impl World<'_> {
                 }
             }
             What::Reset(heard) => self.net.get().reset(host, heard),
-            What::Refuse(_) | What::Lose(..) | What::Hold(..) | What::Delay(..) => {
+            What::Twice | What::Refuse(_) | What::Lose(..) | What::Hold(..) | What::Delay(..) => {
                 self.net.get().add_rule(host, id, what, until);
             }
             What::Lag(_) => {

@@ -45,6 +45,14 @@ async fn serve(
     let watched = request.uri().query().unwrap_or_default().to_owned();
     let lease = request.uri().path().rsplit_once("work-").and_then(|it| it.1.parse::<usize>().ok());
     let mut service = server.service().user(&identity(machine));
+    let doubles = class == Class::LeaseWrites && net.get().doubles(machine);
+    if doubles && let Ok(response) = service.call(request.clone().map(Full::new)).await {
+        let (parts, body) = response.into_parts();
+        let whole = body.collect().await.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
+        if parts.status.is_success() {
+            remember(&net, &whole);
+        }
+    }
     let Ok(response) = service.call(request.map(Full::new)).await else {
         return net.get().answer(id, Answer::Reset);
     };

@@ -2,7 +2,7 @@
 
 use crate::{
     gateway::identity,
-    plan::What,
+    plan::{What, Work},
     replica::lease_name,
     run::Outcome,
     world::{Struck, World},
@@ -108,6 +108,11 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
     let mut effects: Vec<_> = records.iter().filter(|it| it.took_effect()).collect();
     effects.sort_by_key(|it| it.completed);
     let mut tokens: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut terms: BTreeMap<(&String, u64), u64> = BTreeMap::new();
+    let works_while_leading = |user: &str| {
+        let machine = (0..world.hosts.len()).find(|it| identity(*it) == user);
+        machine.is_some_and(|it| world.plan.machines[it].work == Work::WhileLeading)
+    };
     // Which process has claimed the lease: its name, and when it was born. A process before it had the same name.
     let (mut claimed, mut author) = (None, ("", ""));
     for record in effects {
@@ -122,8 +127,18 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
                 (claimed, author) = (claim, writer);
             }
         } else if record.resource != "leases"
-            && let Ok(token) = record.user_agent.parse::<u64>()
+            && let Some((token, born)) = admitted_by(record)
         {
+            // The work of a term begins when no write of the work before it can take effect (rule S4).
+            let whole = (&record.user, born);
+            let newest = terms.entry(whole).or_default();
+            if token < *newest && works_while_leading(&record.user) {
+                found(format!(
+                    "late: a write of {} took effect at {at}, after one of its later term",
+                    record.user
+                ));
+            }
+            *newest = token.max(*newest);
             let later = tokens.iter().find(|(user, other)| **user != record.user && **other > token);
             if let Some((user, _)) = later {
                 found(format!(
@@ -187,6 +202,12 @@ fn after_steps_down(
             }
         }
     }
+}
+
+/// The token of the term that admitted a write, and the process.
+fn admitted_by(it: &WriteRecord) -> Option<(u64, u64)> {
+    let (token, born) = it.user_agent.split_once(" of ")?;
+    Some((token.parse().ok()?, born.parse().ok()?))
 }
 
 fn names(it: &WriteRecord, name: &str) -> bool {

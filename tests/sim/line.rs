@@ -64,7 +64,13 @@ impl Service<Request<Body>> for Line {
         let agent = self.leadership.as_ref().map_or(self.born, |leadership| {
             leadership.state().term.and_then(|term| term.fencing_token()).unwrap_or(0)
         });
-        request.headers_mut().insert(header::USER_AGENT, HeaderValue::from(agent));
+        // A write names the process too: it does not answer for the one before it.
+        let named = match &self.leadership {
+            Some(_) => format!("{agent} of {}", self.born),
+            None => agent.to_string(),
+        };
+        let named = HeaderValue::from_str(&named).expect("digits");
+        request.headers_mut().insert(header::USER_AGENT, named);
         let Self { net, machine, wall, .. } = self.clone();
         let of_work = request.headers_mut().remove(TERM);
         let of_work = of_work.and_then(|it| it.to_str().ok()?.parse().ok()).unwrap_or(0_u64);

@@ -47,6 +47,10 @@ pub struct Net {
     pub messages: Vec<u64>,
     /// What an API server that lags still shows.
     pub past: Past,
+    /// The last term in which leading-only work has run, for each lease: its token, and the machine.
+    pub worked: Vec<(u64, usize)>,
+    /// Work of two machines may run at once: a lease is stolen or deleted, or taken by precedence.
+    pub overlaps: bool,
     /// When candidates have stepped down. One whose process died meanwhile is not here.
     pub away: Vec<Away>,
 }
@@ -141,6 +145,8 @@ impl Shared {
             violations: BTreeSet::new(),
             messages: vec![0; machines],
             past: Past::new(leases),
+            worked: vec![(0, 0); leases],
+            overlaps: false,
             away: vec![],
         })))
     }
@@ -268,6 +274,16 @@ impl Net {
         }
     }
 
+    /// Leading-only work of this term runs. The work of a term has ended before that of another machine begins (rule S11).
+    pub fn works(&mut self, lease: usize, machine: usize, token: u64) {
+        let (newest, of) = self.worked[lease];
+        if token > newest {
+            self.worked[lease] = (token, machine);
+        } else if token < newest && machine != of && !self.overlaps {
+            self.violate(format!("work: m{machine} works in term {token}, and m{of} works in term {newest}"));
+        }
+    }
+
     /// A workload write has taken effect.
     pub fn wrote(&mut self, lease: usize) {
         self.written[lease] = Some(self.time());
@@ -277,6 +293,11 @@ impl Net {
     pub fn lag(&self, machine: usize) -> Option<u64> {
         let lag = |rule: &(usize, What, u64)| if let What::Lag(by) = rule.1 { Some(by) } else { None };
         self.lines[machine].rules.iter().filter_map(lag).max()
+    }
+
+    /// Whether lease writes of this machine arrive twice.
+    pub fn doubles(&self, machine: usize) -> bool {
+        self.lines[machine].rules.iter().any(|rule| rule.1 == What::Twice)
     }
 
     pub fn machine(&self, id: u64) -> Option<(usize, Class)> {

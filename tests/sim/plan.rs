@@ -1,7 +1,11 @@
 //! A plan: who takes part, and which fault comes when. It is data, so that a failing one can be made smaller and pasted
 //! into a test.
 
+use kube_leader_gate::LeaseTiming;
 use std::fmt::{self, Write as _};
+
+/// The times of most machines, and of those with a longer lease.
+pub const TIMINGS: [&str; 2] = ["15/10/2", "20/15/2"];
 
 /// A whole run. The same plan gives the same run, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Machine {
     /// Whether its elections are those of a [`LeasePool`](kube_leader_gate::lease::LeasePool): two share its clients, and
     /// a single one has its shared watch.
     pub pooled: bool,
+    /// The times of its elections. Each candidate trusts the duration that it reads in the lease.
+    pub timing: &'static str,
     /// Whether its writes carry a limit for the server.
     pub server_time: bool,
     /// The time between two writes of its workload, in milliseconds.
@@ -90,6 +96,9 @@ pub enum What {
     Hold(Way, Class),
     /// Messages in this direction take this long: at least, and at most.
     Delay(Way, Class, u64, u64),
+    /// Lease writes arrive twice, and only the second answer comes back. If the first one was carried out, the second one
+    /// met a newer version.
+    Twice,
     /// The API server that it watches is so many milliseconds behind: events come late, and a new watch begins in the past.
     Lag(u64),
     /// The API server misbehaves.
@@ -146,6 +155,18 @@ pub enum Break {
 }
 
 impl Plan {
+    /// The longest times of any machine.
+    pub fn longest(&self) -> LeaseTiming {
+        let all = self.machines.iter().map(Machine::timing);
+        all.max_by_key(LeaseTiming::lease_duration).unwrap_or_else(LeaseTiming::fast)
+    }
+
+    /// Whether a lease may change hands while its holder leads.
+    pub fn overlaps(&self) -> bool {
+        self.machines.iter().any(|it| it.key.is_some())
+            || self.faults.iter().any(|it| matches!(it.what, What::Steal | What::Delete))
+    }
+
     /// When the last fault has ended.
     pub fn over(&self) -> u64 {
         self.faults.iter().map(|it| it.at + it.length).max().unwrap_or(0)
@@ -158,6 +179,12 @@ impl Plan {
             _ => 0,
         });
         slow.max().unwrap_or(0)
+    }
+}
+
+impl Machine {
+    pub fn timing(&self) -> LeaseTiming {
+        self.timing.parse().expect("a timing")
     }
 }
 

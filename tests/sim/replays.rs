@@ -27,8 +27,8 @@ fn seed_69() {
         seed: 69,
         leases: 1,
         machines: vec![
-            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, server_time: false, pace: 240, abrupt: false },
-            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, server_time: false, pace: 156, abrupt: false },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", server_time: false, pace: 240, abrupt: false },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", server_time: false, pace: 156, abrupt: false },
         ],
         faults: vec![
             Fault { at: 5552, length: 15625, target: Holder, what: Freeze },
@@ -47,7 +47,7 @@ fn seed_3169() {
         seed: 3169,
         leases: 1,
         machines: vec![
-            Machine { work: WhileLeading, key: Some("low"), drift: 0, wall: 0, pooled: false, server_time: false, pace: 496, abrupt: false },
+            Machine { work: WhileLeading, key: Some("low"), drift: 0, wall: 0, pooled: false, timing: "15/10/2", server_time: false, pace: 496, abrupt: false },
         ],
         faults: vec![
             Fault { at: 14168, length: 9223, target: All, what: Hold(Up, LeaseReads) },

@@ -15,14 +15,14 @@ use kube_client::{
     client::{Body, ClientBuilder},
 };
 use kube_leader_gate::{
-    CancellationToken, Election, Identity, Leadership, LeaseTiming,
+    CancellationToken, Election, Identity, Leadership,
     election::{LeaseEnd, Priority},
     leadership::Term,
     lease::{KubeLock, LeasePool},
     server_time::ServerTimeLayer,
 };
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     pin::pin,
     sync::{
         Arc,
@@ -121,7 +121,7 @@ impl Replica {
             let elections = (0..leases).map(|lease| {
                 let mut builder = Election::builder("default", lease_name(lease))
                     .identity(Identity::new(identity(number)).expect("a name"))
-                    .timing(LeaseTiming::fast())
+                    .timing(machine.timing())
                     .clock(clock.clone());
                 if let Some(key) = machine.key {
                     builder = builder.priority(Priority::ranked(key, ["high", "low"]).expect("a key"));
@@ -182,7 +182,15 @@ impl Site {
                             _ = give_up.told() => {}
                         }
                     };
-                    self.clone().write_on(client.clone(), term.fencing_token(), ends)
+                    let work = self.clone().write_on(client.clone(), term.fencing_token(), ends);
+                    let (net, lease, machine) = (self.line.net.clone(), self.lease, self.line.machine);
+                    let mut work = Box::pin(work);
+                    poll_fn(move |cx| {
+                        if let Some(token) = term.fencing_token() {
+                            net.get().works(lease, machine, token);
+                        }
+                        work.as_mut().poll(cx)
+                    })
                 };
                 election
                     .run_while_leading(stop.cancelled_owned(), work)

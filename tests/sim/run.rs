@@ -4,22 +4,22 @@ use crate::{
     gateway::{PAST, identity},
     judge,
     messages::Messages,
-    plan::Plan,
-    world::World,
+    plan::{Plan, What},
+    world::{Exit, World},
 };
-use kube_leader_gate::LeaseTiming;
+use kube_leader_gate::{LeaseTiming, election::LeaseEnd};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    time::Duration,
 };
 
 /// The first write of a run comes this soon.
 const FIRST: u64 = 3_000;
 /// How long a run goes on after all is well again.
 const STEADY: u64 = 1_000;
-/// A process is told to stop, and ends within this: 5 s of grace, 10 s of drain, 5 s for an unanswered write, and five
-/// calls of 1.6 s.
-const STOPS: u64 = 28_500;
+/// After a release, another candidate writes within this time: no candidate waits for the end of the lease.
+const FOLLOWS: u64 = 10_000;
 
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -34,6 +34,8 @@ pub struct Outcome {
     pub writes: u64,
     /// How long it took until a workload wrote again after the last fault.
     pub recovered: u64,
+    /// How long it took until another workload wrote after the lease was released.
+    pub handed_over: u64,
     /// Simulated milliseconds.
     pub length: u64,
     /// Log messages of the crate.
@@ -53,12 +55,18 @@ pub fn run(plan: &Plan, keep: bool) -> Outcome {
 /// another candidate for the first time, it waits for the whole lease duration, on a clock that may be slow. Its call may
 /// hang once more, it may wait for its turn (four pauses), and a lost race costs another round. A leading-only workload
 /// may have to wait for an unanswered write, and for the pause after two early ends.
-pub fn recovers_within() -> u64 {
-    let timing = LeaseTiming::fast();
+pub fn recovers_within(timing: LeaseTiming) -> u64 {
     let calls = timing.call_timeout() * 3;
-    let early = std::time::Duration::from_secs(4);
+    let early = Duration::from_secs(4);
     let sum = timing.retry_period() * 2 + timing.lease_duration() + calls + timing.tolerated_skew() + early;
     u64::try_from(sum.as_millis()).unwrap_or(0) * 1_006 / 1_000
+}
+
+/// How long after the order a process has stopped, at most: 5 s of grace, 10 s of drain, the time for an unanswered write,
+/// and five calls.
+fn stops_within(timing: LeaseTiming) -> u64 {
+    let sum = Duration::from_secs(15) + timing.tolerated_skew() + timing.call_timeout() * 5;
+    u64::try_from(sum.as_millis()).unwrap_or(0) * 1_013 / 1_000
 }
 
 fn play(world: &mut World<'_>) -> Outcome {
@@ -67,10 +75,10 @@ fn play(world: &mut World<'_>) -> Outcome {
     play_faults(world, 0..over + 1);
     pass_until(world, over);
     let recovered = recover(world, over);
-    hand_over(world);
+    let handed_over = hand_over(world);
     stop_all(world);
     let log = world.gateway.run(&world.net.clone(), async { world.server.write_log() });
-    let mut outcome = Outcome { recovered, length: world.now(), ..Outcome::default() };
+    let mut outcome = Outcome { recovered, handed_over, length: world.now(), ..Outcome::default() };
     judge::judge(world, &log, &mut outcome);
     let mut net = world.net.get();
     outcome.messages = net.messages.iter().sum();
@@ -107,7 +115,7 @@ pub fn pass_until(world: &mut World<'_>, end: u64) {
 
 /// Waits until each lease has a workload that writes.
 fn recover(world: &mut World<'_>, over: u64) -> u64 {
-    let within = recovers_within();
+    let within = recovers_within(world.plan.longest());
     loop {
         let lost = world.net.get().written.iter().position(|it| it.is_none_or(|at| at <= over));
         let Some(lease) = lost else { break };
@@ -124,35 +132,41 @@ fn recover(world: &mut World<'_>, over: u64) -> u64 {
     took
 }
 
-/// Stops the holder of the first lease. Another machine follows it.
-fn hand_over(world: &mut World<'_>) {
-    let (Some(holder), true) = (world.holder(0), world.hosts.len() > 1) else { return };
+/// Stops the holder of the first lease. Another machine follows it. Returns how long that took.
+fn hand_over(world: &mut World<'_>) -> u64 {
+    let (Some(holder), true) = (world.holder(0), world.hosts.len() > 1) else { return 0 };
     world.stop(holder);
-    let told = world.now();
-    while world.now() < told + STOPS && world.hosts[holder].replica.is_some() {
+    let (told, within) = (world.now(), stops_within(world.plan.longest()));
+    while world.now() < told + within && world.hosts[holder].replica.is_some() {
         world.step(u64::MAX);
     }
-    let (stopped, within) = (world.now(), recovers_within());
+    // One that has given up may stay away.
+    let away = world.plan.faults.iter().any(|it| it.what == What::GiveUp);
+    let released = |it: &Exit| it.machine == holder && it.ends[0] == LeaseEnd::Released;
+    let released = !away && world.exits.last().is_some_and(released);
+    let within = if released { FOLLOWS } else { recovers_within(world.plan.longest()) };
+    let stopped = world.now();
     while world.net.get().written[0].is_none_or(|at| at <= stopped + 10) {
         if world.now() > stopped + within {
             world
                 .net
                 .get()
                 .violate(format!("liveness: no replica has written {within} ms after {holder} has stopped"));
-            return;
+            break;
         }
         world.step(u64::MAX);
     }
+    if released { world.now() - stopped } else { 0 }
 }
 
 pub fn stop_all(world: &mut World<'_>) {
     (0..world.hosts.len()).for_each(|host| world.stop(host));
-    let told = world.now();
+    let (told, within) = (world.now(), stops_within(world.plan.longest()));
     while world.hosts.iter().any(|it| it.replica.is_some()) {
-        if world.now() > told + STOPS {
+        if world.now() > told + within {
             let left = (0..world.hosts.len()).filter(|it| world.hosts[*it].replica.is_some());
             let left: Vec<_> = left.map(identity).collect();
-            world.net.get().violate(format!("stop: {left:?} have not stopped within {STOPS} ms"));
+            world.net.get().violate(format!("stop: {left:?} have not stopped within {within} ms"));
             return;
         }
         world.step(u64::MAX);

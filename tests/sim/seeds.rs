@@ -7,6 +7,7 @@ use crate::{
     run::{Outcome, recovers_within, run},
     shrink::shrink,
 };
+use kube_leader_gate::LeaseTiming;
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
@@ -20,7 +21,7 @@ use std::{
 };
 
 /// How many kinds of faults there are.
-const KINDS: usize = 18;
+const KINDS: usize = 19;
 
 /// What many runs brought.
 #[derive(Debug, Default)]
@@ -34,6 +35,7 @@ pub struct Sum {
     pub messages: u64,
     pub length: u64,
     pub slowest: u64,
+    pub handed_over: u64,
     /// The lowest seed that failed, and what it found.
     pub failed: Option<(u64, Vec<String>)>,
 }
@@ -48,6 +50,7 @@ impl Sum {
         self.messages += outcome.messages;
         self.length += outcome.length;
         self.slowest = self.slowest.max(outcome.recovered);
+        self.handed_over = self.handed_over.max(outcome.handed_over);
         if !outcome.violations.is_empty() && self.failed.as_ref().is_none_or(|(first, _)| seed < *first) {
             self.failed = Some((seed, outcome.violations.into_iter().collect()));
         }
@@ -72,9 +75,13 @@ impl Sum {
 
     pub fn print(&self) {
         println!("{} seeds, {} s of simulated time", self.seeds, self.length / 1_000);
-        let most = recovers_within();
+        let most = recovers_within(LeaseTiming::fast());
         println!("{:>8}  workload writes took effect", self.writes);
-        println!("{:>8}  ms at most from the last fault to a write; allowed are {most}", self.slowest);
+        println!(
+            "{:>8}  ms at most from the last fault to a write; allowed are {most}, and 5 s more beside a longer lease",
+            self.slowest
+        );
+        println!("{:>8}  ms at most from a release to a write of another candidate", self.handed_over);
         println!("{:>8}  log messages", self.messages);
         println!("{:>8}  handovers", self.handovers());
         self.terms.iter().for_each(|(what, count)| println!("{count:>8}  {what}"));

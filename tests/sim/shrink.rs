@@ -1,6 +1,6 @@
 //! Makes a failing plan smaller: fewer faults, fewer machines, shorter faults, plainer machines.
 
-use crate::plan::{Machine, Plan, Target};
+use crate::plan::{Machine, Plan, TIMINGS, Target};
 
 /// How many smaller plans are tried.
 const TRIES: u32 = 400;
@@ -43,11 +43,12 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     }
     plans.extend(with(&|it| it.leases = 1));
     for place in 0..plan.machines.len() {
-        let plainer: [fn(&mut Machine); 6] = [
+        let plainer: [fn(&mut Machine); 7] = [
             |it| it.key = None,
             |it| it.drift = 0,
             |it| it.wall = 0,
             |it| it.pooled = false,
+            |it| it.timing = TIMINGS[0],
             |it| it.server_time = false,
             |it| it.abrupt = false,
         ];

@@ -3,7 +3,7 @@
 use crate::{
     author, judge,
     messages::Messages,
-    plan::{Fault, Machine, Plan, Target, What, Work},
+    plan::{Fault, Machine, Plan, TIMINGS, Target, What, Work},
     run::{Outcome, pass_until, play_faults, stop_all},
     seeds,
     world::World,
@@ -62,6 +62,7 @@ fn plan(first: u64, scenes: u64) -> Plan {
         drift: 0,
         wall: 0,
         pooled: false,
+        timing: TIMINGS[0],
         server_time: work == Work::Gated,
         pace: 300,
         abrupt: work == Work::Beside,
