@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 19] = [
+const ALL: [&str; 24] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -15,6 +15,8 @@ const ALL: [&str; 19] = [
     "release-after-cut-drain",
     // S4: a write that its workload drops counts as finished.
     "dropped-write-counts-as-finished",
+    // S4: an error counts as an answer, though the write may have been sent before it.
+    "error-counts-as-answer",
     // S4: a candidate that preempted another one does not wait for its writes.
     "opens-unacknowledged",
     // S5: a candidate releases a term that is not its own.
@@ -23,8 +25,14 @@ const ALL: [&str; 19] = [
     "late-acquisition-kept",
     // S5: a candidate that stands down forgets its acquisition without an answer.
     "forgets-an-unanswered-acquisition",
+    // S5: a conflict proves that a claim was not carried out.
+    "conflict-is-certain",
     // S6: the renew deadline counts instead of the recorded duration.
     "takes-too-early",
+    // S6: the own lease duration counts instead of the recorded one.
+    "own-duration-counts",
+    // S6: an end that was proven of one process proves that of the next one.
+    "old-end-proves-a-new-one",
     // S6: an update does not name the version that it replaces.
     "writes-without-version",
     // S6: two renewals with one time are one.
@@ -41,6 +49,8 @@ const ALL: [&str; 19] = [
     "reads-instead-of-renewing",
     // S3, S10: the end of an old grant ends a newer one.
     "old-grant-ends-a-new-one",
+    // S4: new work begins before the unanswered writes of the work before it can land no more.
+    "new-work-before-old-writes-settle",
     // S11: a candidate contends while the work of its last term ends.
     "contends-while-work-ends",
 ];

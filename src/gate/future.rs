@@ -5,7 +5,7 @@ use super::{
     error::{ErrLeadershipLost, ErrNotLeader},
     observer::WriteObserver,
 };
-use crate::{leadership::Admission, request::Verb};
+use crate::{defect, leadership::Admission, request::Verb};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -106,7 +106,7 @@ where
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
-                    if outcome.is_ok() {
+                    if outcome.is_ok() || defect::is_back("error-counts-as-answer") {
                         admission.answered();
                     }
                     break outcome.map_err(Into::into);

@@ -92,7 +92,8 @@ impl Candidacy {
                 let duration = if defect::is_back("takes-too-early") {
                     self.timing.renew_deadline()
                 } else {
-                    news.duration().unwrap_or(self.timing.lease_duration())
+                    let recorded = news.duration().filter(|_| !defect::is_back("own-duration-counts"));
+                    recorded.unwrap_or(self.timing.lease_duration())
                 };
                 let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
                 if inherited {

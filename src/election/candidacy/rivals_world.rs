@@ -30,6 +30,7 @@ pub(super) struct Call {
 pub(super) struct Rival {
     pub(super) name: String,
     pub(super) priority: Option<&'static str>,
+    pub(super) timing: LeaseTiming,
     /// Whether that has agreed in this term which must agree before its gate opens, if anything must.
     pub(super) agreed: Option<bool>,
     pub(super) candidacy: Candidacy,
@@ -48,24 +49,28 @@ pub(super) struct Rival {
     pub(super) standing_clock: Option<&'static str>,
     pub(super) call: Option<Call>,
     pub(super) inbox: VecDeque<LeaseEvent>,
+    /// The uid of the last lease object of whose deletion it has heard.
+    pub(super) deleted: Option<String>,
 }
 
-fn candidacy(name: &str, priority: Option<&str>) -> Candidacy {
+fn candidacy(name: &str, priority: Option<&str>, timing: LeaseTiming) -> Candidacy {
     let ranked = |key| Priority::ranked(key, ["high", "low", ""]).unwrap_or_else(|_| unreachable!());
-    Candidacy::new(Identity::new(name).unwrap(), LeaseTiming::fast(), priority.map(ranked))
-}
-
-pub(super) fn skew() -> Duration {
-    LeaseTiming::fast().tolerated_skew()
+    Candidacy::new(Identity::new(name).unwrap(), timing, priority.map(ranked))
 }
 
 impl Rival {
     pub(super) fn new(name: &str, priority: Option<&'static str>) -> Self {
+        Self::timed(name, priority, LeaseTiming::fast())
+    }
+
+    /// A candidate with these times.
+    pub(super) fn timed(name: &str, priority: Option<&'static str>, timing: LeaseTiming) -> Self {
         Self {
             name: name.to_owned(),
             priority,
+            timing,
             agreed: None,
-            candidacy: candidacy(name, priority),
+            candidacy: candidacy(name, priority, timing),
             task: Task::Contend,
             suspended: false,
             deadline: None,
@@ -73,10 +78,11 @@ impl Rival {
             writing: false,
             unanswered: NEVER,
             lands_until: NEVER,
-            late: skew(),
+            late: timing.tolerated_skew(),
             standing_clock: None,
             call: None,
             inbox: VecDeque::new(),
+            deleted: None,
         }
     }
 
@@ -150,6 +156,7 @@ impl Rival {
             Some(LeaseEvent::Deleted(last)) => {
                 self.candidacy.contact.watch_tells(&last, now);
                 self.candidacy.observe_absence(Some(&last), now);
+                self.deleted = Some(last.uid().to_owned());
             }
             None => return,
         }
@@ -183,7 +190,8 @@ impl Rival {
             self.lose(now);
         }
         let last = self.unanswered.max(if self.writing { now } else { NEVER });
-        let settles_at = if last == NEVER { NEVER } else { last.saturating_add(skew()) };
+        let settles_at =
+            if last == NEVER { NEVER } else { last.saturating_add(self.timing.tolerated_skew()) };
         let inputs = Inputs { now, task: self.task, leads: self.deadline.is_some(), settles_at };
         match self.candidacy.next(&inputs) {
             Next::Call(call) => self.begin(call, now),
@@ -273,7 +281,10 @@ impl Rival {
                 self.candidacy.observe_read(record, call.before.as_deref(), now);
                 self.act(now);
                 self.candidacy.contact.recover(LeaseCall::Read, now);
-                let takes = matches!(self.candidacy.decide(now, false), Decision::Take | Decision::Preempt);
+                let takes = matches!(
+                    self.candidacy.decide(now, false),
+                    Decision::Take | Decision::Succeed | Decision::Preempt
+                );
                 if call.what == LeaseCall::Acquire && self.task == Task::Contend && takes {
                     let claim = self.candidacy.acquisition(now, self.wall_clock(now));
                     self.agreed = self.agreed.map(|_| false);
@@ -309,7 +320,7 @@ impl Rival {
         }
         let waits = self.candidacy.is_held_back(sent);
         self.candidacy.stood(sent);
-        let deadline = sent.saturating_add(LeaseTiming::fast().renew_deadline());
+        let deadline = sent.saturating_add(self.timing.renew_deadline());
         if self.deadline.is_some() {
             if self.leads(now) {
                 self.deadline = self.deadline.max(Some(deadline));
@@ -330,7 +341,8 @@ impl Rival {
             server.late.push((seen, claim));
         }
         let Self { lands_until, late, standing_clock, .. } = *self;
-        let fresh = Self::new(&self.name, self.priority);
+        let mut fresh = Self::timed(&self.name, self.priority, self.timing);
+        fresh.candidacy.early = self.candidacy.early.anew();
         let fresh = if self.agreed.is_some() { fresh.asking() } else { fresh };
         *self = Self { lands_until, late, standing_clock, ..fresh };
     }

@@ -4,7 +4,7 @@ use super::{
     holder_pod::{HOLDER_POD, HolderPod},
     settings::EarlyTakeover,
 };
-use crate::{leadership::Moment, lease::LeaseRecord};
+use crate::{defect, leadership::Moment, lease::LeaseRecord};
 use std::time::Duration;
 
 /// The process that wrote this version of a lease has ended.
@@ -30,7 +30,8 @@ impl Ended {
     }
 
     pub(super) fn is_of(&self, record: &LeaseRecord) -> bool {
-        self.uid == record.uid() && self.version == record.resource_version()
+        let same = self.version == record.resource_version() || defect::is_back("old-end-proves-a-new-one");
+        self.uid == record.uid() && same
     }
 }
 
@@ -43,6 +44,24 @@ impl Succession {
             settle: early.settle,
             ended: None,
         })
+    }
+
+    /// Early takeover with this time to settle.
+    #[cfg(test)]
+    pub(in crate::election) fn settling(settle: Duration) -> Self {
+        Self { settle, ..Self::default() }
+    }
+
+    /// The same settings in a process that begins.
+    #[cfg(test)]
+    pub(in crate::election) fn anew(&self) -> Self {
+        Self { ended: None, ..self.clone() }
+    }
+
+    /// Takes in that the process which wrote `record` has ended.
+    #[cfg(test)]
+    pub(in crate::election) fn its_writer_has_ended(&mut self, record: &LeaseRecord) {
+        self.ended(Ended::of(record));
     }
 
     /// Takes in that the process which wrote this version of the lease has ended.

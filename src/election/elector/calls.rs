@@ -2,6 +2,7 @@
 
 use super::Elector;
 use crate::{
+    defect,
     election::{candidacy::Decision, hooks::LeaseCall},
     lease::{Claim, ErrLock, ErrLockKind, LeaseRecord, Lock},
 };
@@ -178,5 +179,6 @@ fn refused(what: &'static str) -> ErrLock {
 
 /// Whether a write with this error was certainly not carried out.
 fn is_certain(kind: ErrLockKind) -> bool {
-    matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
+    let conflict = kind == ErrLockKind::Conflict && defect::is_back("conflict-is-certain");
+    conflict || matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
 }

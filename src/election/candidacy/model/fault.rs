@@ -23,6 +23,8 @@ pub(super) enum Fault {
     /// A stop whose time for draining is up before the write is answered.
     StopCut,
     Restart,
+    /// The same, and the others learn that the process has ended. The next one runs after so many seconds.
+    Ends(u8),
     /// Another program writes its own name into the lease.
     Theft,
     /// Another program deletes the lease.
@@ -33,6 +35,9 @@ pub(super) enum Fault {
 
 /// So many calls of a leader may hang one after the other (rule S9).
 pub(super) const HUNG: u8 = 3;
+
+/// A process that has ended begins again after so many seconds.
+pub(super) const AGAIN_AFTER: u8 = 7;
 
 /// A stopped candidate contends again after so many seconds.
 pub(super) const BACK_AFTER: u8 = 20;

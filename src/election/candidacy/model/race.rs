@@ -7,7 +7,7 @@ use super::{
 use crate::{
     election::candidacy::{rivals_server::Server, tests::at},
     leadership::Moment,
-    lease::{LeaseEvent, LeaseRecord, LeaseTiming},
+    lease::{LeaseEvent, LeaseRecord},
 };
 use std::{
     fmt::Write as _,
@@ -125,7 +125,7 @@ impl Race {
     /// Whether this candidate waits no longer for the answer of its call.
     pub(super) fn is_overdue(&self, i: usize) -> bool {
         let local = self.seats[i].local(self.now);
-        let patience = LeaseTiming::fast().call_timeout();
+        let patience = self.seats[i].timing().call_timeout();
         self.seats[i].call_sent().is_some_and(|sent| sent.saturating_add(patience) <= local)
     }
 

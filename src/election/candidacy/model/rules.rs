@@ -21,7 +21,7 @@ const GIVE_BACK: Duration = Duration::from_secs(8);
 const EXPIRY: Duration = Duration::from_secs(17);
 
 /// Rule S9 is judged for so long after the calls of a leader hang: longer than its deadline.
-const HANGS: Duration = Duration::from_secs(12);
+const HANGS: Duration = Duration::from_secs(17);
 
 impl Race {
     /// Rules S4 and S6: no gate is open while a write of another candidate may land.
@@ -66,12 +66,28 @@ impl Race {
             (lease.holder().map(str::to_owned), lease.transitions(), acquired)
         };
         if before.map(term) != Some(term(after)) {
+            if before.is_some_and(|before| self.takes_from_a_leader(before, after)) {
+                self.broken = Some("S6: a candidate took the lease of a leader that it does not precede");
+            }
             self.overtaken = self.author.map(|(i, _)| i).filter(|_| held);
             self.author = after.holder().and_then(|holder| {
                 let i = self.seats.iter().position(|seat| seat.name() == holder)?;
                 Some((i, self.seats[i].life))
             });
         }
+    }
+
+    /// Whether a candidate of ours takes the lease from a process that leads, and does not precede it.
+    fn takes_from_a_leader(&self, before: &LeaseRecord, after: &LeaseRecord) -> bool {
+        let rank = |seat: &Seat| {
+            seat.ours().and_then(|rival| rival.priority).map_or(2, |key| u8::from(key == "low"))
+        };
+        let taker = self.seats.iter().find(|seat| Some(seat.name()) == after.holder());
+        let holder = self.author.filter(|_| before.holder() != after.holder()).map(|(i, _)| &self.seats[i]);
+        let (Some(taker), Some(holder)) = (taker.filter(|seat| seat.ours().is_some()), holder) else {
+            return false;
+        };
+        holder.can_write(self.now) && rank(taker) >= rank(holder)
     }
 
     /// A candidate leads some time later, if nothing goes wrong any more. Returns the rule that is broken on the way.
@@ -128,7 +144,9 @@ impl Race {
     pub(super) fn terms_are_of_their_lease(&self) -> bool {
         self.seats.iter().filter(|seat| seat.can_write(self.now)).filter_map(Seat::ours).all(|rival| {
             let known = rival.candidacy.record().map(LeaseRecord::uid);
-            matches!(&rival.candidacy.own, OwnTerm::Open(term) if Some(term.lease_uid()) == known)
+            let gone = rival.deleted.as_deref();
+            matches!(&rival.candidacy.own, OwnTerm::Open(term)
+                if Some(term.lease_uid()) == known && Some(term.lease_uid()) != gone)
         })
     }
 

@@ -68,6 +68,10 @@ impl Seat {
         self.answered_at.map(|_| call.sent)
     }
 
+    pub(super) fn timing(&self) -> LeaseTiming {
+        self.ours().map_or_else(LeaseTiming::fast, |rival| rival.timing)
+    }
+
     pub(super) fn name(&self) -> &str {
         match &self.elector {
             Elector::Ours(rival) => &rival.name,
@@ -205,7 +209,7 @@ impl Seat {
 
     /// When it gives up a call that it sends now.
     pub(super) fn gives_up_at(&self, now: Moment) -> Moment {
-        self.global(self.local(now).saturating_add(LeaseTiming::fast().call_timeout()))
+        self.global(self.local(now).saturating_add(self.timing().call_timeout()))
     }
 
     /// It begins a call that hangs. It gives it up after its time, and then the API server has carried nothing out.

@@ -2,7 +2,7 @@
 
 use super::{
     client_go::Fate,
-    fault::{BACK_AFTER, FREEZES, Fault, HUNG, OF_A_CALL},
+    fault::{AGAIN_AFTER, BACK_AFTER, FREEZES, Fault, HUNG, OF_A_CALL},
     race::Race,
     seat::Wish,
 };
@@ -72,6 +72,10 @@ impl Race {
             // A process that begins after a deletion cannot know that a holder may still be writing.
             if self.server.lease.is_some() || self.terms == 0 {
                 offer(Fault::Restart);
+            }
+            if seat.ours().is_some() && self.author == Some((i, seat.life)) && self.server.lease.is_some() {
+                offer(Fault::Ends(0));
+                offer(Fault::Ends(AGAIN_AFTER));
             }
             if matches!(self.wish(i), Wish::Now { calls: true }) {
                 let faults = if seat.ours().is_some() { &OF_A_CALL[..] } else { &OF_A_CALL[..2] };
@@ -219,6 +223,19 @@ impl Race {
                 self.seats[i].back_at = Some(self.later(BACK_AFTER));
             }
             Fault::Restart => self.writes(None, |race| race.seats[i].restart(&mut race.server, now)),
+            Fault::Ends(seconds) => {
+                let ended = self.server.lease.clone();
+                self.writes(None, |race| race.seats[i].restart(&mut race.server, now));
+                if seconds > 0 {
+                    self.seats[i].frozen_until = Some(self.later(seconds));
+                }
+                let others = self.seats.iter_mut().enumerate().filter(|(j, _)| *j != i);
+                for rival in others.filter_map(|(_, seat)| seat.ours_mut()) {
+                    if let Some(ended) = &ended {
+                        rival.candidacy.early.its_writer_has_ended(ended);
+                    }
+                }
+            }
             Fault::Theft => self.put(|object| {
                 object["spec"]["holderIdentity"] = "thief".into();
                 let count = object["spec"]["leaseTransitions"].as_u64().unwrap_or_default();

@@ -14,14 +14,22 @@ use super::{
     seat::{Elector, Seat},
     step::Step,
 };
-use crate::election::candidacy::{rivals_world::Rival, tests::at};
+use crate::{
+    election::{
+        candidacy::{rivals_world::Rival, tests::at},
+        early::Succession,
+        preemption::Handover,
+    },
+    lease::LeaseTiming,
+};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{
     env,
     time::{Duration, Instant},
 };
 
-/// Candidates that begin together, after one of them has led for a while, or as that one releases the lease.
+/// Candidates that begin together, after one of them has led for a while, as that one releases the lease or is restarted,
+/// or as another one preempts it.
 #[derive(Clone)]
 struct Election {
     begins: Vec<Race>,
@@ -76,17 +84,28 @@ const CHANGES: &str = "leadership changes";
 
 const LATE: Duration = Duration::from_secs(3);
 
-fn ours(rival: Rival, pace: u64) -> Seat {
-    Seat::of(Elector::Ours(Box::new(Rival { late: LATE, ..rival })), pace)
+/// How long a candidate waits after an early takeover. The writes of the process that has ended come before that.
+const SETTLE: Duration = Duration::from_secs(4);
+
+fn ours(mut rival: Rival, pace: u64) -> Seat {
+    rival.late = LATE;
+    rival.candidacy.early = Succession::settling(SETTLE);
+    Seat::of(Elector::Ours(Box::new(rival)), pace)
 }
 
-/// One asks a fence before it opens, one precedes it. One has a clock that is fast, one a wall clock that stands still.
+/// A lease that lasts longer than those of the others.
+fn longer() -> LeaseTiming {
+    "20/15/2".parse().unwrap()
+}
+
+/// One asks a fence before it opens and has a longer lease, one precedes it. One has a clock that is fast, one a wall clock
+/// that stands still.
 fn own_kind(faults: u8) -> Race {
     let mut standing = Rival::new("c", Some("high"));
     standing.standing_clock = Some("2026-01-01T00:00:00.000000Z");
     let seats = vec![
         ours(Rival::new("a", None), 105),
-        ours(Rival::new("b", Some("low")).asking(), 100),
+        ours(Rival::timed("b", Some("low"), longer()).asking(), 100),
         ours(standing, 98),
     ];
     Race::new(seats, faults)
@@ -115,11 +134,43 @@ fn released(race: &Race) -> Race {
     Race { faults: race.faults, suffered: 0, ..stopped }
 }
 
+/// The same race as a new process takes the place of that leader.
+fn restarted(race: &Race) -> Race {
+    let settled = settled(race);
+    let leader = settled.led.expect("a leader");
+    let restarted = settled.after(Step::Fault(Fault::Restart, leader));
+    Race { faults: race.faults, ..restarted }
+}
+
+/// The same race as a candidate preempts one whose write has just ended without an answer. The one that has released the
+/// lease contends again soon.
+fn preempted(race: &Race) -> Race {
+    let mut race = released(race);
+    let soon = race.now.saturating_add(SOON);
+    for seat in &mut race.seats {
+        seat.back_at = seat.back_at.map(|_| soon);
+    }
+    for _ in 0..1_000 {
+        let Some(step) = race.usual() else { break };
+        let next = race.after(step);
+        let waits = next.server.lease.as_ref().is_some_and(|lease| Handover::under_way(lease).is_some());
+        if waits && let Some(leader) = (0..race.seats.len()).find(|i| race.seats[*i].can_write(race.now)) {
+            let lost = race.after(Step::Fault(Fault::LostWrite, leader)).after(step);
+            return Race { faults: race.faults, ..lost };
+        }
+        race = next;
+    }
+    panic!("no candidate preempts another one");
+}
+
+/// A candidate that has released the lease contends again after this time, where another one is to meet it.
+const SOON: Duration = Duration::from_secs(2);
+
 fn check(name: &str, race: Race) {
     let horizon = Duration::from_secs(number("PROOF_SECONDS", 25));
     let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
-    let (settled, released) = (settled(&race), released(&race));
-    let election = Election { begins: vec![race, settled, released], horizon };
+    let begins = vec![settled(&race), released(&race), restarted(&race), preempted(&race), race];
+    let election = Election { begins, horizon };
     let time = Duration::from_secs(number("PROOF_TIME", 300));
     let began = Instant::now();
     let checker = election
