@@ -52,6 +52,8 @@ pub struct Replica {
     pub process: Process,
     /// For each lease.
     pub leaderships: Vec<Leadership>,
+    /// The term, by its token, in which the gate of each lease has closed.
+    pub closed: Vec<Option<u64>>,
     pub stop: CancellationToken,
     pub give_up: Arc<GiveUp>,
     ends: tokio::sync::mpsc::UnboundedReceiver<(usize, LeaseEnd)>,
@@ -142,7 +144,15 @@ impl Replica {
             });
             elections.collect()
         });
-        Self { process, leaderships, stop, give_up, ends, ended: vec![None; leases] }
+        Self {
+            process,
+            leaderships,
+            closed: vec![None; leases],
+            stop,
+            give_up,
+            ends,
+            ended: vec![None; leases],
+        }
     }
 
     /// Takes in which elections have ended. Returns whether all have.

@@ -182,8 +182,9 @@ impl<'a> World<'a> {
         self.hosts[host].replica = None;
     }
 
-    /// At no moment two processes lead by the same lease, and no gate is open in a process that sees another holder.
-    fn look_at_the_gates(&self) {
+    /// At no moment two processes lead by the same lease. No gate is open in a process that sees another holder, or again in
+    /// a term in which it has closed (rule S4).
+    fn look_at_the_gates(&mut self) {
         for lease in 0..self.plan.leases {
             let leads =
                 |host: &Host| host.replica.as_ref().is_some_and(|it| it.leaderships[lease].is_leader());
@@ -192,13 +193,22 @@ impl<'a> World<'a> {
                 let name = lease_name(lease);
                 self.net.get().violate(format!("two lead: machines {leaders:?} lead by {name} at once"));
             }
-            for (number, host) in self.hosts.iter().enumerate() {
-                let Some(leadership) = host.replica.as_ref().map(|it| &it.leaderships[lease]) else {
-                    continue;
-                };
+            for (number, host) in self.hosts.iter_mut().enumerate() {
+                let Some(replica) = &mut host.replica else { continue };
+                let (leadership, closed) = (&replica.leaderships[lease], &mut replica.closed[lease]);
+                let (state, can_write) = (leadership.state(), leadership.can_write());
+                let term = state.term.and_then(|term| term.fencing_token());
+                if state.closing {
+                    *closed = term;
+                }
+                if can_write && term.is_some() && *closed == term {
+                    self.net
+                        .get()
+                        .violate(format!("reopens: machine {number} writes in a term that it ends"));
+                }
                 let holder = leadership.holder();
                 let is_its_own = holder.as_deref() == Some(gateway::identity(number).as_str());
-                if !is_its_own && leadership.can_write() {
+                if !is_its_own && can_write {
                     self.net
                         .get()
                         .violate(format!("goes on: machine {number} writes, and sees the holder {holder:?}"));
