@@ -31,8 +31,8 @@ const ALL: [&str; 24] = [
     "takes-too-early",
     // S6: the own lease duration counts instead of the recorded one.
     "own-duration-counts",
-    // S6: an end that was proven of one process proves that of the next one.
-    "old-end-proves-a-new-one",
+    // S6: after an early takeover the gate opens at once.
+    "early-takeover-opens-at-once",
     // S6: an update does not name the version that it replaces.
     "writes-without-version",
     // S6: two renewals with one time are one.

@@ -4,7 +4,12 @@ use super::{
     claims::Hand,
     state::{Candidacy, Known},
 };
-use crate::{defect, election::preemption::Overtaken, leadership::Moment, lease::LeaseRecord};
+use crate::{
+    defect,
+    election::preemption::{Handover, Overtaken},
+    leadership::Moment,
+    lease::LeaseRecord,
+};
 
 /// What to do about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +69,19 @@ impl Candidacy {
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
                 (None, None) => Decision::Take,
             },
-            Hand::Other if now < until && self.early.has_ended(record) => Decision::Succeed,
+            Hand::Other if now < until && self.succeeds(record) => Decision::Succeed,
             Hand::Other | Hand::Double if now < until => match self.preempts(record) {
                 Some(from) if now >= from => Decision::Preempt,
                 from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),
             },
             _ => Decision::Take,
         }
+    }
+
+    /// Whether this candidate may take the lease from a holder whose process has ended. Not while that holder waited for
+    /// one before it, which may still be writing.
+    fn succeeds(&self, record: &LeaseRecord) -> bool {
+        self.early.has_ended(record) && Handover::under_way(record).is_none()
     }
 
     /// When this candidate may take the lease from its live holder. None if it may not.

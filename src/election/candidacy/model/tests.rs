@@ -153,8 +153,8 @@ fn preempted(race: &Race) -> Race {
     for _ in 0..1_000 {
         let Some(step) = race.usual() else { break };
         let next = race.after(step);
-        let waits = next.server.lease.as_ref().is_some_and(|lease| Handover::under_way(lease).is_some());
-        if waits && let Some(leader) = (0..race.seats.len()).find(|i| race.seats[*i].can_write(race.now)) {
+        let leader = race.author.map(|(i, _)| i).filter(|i| race.seats[*i].can_write(race.now));
+        if let Some(leader) = leader.filter(|_| next.author.is_some() && next.author != race.author) {
             let lost = race.after(Step::Fault(Fault::LostWrite, leader)).after(step);
             return Race { faults: race.faults, ..lost };
         }
@@ -238,4 +238,14 @@ fn s5_an_earlier_claim_that_preempts_late_is_given_back() {
     let race = steps.fold(released(&own_kind(2)), |race, step| race.after(step));
     assert_eq!(race.author, Some((1, 0)), "the claim of the second candidate has come late");
     assert!(race.gives_back());
+}
+
+/// Two faults: a candidate has preempted another one, and its process ends while it waits for that one, which freezes.
+#[test]
+fn s6_the_end_of_a_waiting_process_proves_nothing_of_the_holder_before() {
+    let begins = preempted(&own_kind(2));
+    let waits = begins.server.lease.as_ref().and_then(Handover::under_way);
+    assert!(waits.is_some() && begins.author == Some((1, 0)) && begins.overtaken == Some(0));
+    let ends = begins.after(Step::Fault(Fault::Ends(7), 1));
+    assert_eq!(ends.after(Step::Fault(Fault::Freeze(16), 0)).recovers(), Ok(()));
 }
