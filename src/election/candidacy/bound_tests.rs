@@ -2,8 +2,8 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
+    examples::{at, candidacy, held, leading, written},
     next_world::NEVER,
-    tests::{at, candidacy, held, leading, written},
 };
 use crate::{
     election::{

@@ -2,7 +2,7 @@
 
 use super::{
     contact::Contact,
-    tests::{at, held},
+    examples::{at, held},
 };
 use crate::{
     election::hooks::LeaseCall,

@@ -2,8 +2,8 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
+    examples::{at, candidacy, held, written},
     next_world::NEVER,
-    tests::{at, candidacy, held, written},
 };
 use crate::{
     election::{hooks::LeaseCall, preemption::Overtaken},

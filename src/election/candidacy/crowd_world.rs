@@ -1,6 +1,6 @@
 //! A crowd of candidates on one lease, moved on by events in time. It counts what they ask of the API server.
 
-use super::{Candidacy, Decision, Inputs, Next, Task, rivals_server::Server, tests::at};
+use super::{Candidacy, Decision, Inputs, Next, Task, examples::at, rivals_server::Server};
 use crate::{
     election::hooks::LeaseCall,
     leadership::Moment,

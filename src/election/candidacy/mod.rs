@@ -35,6 +35,8 @@ mod crowd_tests;
 #[cfg(test)]
 mod crowd_world;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod next_calls;

@@ -1,6 +1,6 @@
 //! A candidate and its API server, moved by random steps.
 
-use super::{Candidacy, Inputs, Next, Task, tests::at};
+use super::{Candidacy, Inputs, Next, Task, examples::at};
 use crate::{
     election::{
         hooks::LeaseCall,

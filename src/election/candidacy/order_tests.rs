@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
-    tests::{at, candidacy, held, leading},
+    examples::{at, candidacy, held, leading},
 };
 use crate::{
     election::{crowd::STANDBYS, hooks::LeaseCall},

@@ -2,7 +2,7 @@
 
 use super::{
     Decision,
-    tests::{at, candidacy, written},
+    examples::{at, candidacy, written},
 };
 
 /// Its watch is mute, so it reads, at every second renewal. The holder's wall clock stands still.

@@ -1,6 +1,6 @@
 //! Several candidates on one lease, moved on by chance: no write of one may land while another's gate is open.
 
-use super::{Task, rivals_server::Server, rivals_world::Rival, tests::at};
+use super::{Task, examples::at, rivals_server::Server, rivals_world::Rival};
 use crate::{
     election::preemption::Handover,
     leadership::Moment,

@@ -2,8 +2,8 @@
 
 use super::{
     Inputs, Next, Task,
+    examples::{at, candidacy},
     state::Candidacy,
-    tests::{at, candidacy},
 };
 use crate::{
     election::{crowd::STANDBYS, hooks::LeaseCall, preemption::HANDOVER},

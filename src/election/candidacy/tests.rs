@@ -1,52 +1,13 @@
 //! Tests of a candidate's decisions, with examples and with random steps.
 
-use super::{Candidacy, Decision, claims::Hand};
-use crate::{
-    leadership::Moment,
-    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
+use super::{
+    Candidacy, Decision,
+    claims::Hand,
+    examples::{at, candidacy, held, record, written},
 };
+use crate::lease::{Claim, LeaseRecord, LeaseTiming};
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use std::time::Duration;
-
-const ORIGIN: Moment = Moment::from_nanos(1_000_000_000_000);
-
-pub(super) fn at(seconds: u64) -> Moment {
-    ORIGIN.saturating_add(Duration::from_secs(seconds))
-}
-
-pub(super) fn candidacy() -> Candidacy {
-    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), None)
-}
-
-fn record(version: u64, spec: &Value) -> LeaseRecord {
-    let metadata = json!({ "name": "operator", "uid": "u", "resourceVersion": version.to_string() });
-    LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
-}
-
-pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
-    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
-                       "acquireTime": "then", "renewTime": renewed.to_string() });
-    record(version, &spec)
-}
-
-/// The server's answer to a claim.
-pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
-    record(version, &json!({})).with(claim)
-}
-
-/// A candidate that leads since 0 s.
-pub(super) fn leading() -> Candidacy {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition(at(0), "now".into());
-    candidacy.claim_is_settled();
-    let own = written(2, &claim);
-    candidacy.observe(own.clone(), at(0));
-    candidacy.stood(at(0));
-    candidacy.opened(own.term());
-    candidacy
-}
+use serde_json::json;
 
 /// Whether `take_in` changes what the candidate knows.
 fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {

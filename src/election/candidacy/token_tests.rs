@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy,
-    tests::{at, candidacy, held, written},
+    examples::{at, candidacy, held, written},
 };
 use crate::lease::LeaseRecord;
 

@@ -5,7 +5,7 @@ use super::{
     seat::{Seat, Wish},
 };
 use crate::{
-    election::candidacy::{rivals_server::Server, tests::at},
+    election::candidacy::{examples::at, rivals_server::Server},
     leadership::Moment,
     lease::{LeaseEvent, LeaseRecord},
 };

@@ -2,7 +2,7 @@
 
 use super::client_go::{ClientGo, Fate};
 use crate::{
-    election::candidacy::{Task, rivals_server::Server, rivals_world::Rival, tests::at},
+    election::candidacy::{Task, examples::at, rivals_server::Server, rivals_world::Rival},
     leadership::Moment,
     lease::LeaseTiming,
 };

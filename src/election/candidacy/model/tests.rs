@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     election::{
-        candidacy::{rivals_world::Rival, tests::at},
+        candidacy::{examples::at, rivals_world::Rival},
         early::Succession,
         preemption::Handover,
     },

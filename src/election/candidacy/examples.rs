@@ -1,0 +1,48 @@
+//! Candidates and leases for tests. The times count from one moment.
+
+use super::Candidacy;
+use crate::{
+    leadership::Moment,
+    lease::{Claim, Identity, LeaseRecord, LeaseTiming},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const ORIGIN: Moment = Moment::from_nanos(1_000_000_000_000);
+
+pub(super) fn at(seconds: u64) -> Moment {
+    ORIGIN.saturating_add(Duration::from_secs(seconds))
+}
+
+pub(super) fn candidacy() -> Candidacy {
+    Candidacy::new(Identity::new("me").unwrap(), LeaseTiming::fast(), None)
+}
+
+pub(super) fn record(version: u64, spec: &Value) -> LeaseRecord {
+    let metadata = json!({ "name": "operator", "uid": "u", "resourceVersion": version.to_string() });
+    LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
+                       "acquireTime": "then", "renewTime": renewed.to_string() });
+    record(version, &spec)
+}
+
+/// The server's answer to a claim.
+pub(super) fn written(version: u64, claim: &Claim) -> LeaseRecord {
+    record(version, &json!({})).with(claim)
+}
+
+/// A candidate that leads since 0 s.
+pub(super) fn leading() -> Candidacy {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.claim_is_settled();
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.stood(at(0));
+    candidacy.opened(own.term());
+    candidacy
+}
