@@ -255,6 +255,13 @@ impl Net {
         }
     }
 
+    /// The clients of a machine have closed these connections without a word.
+    pub fn hang_up_all(&mut self, machine: usize) {
+        let closed = |it: &Connection| it.machine == machine && it.client.is_closed();
+        let ids: Vec<_> = self.connections.iter().filter(|it| closed(it.1)).map(|it| *it.0).collect();
+        ids.into_iter().for_each(|id| self.hang_up(id));
+    }
+
     // --- the server's end ---
 
     pub fn answer(&mut self, id: u64, answer: Answer) {

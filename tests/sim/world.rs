@@ -135,9 +135,19 @@ impl<'a> World<'a> {
     pub fn kill(&mut self, host: usize, hangs_up: bool) {
         let Some(replica) = self.hosts[host].replica.take() else { return };
         self.note(&format!("m{host} is killed"));
-        self.net.get().lines[host].mute = !hangs_up;
+        self.end_process(host, replica, hangs_up);
+    }
+
+    /// The process is gone. tokio drops its tasks in an order that no seed decides, so their connections are closed after
+    /// that, in their own order.
+    fn end_process(&mut self, host: usize, replica: Replica, hangs_up: bool) {
+        self.net.get().lines[host].mute = true;
         drop(replica);
-        self.net.get().lines[host].mute = false;
+        let mut net = self.net.get();
+        net.lines[host].mute = false;
+        if hangs_up {
+            net.hang_up_all(host);
+        }
     }
 
     /// Tells a process to stop.
@@ -179,7 +189,9 @@ impl<'a> World<'a> {
         let ends: Vec<_> = replica.ended.iter().flatten().copied().collect();
         self.note(&format!("m{host} has stopped: {ends:?}"));
         self.exits.push(Exit { machine: host, born, at, until: u64::MAX, ends });
-        self.hosts[host].replica = None;
+        if let Some(replica) = self.hosts[host].replica.take() {
+            self.end_process(host, replica, true);
+        }
     }
 
     /// At no moment two processes lead by the same lease. No gate is open in a process that sees another holder, or again in
