@@ -259,7 +259,9 @@ impl Net {
     pub fn hang_up_all(&mut self, machine: usize) {
         let closed = |it: &Connection| it.machine == machine && it.client.is_closed();
         let ids: Vec<_> = self.connections.iter().filter(|it| closed(it.1)).map(|it| *it.0).collect();
-        ids.into_iter().for_each(|id| self.hang_up(id));
+        for id in ids {
+            self.hang_up(id);
+        }
     }
 
     // --- the server's end ---
