@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
-    examples::{at, candidacy, held, leading, written},
+    examples::{at, candidacy, edited, held, leading, written},
     next_world::NEVER,
 };
 use crate::{
@@ -14,14 +14,6 @@ use crate::{
     lease::LeaseRecord,
 };
 use serde_json::{Value, json};
-
-/// `record` as another program changes it.
-fn edited(record: &LeaseRecord, version: u64, edit: impl FnOnce(&mut Value)) -> LeaseRecord {
-    let mut object = record.clone().into_json();
-    object["metadata"]["resourceVersion"] = version.to_string().into();
-    edit(&mut object);
-    LeaseRecord::from_json(object).unwrap()
-}
 
 /// The claim stands in the lease, and its answer was lost. A claim that waits for no former holder begins a new term
 /// in a new claim.

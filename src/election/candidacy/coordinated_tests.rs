@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
-    examples::{at, candidacy, held, written},
+    examples::{at, candidacy, edited, held, written},
     next_world::NEVER,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     lease::LeaseRecord,
 };
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn coordinated() -> Candidacy {
     let mut candidacy = candidacy();
@@ -18,16 +18,10 @@ fn coordinated() -> Candidacy {
     candidacy
 }
 
-fn edited(record: &LeaseRecord, version: u64, edit: impl FnOnce(&mut Value)) -> LeaseRecord {
-    let mut object = record.clone().into_json();
-    object["metadata"]["resourceVersion"] = version.to_string().into();
-    edit(&mut object["spec"]);
-    LeaseRecord::from_json(object).unwrap()
-}
-
 /// `record` after the coordinator of the API server has named `holder`.
 fn named(record: &LeaseRecord, version: u64, holder: &str) -> LeaseRecord {
-    edited(record, version, |spec| {
+    edited(record, version, |lease| {
+        let spec = &mut lease["spec"];
         spec["holderIdentity"] = holder.into();
         spec["strategy"] = "OldestEmulationVersion".into();
         spec["leaseDurationSeconds"] = 5.into();
@@ -39,7 +33,7 @@ fn named(record: &LeaseRecord, version: u64, holder: &str) -> LeaseRecord {
 }
 
 fn preferring(record: &LeaseRecord, version: u64, preferred: &str) -> LeaseRecord {
-    edited(record, version, |spec| spec["preferredHolder"] = preferred.into())
+    edited(record, version, |lease| lease["spec"]["preferredHolder"] = preferred.into())
 }
 
 fn inputs(task: Task, leads: bool, now: u64) -> Inputs {
@@ -54,7 +48,8 @@ fn leading() -> (Candidacy, LeaseRecord) {
     candidacy.observe(named(&free, 2, "me"), at(0));
     let claim = candidacy.acquisition(at(0), "now".into());
     candidacy.claim_is_settled();
-    let own = edited(&written(3, &claim), 3, |spec| spec["strategy"] = "OldestEmulationVersion".into());
+    let own =
+        edited(&written(3, &claim), 3, |lease| lease["spec"]["strategy"] = "OldestEmulationVersion".into());
     candidacy.observe(own.clone(), at(0));
     candidacy.stood(at(0));
     candidacy.opened(own.term());
@@ -275,7 +270,7 @@ proptest! {
             let before = lease.clone();
             match what {
                 0 => lease = held(version, "other", version),
-                1 => lease = edited(&lease, version, |spec| spec["holderIdentity"] = "".into()),
+                1 => lease = edited(&lease, version, |lease| lease["spec"]["holderIdentity"] = "".into()),
                 2 => lease = named(&lease, version, "me"),
                 3 => lease = named(&lease, version, "other"),
                 4 => lease = preferring(&lease, version, "other"),

@@ -46,3 +46,11 @@ pub(super) fn leading() -> Candidacy {
     candidacy.opened(own.term());
     candidacy
 }
+
+/// `record` as another program changes it.
+pub(super) fn edited(record: &LeaseRecord, version: u64, edit: impl FnOnce(&mut Value)) -> LeaseRecord {
+    let mut object = record.clone().into_json();
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    edit(&mut object);
+    LeaseRecord::from_json(object).unwrap()
+}

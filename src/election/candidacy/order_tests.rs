@@ -2,7 +2,7 @@
 
 use super::{
     Candidacy, Decision, Inputs, Next, Task,
-    examples::{at, candidacy, held, leading},
+    examples::{at, candidacy, edited, held, leading},
 };
 use crate::{
     election::{crowd::STANDBYS, hooks::LeaseCall},
@@ -103,10 +103,10 @@ fn a_follower_far_back_trusts_its_watch_longer() {
 #[test]
 fn its_own_deleted_lease_is_free_at_once() {
     let mut leader = leading();
-    let mut object = leader.record().unwrap().clone().into_json();
-    object["metadata"]["resourceVersion"] = "3".into();
-    object["metadata"]["annotations"] = json!({ STANDBYS: r#"["a","b","c"]"# });
-    leader.observe(LeaseRecord::from_json(object).unwrap(), at(1));
+    let with_standbys = edited(leader.record().unwrap(), 3, |lease| {
+        lease["metadata"]["annotations"] = json!({ STANDBYS: r#"["a","b","c"]"# });
+    });
+    leader.observe(with_standbys, at(1));
     for _ in 0..2 {
         leader.observe_absence(None, at(1));
         assert!(leader.turn() <= at(1));
