@@ -4,7 +4,7 @@ use crate::support::{
     FIRST, LEASE, SOON, candidate, free, leading, lease_writes, pass, releases, spec, until, within,
 };
 use kube_leader_gate::{
-    election::LeaseEnd,
+    election::{LeaseEnd, Running},
     testing::{ApiServer, Fault},
 };
 use serde_json::{Value, json};
@@ -21,13 +21,19 @@ fn standbys(server: &ApiServer) -> Value {
     serde_json::from_str(&text).expect("what a candidate writes is JSON")
 }
 
+/// A leader `a`, and `b`, which stands by.
+async fn leader_and_standby(server: &ApiServer) -> (Running, Running) {
+    let (a, _) = leading(server, "a").await;
+    let b = candidate(server, "b").start();
+    until(JOINS, "b stands by", || standbys(server) == json!(["b"])).await;
+    (a, b)
+}
+
 /// It goes first by agreement. Only others spread their attempts.
 #[tokio::test(start_paused = true)]
 async fn first_standby_takes_a_released_lease_without_a_pause() {
     let server = ApiServer::new();
-    let (a, _) = leading(&server, "a").await;
-    let b = candidate(&server, "b").start();
-    until(JOINS, "b stands by", || standbys(&server) == json!(["b"])).await;
+    let (a, b) = leader_and_standby(&server).await;
     a.stop().await;
     within(SOON, "b leads", b.candidate().elected()).await;
     let took = lease_writes(&server, "b").pop().expect("b wrote").received.at;
@@ -73,9 +79,7 @@ async fn loser_of_a_race_reads_at_once_only_without_a_watch() {
 #[tokio::test(start_paused = true)]
 async fn leaving_standby_makes_one_write_and_no_read() {
     let server = ApiServer::new();
-    let (_a, _) = leading(&server, "a").await;
-    let b = candidate(&server, "b").start();
-    until(JOINS, "b stands by", || standbys(&server) == json!(["b"])).await;
+    let (_a, b) = leader_and_standby(&server).await;
     pass(SOON).await;
     let (reads, writes) = (server.reads("b", "get", "leases"), lease_writes(&server, "b").len());
     assert_eq!(b.stop().await, LeaseEnd::Released);
@@ -88,9 +92,7 @@ async fn leaving_standby_makes_one_write_and_no_read() {
 #[tokio::test(start_paused = true)]
 async fn leaving_standby_tries_again_after_a_conflict() {
     let server = ApiServer::new();
-    let (_a, _) = leading(&server, "a").await;
-    let b = candidate(&server, "b").start();
-    until(JOINS, "b stands by", || standbys(&server) == json!(["b"])).await;
+    let (_a, b) = leader_and_standby(&server).await;
     let race = server.inject(Fault::status(409).user("b").verb("update").times(1));
     assert_eq!(b.stop().await, LeaseEnd::Released);
     assert_eq!(race.hits(), 1);
