@@ -2,7 +2,7 @@
 //! and neither do the caller's credentials.
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue, Method,
     header::{
         AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE,
         PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE,
@@ -44,11 +44,11 @@ pub fn holds_body_back(headers: &HeaderMap) -> bool {
     words(headers, &EXPECT).any(|word| word.eq_ignore_ascii_case("100-continue"))
 }
 
-/// Makes the headers of a request fit for the API server.
+/// Makes the headers of a request with this method fit for the API server.
 ///
 /// Removes the caller's credentials. Removes the caller's impersonation headers too if the sidecar itself
 /// `impersonates`. The sidecar's own credentials are added behind the gate.
-pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
+pub fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates: bool) {
     let upgrade = upgrade(headers);
     let trailers = words(headers, &TE).any(|word| word.eq_ignore_ascii_case("trailers"));
     strip(headers);
@@ -62,6 +62,11 @@ pub fn to_upstream(headers: &mut HeaderMap, impersonates: bool) {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
     keep_upgrade(headers, upgrade);
+    // After its answer to a `HEAD`, the API server goes on with a watch of custom resources, and lets the next request on
+    // that connection wait for the end of the watch.
+    if *method == Method::HEAD {
+        headers.append(CONNECTION, HeaderValue::from_static("close"));
+    }
 }
 
 /// Makes the headers of an answer fit for the caller.

@@ -60,13 +60,14 @@ impl Proxy {
             let message = format!("the request must be for a path of at most {LONGEST_TARGET} bytes");
             return reply::bad_request(&message);
         }
-        headers::to_upstream(request.headers_mut(), self.impersonates);
+        let method = request.method().clone();
+        headers::to_upstream(&method, request.headers_mut(), self.impersonates);
         *request.version_mut() = Version::HTTP_11;
         // Judges the request as it will be sent.
         let is_write = self.is_write(&request);
         exchange.begin(&RequestInfo::of(&request));
         let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
-        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let uri = request.uri().clone();
         let outcome = tokio::select! {
             outcome = self.upstream.clone().oneshot(request) => outcome,
             () = self.cut_off.cancelled() => return reply::bad_gateway(CUT_OFF),

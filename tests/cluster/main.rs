@@ -15,6 +15,7 @@ mod fence;
 mod fixture;
 mod go_candidate;
 mod guides;
+mod heads;
 mod interop;
 mod kubectl;
 mod line;
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
             real_time fixture::server_survives_freeze_and_restart_and_cleans_up;
             real_time guides::checklist_asks_for_what_the_role_grants;
             real_time guides::real_server_accepts_each_documented_manifest;
+            real_time heads::head_of_a_watch_delays_no_other_request;
             real_time kubectl::kubectl_shows_plain_message_for_cut_off_write;
             real_time mistakes::ungated_client_of_follower_writes;
             real_time mistakes::election_that_is_never_driven_says_so;

@@ -130,10 +130,12 @@ async fn head_and_http_1_0_requests_work() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let mut caller = Caller::connect(sidecar.addr).await;
-    let answer = Answer::read(caller.send(request("HEAD", "/version", "")).await.unwrap()).await;
+    let answer = Answer::read(caller.send(request("HEAD", "/test/head", "")).await.unwrap()).await;
     assert_eq!((answer.code, answer.body.as_str()), (200, ""));
-    let answer = Answer::read(caller.send(request("GET", "/version", "")).await.unwrap()).await;
+    assert_eq!(upstream.seen("/test/head").headers()["connection"], "close", "no request may follow there");
+    let answer = Answer::read(caller.send(request("GET", "/test/get", "")).await.unwrap()).await;
     assert_eq!(answer.code, 200, "on the same connection");
+    assert!(!upstream.seen("/test/get").headers().contains_key("connection"));
     let mut old = Raw::send(sidecar.addr, &format!("GET {MAPS} HTTP/1.0\r\nhost: localhost\r\n\r\n")).await;
     let answer = old.rest().await;
     assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("ConfigMapList"), "{answer}");

@@ -2,11 +2,8 @@
 
 use super::rows::Row;
 use crate::{
-    apiserver::{Cluster, assets},
-    live::{
-        bodies::{body, object},
-        stage::{create, definition},
-    },
+    apiserver::{Cluster, assets, create, define_widgets},
+    live::bodies::{body, object},
 };
 use futures_util::{StreamExt, stream};
 use http::{Method, Request, header::CONTENT_TYPE};
@@ -55,7 +52,7 @@ impl Stage {
         create(&stage.admin, "/api/v1/namespaces", &object("", "namespaces", "", NAMESPACE)).await;
         let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
         create(&stage.admin, &leases, &lease).await;
-        create(&stage.admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition()).await;
+        define_widgets(&stage.admin).await;
         stage
     }
 

@@ -15,6 +15,7 @@ pub mod bodies;
 mod objects;
 pub mod stage;
 mod tricks;
+mod unanswered;
 mod wire;
 
 use self::{ammunition::Ammunition, audit::Witness, objects::Objects, stage::Stage};
@@ -34,12 +35,19 @@ pub async fn followers_change_only_what_policies_permit() {
     let mut witness = Witness::new(&stage);
     let mut tallies = Vec::new();
     for followers in stage.groups() {
+        let stage = &stage;
         let attacks = followers.iter().enumerate().map(|(number, follower)| {
             let shots = ammunition.of(&follower.user);
             async move {
                 let mut tally = wire::Tally::default();
                 for shot in shots {
-                    tally.count(wire::fire(follower.addr, &shot).await, &shot);
+                    let Ok(code) = wire::fire(follower.addr, &shot).await else {
+                        panic!(
+                            "with ATTACK_SEED={seed}: {}",
+                            unanswered::report(stage, follower, &shot).await
+                        );
+                    };
+                    tally.count(code, &shot);
                 }
                 let tricks = tricks::all(number);
                 let answers = join_all(tricks.iter().map(|trick| wire::trick(follower.addr, trick))).await;

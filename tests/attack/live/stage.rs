@@ -2,7 +2,7 @@
 
 use super::bodies::object;
 use crate::{
-    apiserver::{Cluster, assets},
+    apiserver::{Cluster, assets, create, define_widgets},
     connection,
     exemptions::{self, Exemption},
     hosts::Hosts,
@@ -11,13 +11,12 @@ use crate::{
     serve::{Connections, WhenFull, bind},
     upstream,
 };
-use http::Request;
 use kube_client::Client;
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
     election::{LeaseEnd, Running},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -145,28 +144,9 @@ fn election(cluster: &Cluster, user: &str, policy: Policy) -> Election {
     election.build(&cluster.config(user)).expect("an election")
 }
 
-/// The kind of the widgets, which have a status and a scale.
-pub fn definition() -> Value {
-    json!({
-        "metadata": { "name": "widgets.example.com" },
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
-                "subresources": {
-                    "status": {},
-                    "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" },
-                },
-            }],
-        },
-    })
-}
-
 /// Creates the objects that requests name.
 async fn furnish(client: &Client) {
-    create(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition()).await;
+    define_widgets(client).await;
     for namespace in NAMESPACES {
         // One exists from the beginning.
         create(client, "/api/v1/namespaces", &json!({ "metadata": { "name": namespace } })).await;
@@ -190,24 +170,4 @@ async fn furnish_with(client: &Client, group: &str, resource: &str, namespace: O
         let object = object(group, resource, namespace.unwrap_or_default(), name);
         create(client, &format!("{root}{folder}/{resource}"), &object).await;
     }
-}
-
-/// Creates it unless it exists, as soon as the server has its kind.
-pub async fn create(client: &Client, path: &str, object: &Value) {
-    let creating = async {
-        loop {
-            let request = Request::post(path).header("content-type", "application/json");
-            let answer = client
-                .request::<Value>(request.body(object.to_string().into_bytes()).expect("a request"))
-                .await;
-            match answer {
-                Err(kube_client::Error::Api(status)) if status.is_not_found() => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(kube_client::Error::Api(status)) if status.is_already_exists() => return,
-                answer => return drop(answer.unwrap_or_else(|error| panic!("{path}: {error}: {object}"))),
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, creating).await.unwrap_or_else(|_| panic!("no such kind: {path}"));
 }

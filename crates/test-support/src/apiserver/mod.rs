@@ -1,12 +1,13 @@
 //! A real kube-apiserver with its etcd on loopback ports, for tests.
 //!
-//! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` defines the users, and `audit` reads
-//! their requests. `tests/apiserver/assets.sh` builds the programs, from the Go module there and from `tests/promtool`.
+//! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` defines the users, `audit` reads their
+//! requests, and `objects` creates what tests need. `tests/apiserver/assets.sh` builds the programs, from the Go module there and from `tests/promtool`.
 
 mod assets;
 mod audit;
 mod cluster;
 mod guard;
+mod objects;
 mod server;
 mod users;
 mod webhook;
@@ -16,6 +17,7 @@ pub use self::{
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
     cluster::{Cluster, Sibling},
     guard::Guarded,
+    objects::{create, define_widgets},
     webhook::{SlowWebhook, Stage},
 };
 
