@@ -1,6 +1,6 @@
-# make test: every test there is. make check: what CI judges. Both need cargo, and Go for the tests against a real API
+# make test: the tests of the crate. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
+.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -11,11 +11,15 @@ comma := ,
 test:
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
+# The packages that use the crate as others do: operators on kube 3 and 4, web servers, and the fencing example.
+neighbours:
+	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example
+
 # Builds the real API server, what talks with it, and promtool, into a cache outside this clone.
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test counts features minimal-build docs package deny
+check: fmt clippy test neighbours counts features minimal-build docs package deny
 
 fmt:
 	cargo fmt --all --check

@@ -12,15 +12,19 @@ out=$PWD/target/side-by-side
 # What builds once and changes no code keeps nothing for the next build.
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
+# The crate, and what it publishes or tests with. `make neighbours` tests what only uses the crate.
+packages=(--package kube-leader-gate --package fake-kube-apiserver --package test-support --package gate-cost)
+
 # Real servers and real time: the others, which only compute, are nice to these.
 real_time=" cluster chaos attack sidecar "
 # Those that take longest begin first. The rest has no order.
 order=(cluster suite gate-alone chaos attack loom sim sidecar doc kube_leader_gate)
 
-# The word's model check and the gate alone are built with other flags, so in folders of their own.
-gate-alone() { RUSTFLAGS="--cfg leader_gate_alone" cargo test --no-default-features --features test-util --target-dir target/alone; }
+# Shares most dependencies with the build of all features.
+gate-alone() { cargo test --package kube-leader-gate --no-default-features --features test-util; }
+# The word's model check is built with other flags, so in a folder of its own.
 loom() { RUSTFLAGS="--cfg leader_gate_loom" cargo test --no-default-features --lib --target-dir target/loom loom; }
-doc() { cargo test --workspace --all-features --doc; }
+doc() { cargo test "${packages[@]}" --all-features --doc; }
 
 # Writes down how cargo calls a test program. A name may come twice, as a library and as a program.
 write_down() { # PROGRAM ARGUMENTS...
@@ -57,10 +61,10 @@ names() { (cd "$out" && find . -name "*.$1" | sed "s|^\./||; s|\.$1\$||" | tr '\
 all() {
 	rm -rf "$out"
 	mkdir -p "$out"
-	cargo test --workspace --all-features --no-run
+	cargo test "${packages[@]}" --all-features --no-run
 	# The examples that tests run as processes are built too.
 	export LEADER_GATE_EXAMPLES=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples
-	cargo test --quiet --workspace --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
+	cargo test --quiet "${packages[@]}" --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
 	# Its sleep outlives it, so it must not keep the output open.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use test_support::{
-    apiserver::{Cluster, assets},
+    apiserver::{Cluster, shared},
     sidecar::{
         callers::{Answer, Caller, request},
         process::Sidecar,
@@ -13,7 +13,7 @@ use test_support::{
 /// The server does not know the sidecar's token, so it would look at any other credential.
 pub async fn real_server_never_sees_the_callers_token() {
     const PATH: &str = "/api/v1/namespaces/default/configmaps";
-    let cluster = Cluster::start(assets()).await;
+    let cluster = shared().await;
     let token = Cluster::token("candidate-1");
     let answer = async |addr, request| {
         let response = Caller::connect(addr).await.send(request).await.unwrap();

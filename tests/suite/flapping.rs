@@ -20,8 +20,8 @@ async fn two_candidates_with_contradicting_priorities_stop_flapping() {
     let a = with(&server, "a", Priority::new("a", |_| true).unwrap());
     let b = with(&server, "b", Priority::new("b", |_| true).unwrap());
     let mut writing = JoinSet::new();
-    write_every(&mut writing, gated(&server, &a, "a"), 997);
-    write_every(&mut writing, gated(&server, &b, "b"), 1009);
+    write_every(&mut writing, gated(&server, &a, "a"), 4_999);
+    write_every(&mut writing, gated(&server, &b, "b"), 5_003);
     let (a, b) = (a.start(), b.start());
     pass(Duration::from_secs(600)).await;
     let early = spec(&server)["leaseTransitions"].as_u64().unwrap();

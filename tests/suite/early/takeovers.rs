@@ -39,6 +39,8 @@ async fn ended_container_is_succeeded_long_before_expiry() {
     assert!(!b.candidate().can_write(), "a write of a may still take effect");
     within(SETTLE + SOON, "b leads", b.candidate().elected()).await;
     assert!(began.elapsed() >= SETTLE, "{:?}", began.elapsed());
+    pass(SOON).await;
+    writing.abort_all();
     pass(Duration::from_secs(20)).await;
     assert!(b.candidate().is_leader());
     let mut writers = writers(&server);
