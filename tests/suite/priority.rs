@@ -54,9 +54,9 @@ pub fn annotations(server: &ApiServer) -> Value {
     server.object(LEASE).expect("the lease")["metadata"]["annotations"].take()
 }
 
-/// Tries to write every 3 ms.
+/// Tries to write each millisecond.
 pub fn hammer(tasks: &mut JoinSet<()>, client: Client) {
-    write_every(tasks, client, 3);
+    write_every(tasks, client, 1);
 }
 
 pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
