@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# side_by_side.sh: builds all tests, and runs three test programs at a time, since most of them wait for time to pass. When
+# side_by_side.sh: builds all tests, and runs two test programs at a time, since some of them wait for time to pass. When
 # one ends, prints its whole output. Says once a minute which ones still run, ends a hung one after LIMIT seconds, and fails
 # if one of them fails. The outputs stay in target/side-by-side.
 #
@@ -71,7 +71,7 @@ all() {
 	(while sleep 60 >/dev/null 2>&1; do echo "==== still running: $(names running)"; done) &
 	minutes=$! # not local: the trap runs after the function
 	trap 'kill "$minutes"' EXIT
-	printf '%s\n' "${order[@]}" $rest | xargs -n 1 -P 3 "$script" run
+	printf '%s\n' "${order[@]}" $rest | xargs -n 1 -P 2 "$script" run
 	[[ -z $(names failed) ]] || {
 		echo "==== FAILED: $(names failed)" >&2
 		exit 1
