@@ -1,12 +1,11 @@
 //! What a `HEAD` leaves behind on the sidecar's connection to a real kube-apiserver.
 
+use crate::kubectl::sidecar;
 use serde_json::json;
-use std::fs;
 use test_support::{
     apiserver::{create, define_widgets, shared},
     sidecar::{
         callers::{Answer, Caller, request},
-        process::Sidecar,
         wait::{SOON, within},
     },
 };
@@ -21,8 +20,7 @@ pub async fn head_of_a_watch_delays_no_other_request() {
     let widget =
         json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "served" } });
     create(&admin, WIDGETS, &widget).await;
-    let kubeconfig = fs::read(cluster.kubeconfig("candidate-0", &cluster.url())).unwrap();
-    let sidecar = Sidecar::start_with(serde_json::from_slice(&kubeconfig).unwrap(), "candidate-0", &[]).await;
+    let sidecar = sidecar(cluster, "candidate-0", &[]).await;
     for watch in [format!("{WIDGETS}?watch=1"), WIDGETS.replace("v1", "v1/watch")] {
         for (method, path) in [("HEAD", &*watch), ("GET", WIDGETS)] {
             let mut caller = Caller::connect(sidecar.addr).await;

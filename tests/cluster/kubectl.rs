@@ -92,7 +92,8 @@ impl Scene {
     }
 }
 
-async fn sidecar(cluster: &Cluster, user: &str, options: &[&str]) -> Sidecar {
+/// A sidecar in front of this server, with the kubeconfig of a user.
+pub async fn sidecar(cluster: &Cluster, user: &str, options: &[&str]) -> Sidecar {
     let kubeconfig = fs::read_to_string(cluster.kubeconfig(user, &cluster.url())).expect("a kubeconfig");
     Sidecar::start_with(serde_json::from_str(&kubeconfig).expect("JSON"), user, options).await
 }

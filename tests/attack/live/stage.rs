@@ -18,6 +18,7 @@ use kube_leader_gate::{
 };
 use serde_json::json;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
+use test_support::wait::until;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -109,12 +110,8 @@ impl Follower {
         let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let running = election.start();
-        let knows = async {
-            while running.candidate().holder().as_deref() != Some(LEADER) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, knows).await.expect("it sees the leader");
+        let knows = || running.candidate().holder().as_deref() == Some(LEADER);
+        until(PATIENCE, "it sees the leader", knows).await;
         let serving = tokio::spawn(async move {
             let mut connections = Connections::new(64, WhenFull::Wait);
             let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);

@@ -16,8 +16,8 @@ pub async fn report(stage: &Stage, follower: &Follower, shot: &Shot) -> String {
     for event in stage.cluster.requests() {
         if event.user.username == follower.user && event.request_uri == uri {
             let (came, ended) = (event.request_received_timestamp, event.stage_timestamp);
-            let (stage, code) = (event.stage, event.response_status.code);
-            let _ = writeln!(report, "the API server: {stage}, {code}, came {came}, ended {ended}");
+            let (how, code) = (event.stage, event.response_status.code);
+            let _ = writeln!(report, "the API server: {how}, {code}, came {came}, ended {ended}");
         }
     }
     let again = timeout(PATIENCE, wire::fire(follower.addr, shot)).await;

@@ -1,7 +1,8 @@
 //! A real kube-apiserver with its etcd on loopback ports, for tests.
 //!
 //! `assets` finds the programs, `cluster` runs them, `guard` ends them, `users` defines the users, `audit` reads their
-//! requests, and `objects` creates what tests need. `tests/apiserver/assets.sh` builds the programs, from the Go module there and from `tests/promtool`.
+//! requests, and `objects` creates what tests need. `tests/apiserver/assets.sh` builds the programs, from the Go module
+//! there and from `tests/promtool`.
 
 mod assets;
 mod audit;

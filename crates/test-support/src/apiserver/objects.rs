@@ -1,5 +1,6 @@
 //! Objects that tests need on the server.
 
+use crate::wait::until_told;
 use http::Request;
 use kube_client::Client;
 use serde_json::{Value, json};
@@ -9,23 +10,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Creates it unless it exists, as soon as the server has its kind.
 pub async fn create(client: &Client, path: &str, object: &Value) {
-    let creating = async {
-        loop {
-            let request = Request::post(path).header("content-type", "application/json");
-            let answer = client
-                .request::<Value>(request.body(object.to_string().into_bytes()).expect("a request"))
-                .await;
-            match answer {
-                // Before the kind is served, the answer is no `Status` of the API.
-                Err(kube_client::Error::Api(status)) if status.code == 404 => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(kube_client::Error::Api(status)) if status.is_already_exists() => return,
-                answer => return drop(answer.unwrap_or_else(|error| panic!("{path}: {error}: {object}"))),
-            }
+    until_told(PATIENCE, Duration::from_millis(20), path, async || {
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(object.to_string().into_bytes()).expect("a request");
+        match client.request::<Value>(request).await {
+            // Before the kind is served, the answer is no `Status` of the API.
+            Err(kube_client::Error::Api(status)) if status.code == 404 => false,
+            Err(kube_client::Error::Api(status)) if status.is_already_exists() => true,
+            Err(error) => panic!("{path}: {error}: {object}"),
+            Ok(_) => true,
         }
-    };
-    tokio::time::timeout(PATIENCE, creating).await.unwrap_or_else(|_| panic!("no such kind: {path}"));
+    })
+    .await;
 }
 
 /// Defines the kind of the widgets, `example.com/v1`, which have a status and a scale.

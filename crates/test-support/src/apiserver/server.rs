@@ -121,7 +121,7 @@ impl Setup {
     }
 
     fn spawn(&self, mut command: Command, log: &str) -> io::Result<Guarded> {
-        // Both are Go programs. They live for seconds, and spend a third of their time on garbage otherwise.
+        // Both are Go programs. Otherwise they spend almost a third of their start on collecting garbage.
         command.env("GOGC", "400");
         let log = fs::File::options().create(true).append(true).open(self.folder.join(log))?;
         Guarded::spawn_with(&command, Stdio::null(), log.into())
