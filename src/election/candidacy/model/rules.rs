@@ -108,7 +108,7 @@ impl Race {
                 return Ok(());
             }
             let Some(step) = race.usual() else { return Err("nothing more happens") };
-            race = race.after(step);
+            race.take(step);
             race.broken.map_or(Ok(()), Err)?;
         }
         Err("the candidates turn in a circle")
@@ -128,7 +128,7 @@ impl Race {
                 return true;
             }
             let Some(step) = race.usual().filter(|_| race.seats[i].can_write(race.now)) else { return false };
-            race = race.after(step);
+            race.take(step);
         }
         false
     }
@@ -166,7 +166,7 @@ impl Race {
         let end = self.now.saturating_add(time);
         for _ in 0..STEPS {
             match self.usual() {
-                Some(step) if self.now < end => self = self.after(step),
+                Some(step) if self.now < end => self.take(step),
                 _ => break,
             }
         }

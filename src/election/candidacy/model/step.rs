@@ -120,30 +120,35 @@ impl Race {
     /// What the step makes of this state.
     pub(super) fn after(&self, step: Step) -> Self {
         let mut next = self.clone();
-        (next.fault, next.hangs) = (None, None);
-        next.landed_late = matches!(step, Step::LandLate(_));
+        next.take(step);
+        next
+    }
+
+    /// The step happens.
+    pub(super) fn take(&mut self, step: Step) {
+        (self.fault, self.hangs) = (None, None);
+        self.landed_late = matches!(step, Step::LandLate(_));
         match step {
-            Step::Hear(i) => next.seats[i].hear(self.now),
-            Step::Act(i) if self.seats[i].hung > 0 && self.calls(i) => next.hang(i),
-            Step::Act(i) if self.latency > 0 && self.calls(i) => next.begin(i, self.latency),
-            Step::Act(i) => next.act(i, Fate::Answered),
-            Step::Answer(i) => next.answer(i),
-            Step::Wait => next.now = self.next_moment().unwrap_or(self.now),
-            Step::Thaw(i) => next.seats[i].frozen_until = None,
-            Step::Contend(i) => next.seats[i].contends_again(self.now),
-            Step::LandLate(which) => next.writes(None, |race| race.server.land_late(which)),
+            Step::Hear(i) => self.seats[i].hear(self.now),
+            Step::Act(i) if self.seats[i].hung > 0 && self.calls(i) => self.hang(i),
+            Step::Act(i) if self.latency > 0 && self.calls(i) => self.begin(i, self.latency),
+            Step::Act(i) => self.act(i, Fate::Answered),
+            Step::Answer(i) => self.answer(i),
+            Step::Wait => self.now = self.next_moment().unwrap_or(self.now),
+            Step::Thaw(i) => self.seats[i].frozen_until = None,
+            Step::Contend(i) => self.seats[i].contends_again(self.now),
+            Step::LandLate(which) => self.writes(None, |race| race.server.land_late(which)),
             Step::Fault(fault, i) => {
-                next.faults = next.faults.saturating_sub(1);
-                next.suffered += 1;
-                next.fault = Some(fault);
                 if fault == Fault::HungCalls && self.suffered == 0 && self.goes_on_leading(i) {
-                    next.hangs = Some(i);
+                    self.hangs = Some(i);
                 }
-                next.suffer(fault, i);
+                self.faults = self.faults.saturating_sub(1);
+                self.suffered += 1;
+                self.fault = Some(fault);
+                self.suffer(fault, i);
             }
         }
-        next.settle();
-        next
+        self.settle();
     }
 
     /// The answer of its call comes, unless it waits no longer.
