@@ -1,6 +1,6 @@
 # make test: the tests of the crate. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
+.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof loom defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -106,6 +106,10 @@ proof: export PROOF_TIME = $(or $(TIME),200)
 proof: export PROOF_STATES = 1000000000
 proof:
 	cargo test --release --lib candidacy::model::tests -- --nocapture --test-threads 1
+
+# Threads that change and read one leadership, in every order.
+loom:
+	tests/loom.sh
 
 # Puts each defect of src/defect.rs back, and prints which tool finds it. Builds with other flags, so in a folder of its
 # own. Each of these may be left out: make defects STATES=20000 SEEDS=6000 NAMES="standing-clock takes-too-early"

@@ -14,22 +14,15 @@ export CARGO_INCREMENTAL=0 PROOF_STATES=${STATES:-20000} SIM_SEEDS=${SEEDS:-6000
 
 say() { echo "defects.sh: $*" >&2; }
 
-# Builds tests, and prints their programs.
-programs() { # CFG OPTIONS...
-	local cfg=$1 output
-	shift
-	output=$(RUSTFLAGS="--cfg $cfg" cargo test --no-run "$@" 2>&1) || {
-		echo "$output" >&2
-		return 1
-	}
-	sed -n 's/^ *Executable .*(\(.*\))$/\1/p' <<<"$output"
-}
-
 say "building"
-built=$(programs leader_gate_defects --release --features test-util --lib --test sim --target-dir target/defects)
+output=$(RUSTFLAGS="--cfg leader_gate_defects" \
+	cargo test --no-run --release --features test-util --lib --test sim --target-dir target/defects 2>&1) || {
+	echo "$output" >&2
+	exit 1
+}
+built=$(sed -n 's/^ *Executable .*(\(.*\))$/\1/p' <<<"$output")
 model=$(grep /kube_leader_gate- <<<"$built")
 sim=$(grep /sim- <<<"$built")
-loom=$(programs leader_gate_loom --no-default-features --lib --target-dir target/loom)
 
 worlds=(rules_hold_in_each_order_of_steps_and_faults rules_hold_with_a_slow_api_server rules_hold_beside_client_go)
 
@@ -61,9 +54,11 @@ in_sim() {
 }
 
 in_loom() {
-	local output
-	output=$("$loom" loom 2>&1) && return 1
-	echo "loom | $(grep -c ' \.\.\. ' <<<"$output") models | $(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' <<<"$output" | paste -sd ' ')"
+	local output finding
+	output=$(tests/loom.sh 2>&1) && return 1
+	finding=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' <<<"$output" | paste -sd ' ')
+	[[ $finding ]] || { say "loom finds nothing, and says: $output"; exit 1; }
+	echo "loom | $(grep -c '^test .* \.\.\. ' <<<"$output") models | $finding"
 }
 
 # Prints a row.

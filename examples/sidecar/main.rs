@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     // The election reports each of its troubles once. kube's client would report them with each attempt.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -110,7 +110,7 @@ mod tests {
     fn logged(scene: impl FnOnce(&mut Complaint)) -> Vec<String> {
         LazyLock::force(&SECOND);
         let lines = Lines::default();
-        let format = tracing_subscriber::fmt::format().without_time().with_target(false);
+        let format = tracing_subscriber::fmt::format().without_time().with_target(false).with_ansi(false);
         let subscriber = tracing_subscriber::fmt().event_format(format).with_writer(lines.clone()).finish();
         tracing::subscriber::with_default(subscriber, || scene(&mut Complaint::new("lease calls fail")));
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

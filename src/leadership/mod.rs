@@ -46,7 +46,7 @@ mod admission;
 mod changes;
 mod clock;
 mod closer;
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod ending_tests;
 mod grant;
 mod grantor;

@@ -69,7 +69,7 @@ impl Tenure {
     }
 }
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{

@@ -171,6 +171,6 @@ fn live(deadline: u64) -> u64 {
 #[path = "word_loom.rs"]
 mod loom_tests;
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 #[path = "word_tests.rs"]
 mod tests;

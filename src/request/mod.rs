@@ -66,7 +66,7 @@
 //! ```
 
 mod path;
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod plain_tests;
 mod query;
 mod scan;

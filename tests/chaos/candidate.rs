@@ -47,7 +47,7 @@ pub fn run(options: &args::Candidate) -> Result<(), Failure> {
         process::exit(1);
     });
     let filter = EnvFilter::new("kube_leader_gate=info");
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(io::stderr).init();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_all().build()?.block_on(contend(options))
 }

@@ -30,7 +30,7 @@ pub fn wants(level: Level) -> bool {
 
 /// Records the lines of all threads that listen.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
-    fmt::layer().with_writer(|| ToThisThread)
+    fmt::layer().with_ansi(false).with_writer(|| ToThisThread)
 }
 
 // === impl Logs ===
