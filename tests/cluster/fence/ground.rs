@@ -1,6 +1,6 @@
 //! A namespace with a service account, pods of it, and a lease.
 
-use crate::apiserver::{self, Cluster};
+use crate::apiserver::{self, Cluster, Lasting};
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Config, Error};
 use kube_leader_gate::{
@@ -18,20 +18,23 @@ pub struct Ground {
     pub cluster: &'static Cluster,
     pub namespace: String,
     pub admin: Client,
+    _own: Option<Lasting>,
 }
 
 impl Ground {
     pub async fn new() -> Self {
-        Self::on(apiserver::shared().await).await
+        Self::on(apiserver::shared().await, None).await
     }
 
-    /// On an API server of its own. Its guards notice the end of the process.
+    /// On an API server of its own, which ends with this value.
     pub async fn alone() -> Self {
-        Self::on(Box::leak(Box::new(Cluster::start(apiserver::assets()).await))).await
+        let own = Lasting::start(apiserver::assets()).await;
+        Self::on(own.cluster(), Some(own)).await
     }
 
-    async fn on(cluster: &'static Cluster) -> Self {
-        let ground = Self { cluster, namespace: cluster.namespace().await, admin: cluster.client("admin") };
+    async fn on(cluster: &'static Cluster, own: Option<Lasting>) -> Self {
+        let (namespace, admin) = (cluster.namespace().await, cluster.client("admin"));
+        let ground = Self { cluster, namespace, admin, _own: own };
         let account = json!({ "metadata": { "name": ACCOUNT } });
         ground.post("serviceaccounts", &account).await;
         let binding = json!({

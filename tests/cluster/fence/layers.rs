@@ -1,7 +1,7 @@
 //! Which layer stops a write that waits in the API server: the table of `docs/FENCING.md`.
 
 use crate::{
-    apiserver::{self, Cluster},
+    apiserver::{self, Cluster, Lasting},
     real::Real,
     server_time::Silence,
     world::World,
@@ -85,6 +85,6 @@ impl Case {
 }
 
 pub async fn each_layer_stops_what_the_guide_says() {
-    let cluster: &Cluster = Box::leak(Box::new(Cluster::start(apiserver::assets()).await));
-    futures_util::future::join_all(CASES.iter().map(|case| case.play(cluster))).await;
+    let own = Lasting::start(apiserver::assets()).await;
+    futures_util::future::join_all(CASES.iter().map(|case| case.play(own.cluster()))).await;
 }

@@ -24,7 +24,7 @@ mod user;
 
 use crate::{set::Set, table::Table, user::Failure};
 use std::{env, process::ExitCode, str::FromStr};
-use test_support::apiserver::{self, Cluster, assets};
+use test_support::apiserver::{self, Lasting, assets};
 
 /// The modes of the operator, and their names in the table.
 const WAYS: [(&str, &str); 2] = [("gated", "skipped first"), ("whole-store", "whole store")];
@@ -47,7 +47,8 @@ async fn main() -> ExitCode {
 async fn play() -> Result<(), Failure> {
     let (objects, rounds) = (setting("OBJECTS", 1_000)?, setting("ROUNDS", 10)?);
     let trace = env::var("TRACE").is_ok_and(|it| it == "1");
-    let cluster: &Cluster = Box::leak(Box::new(Cluster::start(assets()).await));
+    let own = Lasting::start(assets()).await;
+    let cluster = own.cluster();
     let mut sets = Vec::new();
     for (mode, name) in WAYS {
         sets.push((Set::start(cluster, mode, objects, trace).await?, Table::new(name)));

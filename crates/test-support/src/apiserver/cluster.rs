@@ -29,15 +29,36 @@ pub struct Cluster {
     assets: &'static Assets,
     setup: Setup,
     apiserver: Mutex<Guarded>,
-    _etcd: Guarded,
+    etcd: Mutex<Guarded>,
     folder: Folder,
 }
+
+/// A cluster that anything may refer to for ever. Its servers end with this value.
+#[derive(Debug)]
+pub struct Lasting(&'static Cluster);
 
 /// Another kube-apiserver on the etcd of a [`Cluster`].
 #[derive(Debug)]
 pub struct Sibling {
     setup: Setup,
     _apiserver: Mutex<Guarded>,
+}
+
+impl Lasting {
+    /// Panics as [`Cluster::start`] does.
+    pub async fn start(assets: &'static Assets) -> Self {
+        Self(Box::leak(Box::new(Cluster::start(assets).await)))
+    }
+
+    pub fn cluster(&self) -> &'static Cluster {
+        self.0
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Sibling {
@@ -71,9 +92,9 @@ impl Cluster {
         let run = |name: &str, program: io::Result<Guarded>| {
             program.map_err(|error| format!("{}: {error}", assets.binary(name).display()))
         };
-        let etcd = run("etcd", setup.etcd(assets))?;
+        let etcd = Mutex::new(run("etcd", setup.etcd(assets))?);
         let apiserver = Mutex::new(run("kube-apiserver", setup.apiserver(assets))?);
-        let cluster = Self { assets, setup, apiserver, _etcd: etcd, folder };
+        let cluster = Self { assets, setup, apiserver, etcd, folder };
         ready(&cluster.setup, &cluster.apiserver).await?;
         cluster.grant().await.map_err(|error| format!("{error}\n{}", cluster.setup.last_words()))?;
         Ok(cluster)
@@ -204,6 +225,12 @@ impl Cluster {
 
     fn apiserver(&self) -> MutexGuard<'_, Guarded> {
         self.apiserver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kills both servers.
+    fn end(&self) {
+        self.kill();
+        self.etcd.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
 }
 

@@ -16,7 +16,7 @@ mod webhook;
 pub use self::{
     assets::{Assets, assets, is_there, program, programs_are_there, promtool, promtool_is_there},
     audit::{Audit, AuditEvent, ObjectRef, ResponseStatus, User},
-    cluster::{Cluster, Sibling},
+    cluster::{Cluster, Lasting, Sibling},
     guard::Guarded,
     objects::{create, define_widgets},
     webhook::{SlowWebhook, Stage},
