@@ -55,6 +55,7 @@ deny: target/tools/bin/cargo-deny
 
 bench:
 	cargo bench
+	cargo bench --package gate-cost
 
 # Where the time of an admitted write and of a handover goes, as pictures in docs/performance. Needs perf, and leave to use
 # it (kernel.perf_event_paranoid).

@@ -13,7 +13,7 @@ out=$PWD/target/side-by-side
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
 # The crate, and what it publishes or tests with. `make neighbours` tests what only uses the crate.
-packages=(--package kube-leader-gate --package fake-kube-apiserver --package test-support --package gate-cost)
+packages=(--package kube-leader-gate --package fake-kube-apiserver --package test-support)
 
 # Real servers and real time: the others, which only compute, are nice to these.
 real_time=" cluster chaos attack sidecar "
@@ -60,8 +60,9 @@ names() { (cd "$out" && find . -name "*.$1" | sed "s|^\./||; s|\.$1\$||" | tr '\
 all() {
 	rm -rf "$out"
 	mkdir -p "$out"
-	cargo test "${packages[@]}" --all-features --no-run
-	# The examples that tests run as processes are built too.
+	cargo test "${packages[@]}" --all-features --no-run --tests
+	# Those that tests run as processes.
+	cargo build "${packages[@]}" --all-features --example fence --example operator --example sidecar
 	export LEADER_GATE_EXAMPLES=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples
 	cargo test --quiet "${packages[@]}" --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest

@@ -1,5 +1,5 @@
-//! The requests and services by which the gate's cost is measured: in nanoseconds by `cargo bench --bench gate`, in
-//! instructions by this package's program.
+//! The requests and services by which the gate's cost is measured: in nanoseconds by
+//! `cargo bench --package gate-cost --bench gate`, in instructions by this package's program.
 
 mod requests;
 mod services;

@@ -1,6 +1,6 @@
 //! What counting adds to an admitted write under the recorder of Prometheus: with the election's own tally, and with
 //! `counter!` for each write, beside a gate that counts nothing. On one thread, and on two at once.
-//! `cargo bench --features metrics --bench metrics`.
+//! `cargo bench --package gate-cost --bench metrics`.
 //!
 //! The summary at the end comes from rounds in which all take turns. On two cores of a shared virtual machine:
 //!
