@@ -11,9 +11,11 @@ comma := ,
 test:
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
-# The packages that use the crate as others do: operators on kube 3 and 4, web servers, and the fencing example.
+# The packages that use the crate as others do: operators on kube 3 and 4, web servers, and the fencing example. And the
+# names in the alert rules and in the dashboard.
 neighbours:
-	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example
+	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example \
+		--package observability
 
 # Builds the real API server, what talks with it, and promtool, into a cache outside this clone.
 assets:

@@ -5,7 +5,6 @@ mod allocations;
 mod calls;
 mod documents;
 mod formats;
-mod promql;
 mod recipes;
 pub mod scrape;
 mod state;
