@@ -23,6 +23,7 @@ output=$(RUSTFLAGS="--cfg leader_gate_defects" \
 built=$(sed -n 's/^ *Executable .*(\(.*\))$/\1/p' <<<"$output")
 model=$(grep /kube_leader_gate- <<<"$built")
 sim=$(grep /sim- <<<"$built")
+tests/loom.sh --list >/dev/null
 
 worlds=(rules_hold_in_each_order_of_steps_and_faults rules_hold_with_a_slow_api_server rules_hold_beside_client_go)
 

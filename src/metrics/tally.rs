@@ -1,6 +1,7 @@
 //! Counts writes in its own atomics, so that a write never waits for an exporter.
 //!
-//! With `counter!` for each write, counting would take 2.6 times as long and allocate (`crates/gate-cost/benches/metrics.rs`).
+//! With `counter!` for each write, counting would take 2.6 times as long and allocate
+//! (`crates/gate-cost/benches/metrics.rs`).
 
 use super::{
     labels::Labels,

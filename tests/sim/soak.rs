@@ -122,12 +122,13 @@ fn grown(samples: &[Sample], alone: bool) -> Vec<String> {
     let judge = |what: &str, of: fn(&Sample) -> u64, spare: u64| {
         usage::growth(what, most(early, of), most(late, of), spare)
     };
+    let messages = |it: &Sample| it.messages / it.faults.max(1);
     let spare = most(early, |it| it.memory) / 10 + 2_048;
     let judged = [
         // A write more or less under way.
         judge("tasks", |it| it.tasks as u64, 2),
         judge("connections", |it| it.connections as u64, 6),
-        judge("messages for each fault", |it| it.messages / it.faults.max(1), 20),
+        judge("messages for each fault", messages, most(early, messages) / 2 + 2),
         judge("KiB of memory", |it| it.memory, spare).filter(|_| alone),
     ];
     judged.into_iter().flatten().collect()

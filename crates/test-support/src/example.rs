@@ -9,8 +9,8 @@ use std::{
 /// Takes it from the folder in `LEADER_GATE_EXAMPLES`, if there is one. Otherwise builds it with all features, like most
 /// of the tests.
 ///
-/// `make test` sets the variable after it has built the whole workspace. cargo alone would build most dependencies again,
-/// since fewer packages ask for fewer of their features.
+/// `make test` sets the variable after it has built the tests and these examples. cargo alone would build most
+/// dependencies again, since fewer packages ask for fewer of their features.
 pub fn build(name: &str) -> PathBuf {
     if let Some(folder) = env::var_os("LEADER_GATE_EXAMPLES") {
         let built = Path::new(&folder).join(format!("{name}{EXE_SUFFIX}"));

@@ -82,6 +82,13 @@ async fn metrics_table_matches_exported_metrics() {
         .collect();
     assert_eq!(listed, exported);
     assert!(BUCKETS.iter().all(|(name, _)| exported[*name].0 == "histogram"));
+    // Values that the dashboard and the alerts choose.
+    let row = rows.iter().find(|row| row.contains("`decision`")).expect("a row");
+    let says: BTreeSet<_> = code(row.rsplit('|').nth(1).expect("a cell")).into_iter().collect();
+    let decisions = scrape.samples.iter().filter_map(|sample| sample.labels.get("decision").cloned());
+    let decisions: BTreeSet<_> = decisions.chain(["deployments.apps/scale".to_owned()]).collect();
+    assert_eq!(says, decisions, "and the example of a resource");
+    assert!(scrape.has("leader_election_lease_call_failures_total", &[("call", "renew")]));
 }
 
 /// The rules are written for the default timing. The document says what to change for another one.
