@@ -7,6 +7,8 @@ pub(super) enum Fault {
     Freeze(u8),
     /// Its call is carried out, and answered after so many seconds, if it waits so long.
     SlowCall(u8),
+    /// Its call reaches the API server after so many seconds, and is answered then, if it waits so long.
+    LateCall(u8),
     /// Its call is carried out, and the answer is lost.
     LostAnswer,
     /// Its call is lost, or comes late.
@@ -17,6 +19,8 @@ pub(super) enum Fault {
     DoubleCall,
     /// Its watch loses all news, and shows the lease anew.
     Relist,
+    /// Its watch is open and tells nothing, longer than a lease lasts. Then it shows the lease anew.
+    Deaf,
     /// Its write under way ends without an answer.
     LostWrite,
     Stop,
@@ -39,16 +43,20 @@ pub(super) const HUNG: u8 = 3;
 /// A process that has ended begins again after so many seconds.
 pub(super) const AGAIN_AFTER: u8 = 7;
 
+/// A watch tells nothing for so many seconds.
+pub(super) const DEAF: u8 = 16;
+
 /// A stopped candidate contends again after so many seconds.
 pub(super) const BACK_AFTER: u8 = 20;
 
 /// The first two concern client-go too.
-pub(super) const OF_A_CALL: [Fault; 6] = [
+pub(super) const OF_A_CALL: [Fault; 7] = [
     Fault::LostAnswer,
     Fault::LostCall,
     Fault::SlowCall(0),
     Fault::SlowCall(1),
     Fault::SlowCall(3),
+    Fault::LateCall(3),
     Fault::DoubleCall,
 ];
 

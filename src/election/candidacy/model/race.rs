@@ -38,6 +38,9 @@ pub(super) struct Race {
     /// Who led last, and how often that changed.
     pub(super) led: Option<usize>,
     pub(super) terms: u8,
+    /// Whether a candidate leads, and whether the last step ended that.
+    pub(super) leads: bool,
+    pub(super) ended: bool,
     /// The rule that a step has broken.
     pub(super) broken: Option<&'static str>,
 }
@@ -58,6 +61,8 @@ impl Race {
             overtaken: None,
             led: None,
             terms: 0,
+            leads: false,
+            ended: false,
             broken: None,
         }
     }
@@ -68,7 +73,8 @@ impl Race {
 
     /// Whether news waits for this candidate.
     pub(super) fn has_news(&self, i: usize) -> bool {
-        self.seats[i].ours().is_some_and(|rival| !rival.inbox.is_empty())
+        self.seats[i].deaf_until.is_none()
+            && self.seats[i].ours().is_some_and(|rival| !rival.inbox.is_empty())
     }
 
     /// Tells the watches.
@@ -115,7 +121,7 @@ impl Race {
                 Wish::Wait(until) if !seat.is_frozen() => Some(seat.global(until)),
                 _ => None,
             };
-            [wish, seat.frozen_until, seat.answered_at, seat.back_at]
+            [wish, seat.frozen_until, seat.answered_at, seat.deaf_until, seat.back_at]
         });
         due.flatten().filter(|due| *due > self.now).min()
     }
@@ -144,6 +150,8 @@ impl Race {
             self.led = leads;
             self.terms = self.terms.saturating_add(1);
         }
+        self.ended = self.leads && leads.is_none();
+        self.leads = leads.is_some();
     }
 }
 

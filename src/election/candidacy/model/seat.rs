@@ -27,6 +27,8 @@ pub(super) struct Seat {
     pub(super) frozen_until: Option<Moment>,
     /// The answer of its call comes at this moment.
     pub(super) answered_at: Option<Moment>,
+    /// Its watch tells nothing before this moment.
+    pub(super) deaf_until: Option<Moment>,
     /// So many of its next calls hang.
     pub(super) hung: u8,
     /// It was stopped, and contends again at this moment.
@@ -47,7 +49,16 @@ pub(super) enum Wish {
 impl Seat {
     /// A seat whose clock runs at this pace.
     pub(super) fn of(elector: Elector, pace: u64) -> Self {
-        Self { elector, pace, frozen_until: None, answered_at: None, hung: 0, back_at: None, life: 0 }
+        Self {
+            elector,
+            pace,
+            frozen_until: None,
+            answered_at: None,
+            deaf_until: None,
+            hung: 0,
+            back_at: None,
+            life: 0,
+        }
     }
 
     pub(super) fn is_frozen(&self) -> bool {
@@ -130,11 +141,14 @@ impl Seat {
         }
     }
 
-    /// The answer to its call comes, if it is not `lost`.
+    /// The answer to its call comes, if it is not `lost`. A late call reaches the API server now.
     pub(super) fn answer(&mut self, server: &mut Server, lost: bool, now: Moment) {
         let local = self.local(now);
         if let Some(rival) = self.ours_mut() {
             fastrand::seed(SEED);
+            if !lost {
+                rival.land(server);
+            }
             rival.answer(server, lost, local);
         }
     }
@@ -212,9 +226,9 @@ impl Seat {
         self.global(self.local(now).saturating_add(self.timing().call_timeout()))
     }
 
-    /// It begins a call that hangs. It gives it up after its time, and then the API server has carried nothing out.
-    pub(super) fn hangs(&mut self, now: Moment) {
-        self.answered_at = Some(self.gives_up_at(now));
+    /// It begins a call that reaches the API server at `at`, unless it gives it up before.
+    pub(super) fn sends(&mut self, at: Moment, now: Moment) {
+        self.answered_at = Some(at.min(self.gives_up_at(now)));
         let local = self.local(now);
         if let Elector::Ours(rival) = &mut self.elector {
             turn(rival, local);
@@ -253,7 +267,8 @@ impl Seat {
     pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
         let local = self.local(now);
         self.life += 1;
-        (self.frozen_until, self.answered_at, self.hung, self.back_at) = (None, None, 0, None);
+        (self.frozen_until, self.answered_at, self.deaf_until) = (None, None, None);
+        (self.hung, self.back_at) = (0, None);
         match &mut self.elector {
             Elector::Ours(rival) => rival.restart(server, local),
             Elector::Go(go) => go.restart(local),

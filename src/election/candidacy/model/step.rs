@@ -2,12 +2,14 @@
 
 use super::{
     client_go::Fate,
-    fault::{AGAIN_AFTER, BACK_AFTER, FREEZES, Fault, HUNG, OF_A_CALL},
+    fault::{AGAIN_AFTER, BACK_AFTER, DEAF, FREEZES, Fault, HUNG, OF_A_CALL},
     race::Race,
     seat::Wish,
 };
 use crate::{election::preemption::Handover, leadership::Moment};
 use std::time::Duration;
+
+const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 /// One step. The number is a candidate's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +24,8 @@ pub(super) enum Step {
     Wait,
     /// A frozen process runs again.
     Thaw(usize),
+    /// A watch that told nothing shows the lease anew.
+    Relist(usize),
     /// A candidate that was stopped contends again.
     Contend(usize),
     /// The API server gets what a candidate has sent long ago.
@@ -47,6 +51,8 @@ impl Race {
                     Some(Step::Thaw(i))
                 } else if due(seat.answered_at) && !seat.is_frozen() {
                     Some(Step::Answer(i))
+                } else if due(seat.deaf_until) && !seat.is_frozen() {
+                    Some(Step::Relist(i))
                 } else {
                     (due(seat.back_at) && !seat.is_frozen()).then_some(Step::Contend(i))
                 }
@@ -86,6 +92,9 @@ impl Race {
             }
             if self.has_news(i) {
                 offer(Fault::Relist);
+            }
+            if seat.ours().is_some() && seat.deaf_until.is_none() {
+                offer(Fault::Deaf);
             }
             if !seat.has_given_up() {
                 offer(Fault::Stop);
@@ -136,6 +145,7 @@ impl Race {
             Step::Answer(i) => self.answer(i),
             Step::Wait => self.now = self.next_moment().unwrap_or(self.now),
             Step::Thaw(i) => self.seats[i].frozen_until = None,
+            Step::Relist(i) => self.relist(i),
             Step::Contend(i) => self.seats[i].contends_again(self.now),
             Step::LandLate(which) => self.writes(None, |race| race.server.land_late(which)),
             Step::Fault(fault, i) => {
@@ -176,11 +186,21 @@ impl Race {
         self.seats[i].answered_at = Some(self.later(seconds).min(gives_up));
     }
 
-    /// The next of its calls hangs.
+    /// The next of its calls hangs until it gives it up. The API server has not carried it out by then.
     fn hang(&mut self, i: usize) {
-        let now = self.now;
         self.seats[i].hung -= 1;
-        self.seats[i].hangs(now);
+        self.seats[i].sends(NEVER, self.now);
+    }
+
+    /// Its watch shows the lease as it is. What it has not told is lost.
+    fn relist(&mut self, i: usize) {
+        let lease = self.server.lease.clone();
+        let seat = &mut self.seats[i];
+        seat.deaf_until = None;
+        let local = seat.local(self.now);
+        if let Some(rival) = seat.ours_mut() {
+            rival.relists(lease, local);
+        }
     }
 
     /// Whether this candidate of ours would call the API server now.
@@ -197,6 +217,10 @@ impl Race {
         match fault {
             Fault::Freeze(seconds) => self.seats[i].frozen_until = Some(self.later(seconds)),
             Fault::SlowCall(seconds) => self.begin(i, seconds),
+            Fault::LateCall(seconds) => {
+                let at = self.later(seconds);
+                self.seats[i].sends(at, now);
+            }
             Fault::LostAnswer => self.act(i, Fate::AnswerLost),
             Fault::LostCall => self.act(i, Fate::Delayed),
             Fault::HungCalls => {
@@ -208,13 +232,8 @@ impl Race {
                 self.writes(Some(i), |race| race.seats[i].lands_again(&mut race.server));
                 self.answer(i);
             }
-            Fault::Relist => {
-                let lease = self.server.lease.clone();
-                let local = self.seats[i].local(now);
-                if let Some(rival) = self.seats[i].ours_mut() {
-                    rival.relists(lease, local);
-                }
-            }
+            Fault::Relist => self.relist(i),
+            Fault::Deaf => self.seats[i].deaf_until = Some(self.later(DEAF)),
             Fault::LostWrite => {
                 let local = self.seats[i].local(now);
                 if let Some(rival) = self.seats[i].ours_mut() {
