@@ -1,6 +1,6 @@
 # make test: the tests of the crate. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof loom defects cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
+.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof loom defects sample cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -21,7 +21,7 @@ neighbours:
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test neighbours counts features minimal-build docs package deny
+check: fmt clippy test neighbours sample counts features minimal-build docs package deny
 
 fmt:
 	cargo fmt --all --check
@@ -29,6 +29,7 @@ fmt:
 clippy:
 	cargo clippy --workspace --all-targets --all-features -- --deny warnings
 	cargo clippy --workspace --exclude web-servers --exclude fencing-example --no-default-features -- --deny warnings # these packages need the election
+	cd crates/fuzz && RUSTFLAGS="--cfg fuzzing" CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
 
 # Every combination of features builds.
 features: target/tools/bin/cargo-hack
@@ -110,7 +111,7 @@ proof: export PROOF_STATES = 1000000000
 proof:
 	cargo test --release --lib candidacy::model::tests -- --nocapture --test-threads 1
 
-# Threads that change and read one leadership, in every order.
+# Threads that change and read one leadership, in every order, or in each order with at most so many switches.
 loom:
 	tests/loom.sh
 
@@ -120,6 +121,12 @@ defects: export STATES := $(STATES)
 defects: export SEEDS := $(SEEDS)
 defects:
 	tests/defects.sh $(NAMES)
+
+# A defect for each tool: the model, the simulation and loom still find what they should.
+sample: export STATES = 20000
+sample: export SEEDS = 200
+sample:
+	tests/defects.sh takes-too-early release-before-the-gate-closes old-grant-ends-a-new-one
 
 CHAOS = CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos --
 
