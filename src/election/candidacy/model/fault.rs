@@ -21,6 +21,8 @@ pub(super) enum Fault {
     Relist,
     /// Its watch is open and tells nothing, longer than a lease lasts. Then it shows the lease anew.
     Deaf,
+    /// Its watch tells all news, but not for so many seconds.
+    Lag(u8),
     /// Its write under way ends without an answer.
     LostWrite,
     Stop,
@@ -45,6 +47,9 @@ pub(super) const AGAIN_AFTER: u8 = 7;
 
 /// A watch tells nothing for so many seconds.
 pub(super) const DEAF: u8 = 16;
+
+/// How long a watch lags: behind a call that is answered at once, and past a deadline.
+pub(super) const LAGS: [Fault; 2] = [Fault::Lag(1), Fault::Lag(11)];
 
 /// A stopped candidate contends again after so many seconds.
 pub(super) const BACK_AFTER: u8 = 20;

@@ -27,8 +27,9 @@ pub(super) struct Seat {
     pub(super) frozen_until: Option<Moment>,
     /// The answer of its call comes at this moment.
     pub(super) answered_at: Option<Moment>,
-    /// Its watch tells nothing before this moment.
+    /// Its watch tells nothing before this moment. Whether its news are lost by then.
     pub(super) deaf_until: Option<Moment>,
+    pub(super) loses_news: bool,
     /// So many of its next calls hang.
     pub(super) hung: u8,
     /// It was stopped, and contends again at this moment.
@@ -55,6 +56,7 @@ impl Seat {
             frozen_until: None,
             answered_at: None,
             deaf_until: None,
+            loses_news: false,
             hung: 0,
             back_at: None,
             life: 0,

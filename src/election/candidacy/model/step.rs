@@ -2,7 +2,7 @@
 
 use super::{
     client_go::Fate,
-    fault::{AGAIN_AFTER, BACK_AFTER, DEAF, FREEZES, Fault, HUNG, OF_A_CALL},
+    fault::{AGAIN_AFTER, BACK_AFTER, DEAF, FREEZES, Fault, HUNG, LAGS, OF_A_CALL},
     race::Race,
     seat::Wish,
 };
@@ -24,8 +24,8 @@ pub(super) enum Step {
     Wait,
     /// A frozen process runs again.
     Thaw(usize),
-    /// A watch that told nothing shows the lease anew.
-    Relist(usize),
+    /// A watch that told nothing tells its news, or shows the lease anew.
+    Tell(usize),
     /// A candidate that was stopped contends again.
     Contend(usize),
     /// The API server gets what a candidate has sent long ago.
@@ -52,7 +52,7 @@ impl Race {
                 } else if due(seat.answered_at) && !seat.is_frozen() {
                     Some(Step::Answer(i))
                 } else if due(seat.deaf_until) && !seat.is_frozen() {
-                    Some(Step::Relist(i))
+                    Some(Step::Tell(i))
                 } else {
                     (due(seat.back_at) && !seat.is_frozen()).then_some(Step::Contend(i))
                 }
@@ -95,6 +95,7 @@ impl Race {
             }
             if seat.ours().is_some() && seat.deaf_until.is_none() {
                 offer(Fault::Deaf);
+                LAGS.into_iter().for_each(&mut offer);
             }
             if !seat.has_given_up() {
                 offer(Fault::Stop);
@@ -145,7 +146,8 @@ impl Race {
             Step::Answer(i) => self.answer(i),
             Step::Wait => self.now = self.next_moment().unwrap_or(self.now),
             Step::Thaw(i) => self.seats[i].frozen_until = None,
-            Step::Relist(i) => self.relist(i),
+            Step::Tell(i) if self.seats[i].loses_news => self.relist(i),
+            Step::Tell(i) => self.seats[i].deaf_until = None,
             Step::Contend(i) => self.seats[i].contends_again(self.now),
             Step::LandLate(which) => self.writes(None, |race| race.server.land_late(which)),
             Step::Fault(fault, i) => {
@@ -192,6 +194,11 @@ impl Race {
         self.seats[i].sends(NEVER, self.now);
     }
 
+    fn deafen(&mut self, i: usize, seconds: u8, loses_news: bool) {
+        self.seats[i].deaf_until = Some(self.later(seconds));
+        self.seats[i].loses_news = loses_news;
+    }
+
     /// Its watch shows the lease as it is. What it has not told is lost.
     fn relist(&mut self, i: usize) {
         let lease = self.server.lease.clone();
@@ -233,7 +240,8 @@ impl Race {
                 self.answer(i);
             }
             Fault::Relist => self.relist(i),
-            Fault::Deaf => self.seats[i].deaf_until = Some(self.later(DEAF)),
+            Fault::Deaf => self.deafen(i, DEAF, true),
+            Fault::Lag(seconds) => self.deafen(i, seconds, false),
             Fault::LostWrite => {
                 let local = self.seats[i].local(now);
                 if let Some(rival) = self.seats[i].ours_mut() {
