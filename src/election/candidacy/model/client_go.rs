@@ -65,11 +65,10 @@ impl ClientGo {
 
     /// The process dies, and another begins in its place, with its name.
     pub(super) fn restart(&mut self, now: Moment) {
-        let lands_until = if self.may_land(now) {
-            self.lands_until.max(now.saturating_add(self.late))
-        } else {
-            self.lands_until
-        };
+        // A write that it has sent before the end of its term lands no later for that.
+        let writes_now = self.writing && self.leads(now);
+        let lands_until =
+            if writes_now { self.lands_until.max(now.saturating_add(self.late)) } else { self.lands_until };
         *self = Self { lands_until, ..Self::new(self.name, self.late, now) };
     }
 
