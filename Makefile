@@ -1,6 +1,6 @@
 # make test: the tests of the crate. make check: what CI judges. Both need cargo, and Go for the tests against a real API
 # server and of the alert rules.
-.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof loom defects sample cluster chaos freezes soak attack sim fuzz miri mutants peers cost check-peers
+.PHONY: test neighbours assets check fmt clippy features minimal minimal-build counts docs package deny bench flame first-write crowd demo proof loom defects defects-sample cancellation cluster chaos freezes soak attack sim fuzz miri miri-sample mutants mutants-sample peers cost check-peers
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -21,7 +21,7 @@ neighbours:
 assets:
 	tests/apiserver/assets.sh true
 
-check: fmt clippy test neighbours sample counts features minimal-build docs package deny
+check: fmt clippy test neighbours defects-sample mutants-sample miri-sample counts features minimal-build docs package deny
 
 fmt:
 	cargo fmt --all --check
@@ -124,10 +124,14 @@ defects:
 	tests/defects.sh $(NAMES)
 
 # A defect for each tool: the model, the simulation and loom still find what they should.
-sample: export STATES = 20000
-sample: export SEEDS = 200
-sample:
+defects-sample: export STATES = 20000
+defects-sample: export SEEDS = 200
+defects-sample:
 	tests/defects.sh takes-too-early release-before-the-gate-closes old-grant-ends-a-new-one
+
+# Drops each public future at every one of its polls, not only at the first 48 and at some of the others.
+cancellation:
+	CANCELLATION_EACH=1000000000 cargo test --release --all-features --test suite -- cancelled
 
 CHAOS = CI=true tests/apiserver/assets.sh cargo test --release --features fence --test chaos --
 
@@ -186,12 +190,22 @@ miri:
 	$(MIRI) --lib -- request:: --skip plain_path_parses --skip look_finds --skip path_is_ordinary
 	$(MIRI) --features test-util --test gate -- abandoned:: closing:: deadline:: guarded:: observed::
 
+# Two orders of the threads, if Miri is there.
+miri-sample:
+	@if cargo +nightly miri setup; then $(MAKE) miri SEEDS=2; else \
+		echo "==== MIRI DID NOT RUN: 'cargo +nightly miri setup' FAILS. UNDEFINED BEHAVIOUR WOULD NOT BE SEEN. ====" >&2; fi
+
 # Changes the code in one place at a time, and prints the changes that no test finds. It takes what differs from the commit
-# BASE, or whole files: make mutants BASE=v0.1.0, or make mutants FILES='src/gate/** src/leadership/word.rs'
+# BASE, or whole files, and with SAMPLE=n one of n changes: make mutants BASE=v0.1.0, or
+# make mutants FILES='src/gate/** src/leadership/word.rs' SAMPLE=10
 mutants: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 mutants: export BASE ?= HEAD~1
 mutants: target/tools/bin/cargo-mutants
-	tests/mutants.sh $(foreach file,$(FILES),'$(file)')
+	SAMPLE=$(SAMPLE) tests/mutants.sh $(foreach file,$(FILES),'$(file)')
+
+# About twenty changes of what the fast tests look at.
+mutants-sample:
+	$(MAKE) mutants FILES='src/{request,policy,leadership,gate}/**' SAMPLE=50
 
 PEERS = CI=true tests/apiserver/assets.sh benches/peers/run.sh
 

@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 24] = [
+const ALL: [&str; 25] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -43,6 +43,8 @@ const ALL: [&str; 24] = [
     "goes-on-after-a-deletion",
     // S7: a candidate goes back to old news of an API server that lags.
     "believes-old-news",
+    // S7: versions of the lease are compared as texts.
+    "compares-versions-as-text",
     // S8: a copy of the lease counts as the lease.
     "claim-without-uid",
     // S9: a leader in doubt reads when a renewal is due.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # mutants.sh [FILE...]: changes the code in one place at a time, and asks whether a test fails. It takes what differs from
-# the commit BASE (the last one, if not given), or whole files, such as 'src/gate/**'. Prints what no test has found.
+# the commit BASE (the last one, if not given), or whole files, such as 'src/gate/**'. With SAMPLE=n it makes one of n
+# changes. Prints what no test has found.
 #
 # The first pass runs the tests of the gate and of the leadership alone, which take seconds. The second pass runs the
 # unit tests and the suite with all features, for those changes that the first one has not found.
@@ -22,6 +23,13 @@ export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=0 PROPTEST_CASES=${PROPTEST_C
 # The code is changed in a copy, which need not build the dependencies again.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 mutants() { cargo mutants --output "$out" --cap-lints=true "${which[@]}" "$@"; }
+
+if [[ ${SAMPLE:-} ]]; then
+	# The second pass knows fewer changes than the first, so each is chosen by its name.
+	names=$(cargo mutants --list "${which[@]}" | awk "NR % $SAMPLE == 0" | sed 's/[][\\.*^$+?(){}|]/\\&/g')
+	[[ $names ]] || { echo "mutants.sh: fewer than $SAMPLE changes" >&2; exit 1; }
+	while read -r name; do which+=(--re "^$name\$"); done <<<"$names"
+fi
 
 # 2: some changes were not found; 3: some tests hung, which has found the change.
 found() { "$@" || (($? == 3)); }

@@ -1,7 +1,8 @@
 //! The server's end of the network: requests that have arrived, and what the API server answers.
 
 use crate::{
-    net::{Answer, Content, Net, Shared},
+    net::{Net, Shared},
+    parcel::{Answer, Content},
     plan::Class,
     replica::lease_name,
 };
@@ -98,7 +99,7 @@ fn begin_in_the_past(net: &mut Net, id: u64, machine: usize, query: &str) {
     let Some(lag) = net.lag(machine) else { return };
     let seen = net.time().saturating_sub(lag);
     let all = !query.contains("fieldSelector");
-    let watched = (0..net.written.len()).filter(|lease| all || query.contains(&lease_name(*lease)));
+    let watched = (0..net.seen.written.len()).filter(|lease| all || query.contains(&lease_name(*lease)));
     for event in watched.filter_map(|lease| net.past.event(lease, seen)).collect::<Vec<_>>() {
         net.note(PAST);
         net.answer(id, Answer::Chunk(event.into()));

@@ -183,7 +183,7 @@ fn after_steps_down(
     let waits = world.plan.machines.iter().any(|it| it.key.is_some())
         || world.plan.faults.iter().any(|it| it.what == What::Delete);
     let net = world.net.get();
-    for away in net.away.iter().filter(|it| it.lease == lease && !waits) {
+    for away in net.seen.away.iter().filter(|it| it.lease == lease && !waits) {
         let name = identity(away.machine);
         let hits = |it: &&Struck| it.machine == away.machine && it.at < away.until && it.what != What::GiveUp;
         let well_from = world.struck.iter().filter(hits).map(|it| it.until).max().unwrap_or(0);

@@ -1,10 +1,6 @@
 //! The client's end of the network: a tower service below kube's client.
 
-use crate::{
-    net::{Answer, Shared},
-    plan::Class,
-    wall::shift,
-};
+use crate::{net::Shared, parcel::Answer, plan::Class, wall::shift};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, Response, header};

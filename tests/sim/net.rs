@@ -3,12 +3,14 @@
 
 use crate::{
     clock::MachineClock,
+    parcel::{Answer, Content, Parcel},
     past::Past,
     plan::{Class, Way, What},
+    seen::Seen,
 };
 use bytes::Bytes;
 use fastrand::Rng;
-use http::{Request, response::Parts};
+use http::Request;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -39,31 +41,14 @@ pub struct Net {
     longest: u64,
     /// What has happened, as text.
     pub log: Vec<String>,
-    /// When a workload write last took effect, for each lease.
-    pub written: Vec<Option<u64>>,
     /// Found while the run goes on.
     pub violations: BTreeSet<String>,
     /// Log messages of the crate, by machine.
     pub messages: Vec<u64>,
     /// What an API server that lags still shows.
     pub past: Past,
-    /// The last term in which leading-only work has run, for each lease: its token, and the machine.
-    pub worked: Vec<(u64, usize)>,
-    /// Work of two machines may run at once: a lease is stolen or deleted, or taken by precedence.
-    pub overlaps: bool,
-    /// When candidates have stepped down. One whose process died meanwhile is not here.
-    pub away: Vec<Away>,
-}
-
-/// A candidate was told to step down, and contended again.
-#[derive(Debug)]
-pub struct Away {
-    pub machine: usize,
-    /// When its process began.
-    pub born: u64,
-    pub lease: usize,
-    pub from: u64,
-    pub until: u64,
+    /// What the judge asks about.
+    pub seen: Seen,
 }
 
 /// The line of a machine.
@@ -97,29 +82,6 @@ struct Direction {
     dead: bool,
 }
 
-#[derive(Debug)]
-pub struct Parcel {
-    pub connection: u64,
-    pub content: Content,
-}
-
-#[derive(Debug)]
-pub enum Content {
-    Request(Box<Request<Bytes>>),
-    HangUp,
-    Answer(Answer),
-}
-
-/// What a client receives.
-#[derive(Debug)]
-pub enum Answer {
-    /// The whole answer, or the beginning of a stream.
-    Head(Box<Parts>, Option<Bytes>),
-    Chunk(Bytes),
-    End,
-    Reset,
-}
-
 impl Shared {
     pub fn new(seed: u64, machines: usize, leases: usize, slowest: u64) -> Self {
         let mut chance = Rng::with_seed(seed);
@@ -141,13 +103,10 @@ impl Shared {
             lines: lines.collect(),
             longest: LATEST - slowest,
             log: vec![],
-            written: vec![None; leases],
             violations: BTreeSet::new(),
             messages: vec![0; machines],
             past: Past::new(leases),
-            worked: vec![(0, 0); leases],
-            overlaps: false,
-            away: vec![],
+            seen: Seen::new(leases),
         })))
     }
 
@@ -283,19 +242,16 @@ impl Net {
         }
     }
 
-    /// Leading-only work of this term runs. The work of a term has ended before that of another machine begins (rule S11).
+    /// Leading-only work of this term runs.
     pub fn works(&mut self, lease: usize, machine: usize, token: u64) {
-        let (newest, of) = self.worked[lease];
-        if token > newest {
-            self.worked[lease] = (token, machine);
-        } else if token < newest && machine != of && !self.overlaps {
-            self.violate(format!("work: m{machine} works in term {token}, and m{of} works in term {newest}"));
+        if let Some(violation) = self.seen.works(lease, machine, token) {
+            self.violate(violation);
         }
     }
 
     /// A workload write has taken effect.
     pub fn wrote(&mut self, lease: usize) {
-        self.written[lease] = Some(self.time());
+        self.seen.written[lease] = Some(self.time());
     }
 
     /// How far the API server is behind that this machine watches.

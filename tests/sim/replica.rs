@@ -5,8 +5,9 @@ use crate::{
     gateway::identity,
     line::{Line, TERM},
     machine::Process,
-    net::{Away, Shared},
+    net::Shared,
     plan::{Machine, Work},
+    seen::Away,
 };
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use http::{Request, header};
@@ -225,7 +226,7 @@ impl Site {
                             }
                             let Line { net, machine, born, .. } = self.line.clone();
                             let until = net.get().time();
-                            net.get().away.push(Away { machine, born, lease: self.lease, from, until });
+                            net.get().seen.away.push(Away { machine, born, lease: self.lease, from, until });
                         }
                     }
                 }

@@ -117,7 +117,7 @@ pub fn pass_until(world: &mut World<'_>, end: u64) {
 fn recover(world: &mut World<'_>, over: u64) -> u64 {
     let within = recovers_within(world.plan.longest());
     loop {
-        let lost = world.net.get().written.iter().position(|it| it.is_none_or(|at| at <= over));
+        let lost = world.net.get().seen.written.iter().position(|it| it.is_none_or(|at| at <= over));
         let Some(lease) = lost else { break };
         if world.now() > over + within {
             world.net.get().violate(format!(
@@ -146,7 +146,7 @@ fn hand_over(world: &mut World<'_>) -> u64 {
     let released = !away && world.exits.last().is_some_and(released);
     let within = if released { FOLLOWS } else { recovers_within(world.plan.longest()) };
     let stopped = world.now();
-    while world.net.get().written[0].is_none_or(|at| at <= stopped + 10) {
+    while world.net.get().seen.written[0].is_none_or(|at| at <= stopped + 10) {
         if world.now() > stopped + within {
             world
                 .net

@@ -95,7 +95,7 @@ fn play(world: &mut World<'_>, end: u64) -> Sample {
     let mut outcome = Outcome::default();
     judge::judge(world, &log, &mut outcome);
     let mut net = net.get();
-    if net.written[0].is_none_or(|at| at <= over) {
+    if net.seen.written[0].is_none_or(|at| at <= over) {
         net.violate(format!("liveness: no replica has written in the {} ms before {end}", end - over));
     }
     net.violations.append(&mut outcome.violations);

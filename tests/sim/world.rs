@@ -81,7 +81,7 @@ pub struct Host {
 impl<'a> World<'a> {
     pub fn new(plan: &'a Plan) -> Self {
         let net = Shared::new(plan.seed, plan.machines.len(), plan.leases, plan.slowest());
-        net.get().overlaps = plan.overlaps();
+        net.get().seen.overlaps = plan.overlaps();
         let mut chance = Rng::with_seed(!plan.seed);
         let server = ApiServer::new();
         let mut gateway = Process::new(None, 0, 0, chance.fork());

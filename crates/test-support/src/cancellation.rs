@@ -16,6 +16,7 @@
 
 use std::{
     cell::Cell,
+    env,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
@@ -25,6 +26,9 @@ use tokio::runtime::{Builder, Handle};
 
 /// Up to so many polls, a future is dropped at each of them. After that, the steps grow.
 const EACH: u64 = 48;
+
+/// The variable of `make cancellation`: another number than [`EACH`].
+const VARIABLE: &str = "CANCELLATION_EACH";
 
 /// Says at which poll the future of one world is dropped.
 #[derive(Debug)]
@@ -43,7 +47,8 @@ pub struct Cut {
 /// run for each in which it is dropped a little later: when it has been woken and would be polled again. So the
 /// future must complete, or be woken again and again.
 ///
-/// The first 48 polls are tried one by one. After that, each step is a quarter of what came before.
+/// The first 48 polls are tried one by one, or as many as the variable `CANCELLATION_EACH` says. After that, each step
+/// is a quarter of what came before.
 ///
 /// Returns how many worlds there were. If a scene panics, the output says at which poll the future was dropped.
 pub fn dropped_at_each_poll(scene: impl AsyncFn(&Cut)) -> u64 {
@@ -53,6 +58,7 @@ pub fn dropped_at_each_poll(scene: impl AsyncFn(&Cut)) -> u64 {
 /// As [`dropped_at_each_poll`], for a future that never completes: at most after `most` polls.
 #[expect(clippy::needless_pass_by_value, reason = "a scene is written where it is passed")]
 pub fn dropped_at_polls(most: u64, scene: impl AsyncFn(&Cut)) -> u64 {
+    let each = env::var(VARIABLE).map_or(EACH, |each| each.parse().expect("a number of polls"));
     let (mut polls, mut worlds) = (0, 0);
     while polls <= most {
         for woken in [false, true] {
@@ -67,7 +73,7 @@ pub fn dropped_at_polls(most: u64, scene: impl AsyncFn(&Cut)) -> u64 {
                 return worlds;
             }
         }
-        polls += if polls < EACH { 1 } else { polls / 4 };
+        polls += if polls < each { 1 } else { polls / 4 };
     }
     worlds
 }

@@ -12,6 +12,10 @@ use crate::{
 use ring::digest::{SHA256, digest};
 use std::hash::{Hash, Hasher};
 
+/// The first version of the lease. Once a candidate has led for half a minute, a third digit comes soon: versions are
+/// numbers, not texts.
+const FIRST: u64 = 80;
+
 /// One state.
 #[derive(Clone, Debug)]
 pub(super) struct Race {
@@ -49,7 +53,7 @@ impl Race {
     pub(super) fn new(seats: Vec<Seat>, faults: u8) -> Self {
         Self {
             now: at(0),
-            server: Server { version: 10, ..Server::default() },
+            server: Server { version: FIRST, ..Server::default() },
             seats,
             latency: 0,
             faults,
@@ -73,8 +77,7 @@ impl Race {
 
     /// Whether news waits for this candidate.
     pub(super) fn has_news(&self, i: usize) -> bool {
-        self.seats[i].deaf_until.is_none()
-            && self.seats[i].ours().is_some_and(|rival| !rival.inbox.is_empty())
+        self.seats[i].silence.is_none() && self.seats[i].ours().is_some_and(|rival| !rival.inbox.is_empty())
     }
 
     /// Tells the watches.
@@ -121,7 +124,8 @@ impl Race {
                 Wish::Wait(until) if !seat.is_frozen() => Some(seat.global(until)),
                 _ => None,
             };
-            [wish, seat.frozen_until, seat.answered_at, seat.deaf_until, seat.back_at]
+            let told = seat.silence.map(|silence| silence.until);
+            [wish, seat.frozen_until, seat.answered_at, told, seat.back_at]
         });
         due.flatten().filter(|due| *due > self.now).min()
     }

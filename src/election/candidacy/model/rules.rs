@@ -150,6 +150,15 @@ impl Race {
         })
     }
 
+    /// Rule S7: no gate is open of a candidate that has heard of another holder.
+    pub(super) fn gates_follow_the_lease(&self) -> bool {
+        let Some(lease) = &self.server.lease else { return true };
+        self.seats.iter().filter(|seat| seat.can_write(self.now)).filter_map(Seat::ours).all(|rival| {
+            let is_told = rival.inbox.is_empty();
+            !is_told || lease.holder() == Some(&rival.name)
+        })
+    }
+
     /// Rule S5: a candidate that stays away gives back a lease that an earlier claim of its brings.
     pub(super) fn gives_back(&self) -> bool {
         let says_nothing = self.overtaken.is_some_and(|i| self.seats[i].ours().is_none());

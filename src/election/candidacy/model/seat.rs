@@ -27,15 +27,22 @@ pub(super) struct Seat {
     pub(super) frozen_until: Option<Moment>,
     /// The answer of its call comes at this moment.
     pub(super) answered_at: Option<Moment>,
-    /// Its watch tells nothing before this moment. Whether its news are lost by then.
-    pub(super) deaf_until: Option<Moment>,
-    pub(super) loses_news: bool,
+    /// Its watch tells nothing.
+    pub(super) silence: Option<Silence>,
     /// So many of its next calls hang.
     pub(super) hung: u8,
     /// It was stopped, and contends again at this moment.
     pub(super) back_at: Option<Moment>,
     /// How many processes have had this seat before. They had the same name.
     pub(super) life: u8,
+}
+
+/// A watch that tells nothing for a while.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence {
+    pub(super) until: Moment,
+    /// Whether the news are lost by then.
+    pub(super) loses_news: bool,
 }
 
 /// What a candidate would do now.
@@ -55,8 +62,7 @@ impl Seat {
             pace,
             frozen_until: None,
             answered_at: None,
-            deaf_until: None,
-            loses_news: false,
+            silence: None,
             hung: 0,
             back_at: None,
             life: 0,
@@ -269,7 +275,7 @@ impl Seat {
     pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
         let local = self.local(now);
         self.life += 1;
-        (self.frozen_until, self.answered_at, self.deaf_until) = (None, None, None);
+        (self.frozen_until, self.answered_at, self.silence) = (None, None, None);
         (self.hung, self.back_at) = (0, None);
         match &mut self.elector {
             Elector::Ours(rival) => rival.restart(server, local),

@@ -4,7 +4,7 @@ use super::{
     client_go::Fate,
     fault::{AGAIN_AFTER, BACK_AFTER, DEAF, FREEZES, Fault, HUNG, LAGS, OF_A_CALL},
     race::Race,
-    seat::Wish,
+    seat::{Silence, Wish},
 };
 use crate::{election::preemption::Handover, leadership::Moment};
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Race {
                     Some(Step::Thaw(i))
                 } else if due(seat.answered_at) && !seat.is_frozen() {
                     Some(Step::Answer(i))
-                } else if due(seat.deaf_until) && !seat.is_frozen() {
+                } else if due(seat.silence.map(|silence| silence.until)) && !seat.is_frozen() {
                     Some(Step::Tell(i))
                 } else {
                     (due(seat.back_at) && !seat.is_frozen()).then_some(Step::Contend(i))
@@ -93,7 +93,7 @@ impl Race {
             if self.has_news(i) {
                 offer(Fault::Relist);
             }
-            if seat.ours().is_some() && seat.deaf_until.is_none() {
+            if seat.ours().is_some() && seat.silence.is_none() {
                 offer(Fault::Deaf);
                 LAGS.into_iter().for_each(&mut offer);
             }
@@ -146,8 +146,10 @@ impl Race {
             Step::Answer(i) => self.answer(i),
             Step::Wait => self.now = self.next_moment().unwrap_or(self.now),
             Step::Thaw(i) => self.seats[i].frozen_until = None,
-            Step::Tell(i) if self.seats[i].loses_news => self.relist(i),
-            Step::Tell(i) => self.seats[i].deaf_until = None,
+            Step::Tell(i) if self.seats[i].silence.is_some_and(|silence| silence.loses_news) => {
+                self.relist(i)
+            }
+            Step::Tell(i) => self.seats[i].silence = None,
             Step::Contend(i) => self.seats[i].contends_again(self.now),
             Step::LandLate(which) => self.writes(None, |race| race.server.land_late(which)),
             Step::Fault(fault, i) => {
@@ -194,16 +196,15 @@ impl Race {
         self.seats[i].sends(NEVER, self.now);
     }
 
-    fn deafen(&mut self, i: usize, seconds: u8, loses_news: bool) {
-        self.seats[i].deaf_until = Some(self.later(seconds));
-        self.seats[i].loses_news = loses_news;
+    fn silence(&mut self, i: usize, seconds: u8, loses_news: bool) {
+        self.seats[i].silence = Some(Silence { until: self.later(seconds), loses_news });
     }
 
     /// Its watch shows the lease as it is. What it has not told is lost.
     fn relist(&mut self, i: usize) {
         let lease = self.server.lease.clone();
         let seat = &mut self.seats[i];
-        seat.deaf_until = None;
+        seat.silence = None;
         let local = seat.local(self.now);
         if let Some(rival) = seat.ours_mut() {
             rival.relists(lease, local);
@@ -240,8 +241,8 @@ impl Race {
                 self.answer(i);
             }
             Fault::Relist => self.relist(i),
-            Fault::Deaf => self.deafen(i, DEAF, true),
-            Fault::Lag(seconds) => self.deafen(i, seconds, false),
+            Fault::Deaf => self.silence(i, DEAF, true),
+            Fault::Lag(seconds) => self.silence(i, seconds, false),
             Fault::LostWrite => {
                 let local = self.seats[i].local(now);
                 if let Some(rival) = self.seats[i].ours_mut() {

@@ -60,6 +60,10 @@ impl Model for Election {
             Property::always("a gate is open in the lease that its candidate knows", |_, race: &Race| {
                 race.terms_are_of_their_lease()
             }),
+            Property::always(
+                "S7: a gate is closed once its candidate has heard of another holder",
+                |_, race: &Race| race.gates_follow_the_lease(),
+            ),
             Property::always("no other rule is broken", |_, race: &Race| race.broken.is_none()),
             // After a fault, since the states before it are others, and when a term has ended.
             Property::always("a candidate leads again", |_, race: &Race| {
