@@ -117,8 +117,9 @@ loom:
 
 # Puts each defect of src/defect.rs back, and prints which tool finds it. The model and the simulation build with other
 # flags, so in a folder of their own. Each of these may be left out:
-# make defects STATES=20000 SEEDS=6000 NAMES="standing-clock takes-too-early"
+# make defects STATES=20000 SEEDS=6000 DEEP=1500000 NAMES="standing-clock takes-too-early"
 defects: export STATES := $(STATES)
+defects: export DEEP := $(DEEP)
 defects: export SEEDS := $(SEEDS)
 defects:
 	tests/defects.sh $(NAMES)

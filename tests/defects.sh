@@ -4,9 +4,10 @@
 # tool finds anything in the code as it is.
 #
 # The tools come in this order, and the first that finds the defect is the one in the table:
-# 1. the model of the election, its three worlds one after the other, each up to STATES states;
+# 1. the model of the election with one fault, its three worlds one after the other, each up to STATES states;
 # 2. the simulation, from seed 0, SEEDS seeds at most;
-# 3. the loom models of the leadership.
+# 3. the loom models of the leadership;
+# 4. the model with two faults, each world up to DEEP states.
 # Each runs in a process of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -39,10 +40,14 @@ in_model() {
 		local finding
 		finding=$(sed -n 's/^the model breaks a rule after \([0-9]*\) states: \(.*\)$/\1 \2/p' <<<"$output" | head -n 1)
 		[[ $finding ]] || { say "the model fails otherwise: $output"; exit 1; }
-		echo "model | $((states + ${finding%% *})) states | ${finding#* }"
+		echo "${model_name:-model} | $((states + ${finding%% *})) states | ${finding#* }"
 		return 0
 	done
 	return 1
+}
+
+in_deep_model() {
+	PROOF_FAULTS=2 PROOF_STATES=${DEEP:-1500000} model_name="model with two faults" in_model
 }
 
 in_sim() {
@@ -65,7 +70,7 @@ in_loom() {
 # Prints a row.
 look_for() { # NAME
 	local began tool found=
-	for tool in in_model in_sim in_loom; do
+	for tool in in_model in_sim in_loom in_deep_model; do
 		began=$EPOCHREALTIME
 		found=$(LEADER_GATE_DEFECT=$1 $tool) && break
 		found=

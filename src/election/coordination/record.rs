@@ -126,7 +126,8 @@ impl CandidateRecord {
     fn time(&self, field: &str) -> Option<Timestamp> {
         let time: Timestamp = self.0["spec"][field].as_str()?.parse().ok()?;
         // No `MicroTime` is before the year 0: this crate could not write the answer to such a ping.
-        Timestamp::from_microsecond(time.as_microsecond()).ok().filter(|time| time.as_second() >= YEAR_0)
+        let nanos = time.subsec_nanosecond() / 1_000 * 1_000;
+        Timestamp::new(time.as_second(), nanos).ok().filter(|time| time.as_second() >= YEAR_0)
     }
 
     fn metadata(&self, key: &str) -> &str {
