@@ -128,7 +128,7 @@ defects:
 defects-sample: export STATES = 20000
 defects-sample: export SEEDS = 200
 defects-sample:
-	tests/defects.sh takes-too-early release-before-the-gate-closes old-grant-ends-a-new-one
+	tests/defects.sh takes-too-early=model release-before-the-gate-closes=simulation old-grant-ends-a-new-one=loom
 
 # Drops each public future at every one of its polls, not only at the first 48 and at some of the others.
 cancellation:

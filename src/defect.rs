@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 25] = [
+const ALL: [&str; 26] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -33,6 +33,8 @@ const ALL: [&str; 25] = [
     "own-duration-counts",
     // S6: after an early takeover the gate opens at once.
     "early-takeover-opens-at-once",
+    // S6: a holder whose lease was deleted counts for nothing once the lease is made anew.
+    "forgets-a-deleted-holder",
     // S6: an update does not name the version that it replaces.
     "writes-without-version",
     // S6: two renewals with one time are one.

@@ -31,12 +31,16 @@ if [[ ${SAMPLE:-} ]]; then
 	while read -r name; do which+=(--re "^$name\$"); done <<<"$names"
 fi
 
+[[ $(cargo mutants --list "${which[@]}") || $# -eq 0 ]] || { echo "mutants.sh: there is nothing to change in $*" >&2; exit 1; }
+rm -rf "$out/mutants.out" # of another run
+
 # Runs a pass. Returns 0 if tests have missed a change. If a test hangs, that has found the change.
 misses() {
 	local code=0
 	mutants "$@" || code=$?
 	# 2: tests have missed a change. 3: a test hangs, and perhaps tests have missed other changes.
 	((code == 0 || code == 2 || code == 3)) || exit "$code"
+	[[ -d $out/mutants.out ]] || return 1 # there was nothing to change
 	cat "$out/mutants.out/timeout.txt" >>"$out/mutants.out/caught.txt" # so the next pass does not repeat it
 	[[ -s $out/mutants.out/missed.txt ]]
 }

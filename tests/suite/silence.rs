@@ -114,6 +114,12 @@ async fn s6_follower_reads_lease_before_swap() {
     within(FIRST, "a leads", a.candidate().elected()).await;
     let b = mute(&server, "b").0.start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    let joined = || {
+        server.object(LEASE).is_some_and(|lease| lease["metadata"]["annotations"].to_string().contains("b"))
+    };
+    until(Duration::from_secs(10), "b is a standby", joined).await;
+    // Its first attempt to join may have met a renewal.
+    drop(server.take_write_log());
     let reads = server.reads("b", "get", "leases");
     pass(Duration::from_secs(60)).await;
     assert!(server.reads("b", "get", "leases") >= reads + 15, "b looks when a's time seems to be over");

@@ -184,7 +184,7 @@ impl Candidacy {
         if !mine {
             return Err(Err("an unanswered acquisition may still take effect"));
         }
-        if self.overtaken(now).is_some() {
+        if self.may_meet_a_former_holder(now) {
             return Err(Err("the former holder may still be writing"));
         }
         Ok((Some(LeaseCall::Release), now))

@@ -54,3 +54,10 @@ pub(super) fn edited(record: &LeaseRecord, version: u64, edit: impl FnOnce(&mut 
     edit(&mut object);
     LeaseRecord::from_json(object).unwrap()
 }
+
+/// Whether `take_in` changes what the candidate knows.
+pub(super) fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {
+    let before = candidacy.record().cloned();
+    take_in(candidacy);
+    candidacy.record() != before.as_ref()
+}

@@ -52,15 +52,17 @@ impl Candidacy {
 
     /// Decides for a candidate that contends by itself, whether or not it rests.
     fn decide_alone(&self, now: Moment, leading: bool) -> Decision {
+        let deleted_until = self.deleted_until(now);
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
             Known::Absent { until, .. } if now < *until => return Decision::WaitUntil(*until),
-            Known::Absent { .. } => return Decision::Take,
+            Known::Absent { .. } => return deleted_until.map_or(Decision::Take, Decision::WaitUntil),
             Known::Present { record, until, .. } => (record, *until),
         };
-        match self.hand() {
-            Hand::Current if leading => Decision::Renew,
-            Hand::Current => match (self.precedence.overtaken(), self.opening.awaited()) {
+        match (self.hand(), deleted_until) {
+            (Hand::Current, _) if leading => Decision::Renew,
+            (Hand::Current, Some(until)) => Decision::Hold(until),
+            (Hand::Current, None) => match (self.precedence.overtaken(), self.opening.awaited()) {
                 (Some(overtaken), _) if now < overtaken.until => Decision::Hold(overtaken.until),
                 (_, Some(until)) if now < until => Decision::Hold(until),
                 (_, Some(_)) => Decision::GiveBack,
@@ -69,12 +71,14 @@ impl Candidacy {
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
                 (None, None) => Decision::Take,
             },
-            Hand::Other if now < until && self.succeeds(record) => Decision::Succeed,
-            Hand::Other | Hand::Double if now < until => match self.preempts(record) {
+            (Hand::Other, _) if now < until && self.succeeds(record) => Decision::Succeed,
+            (Hand::Other | Hand::Double, _) if now < until => match self.preempts(record) {
                 Some(from) if now >= from => Decision::Preempt,
                 from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),
             },
-            _ => Decision::Take,
+            // It is the holder already, or is named by the coordinator. Its gate waits.
+            (Hand::Earlier | Hand::Coordinator, _) | (_, None) => Decision::Take,
+            (_, Some(until)) => Decision::WaitUntil(until),
         }
     }
 
@@ -96,7 +100,12 @@ impl Candidacy {
 
     /// Whether the gate stays shut at `now`, although the lease holds this candidate's claim.
     pub(in crate::election) fn is_held_back(&self, now: Moment) -> bool {
-        self.overtaken(now).is_some() || self.opening.awaited().is_some()
+        self.may_meet_a_former_holder(now) || self.opening.awaited().is_some()
+    }
+
+    /// Whether a holder before this candidate may still be writing at `now`.
+    pub(super) fn may_meet_a_former_holder(&self, now: Moment) -> bool {
+        self.overtaken(now).is_some() || self.deleted_until(now).is_some()
     }
 
     /// Whether this candidate holds the lease and waits until its gate may open.

@@ -48,8 +48,14 @@ impl Candidacy {
             }
             Known::Present { until, .. } | Known::Absent { until, .. } => *until,
         };
+        self.note_deleted(None, at);
         let was_mine = self.is_mine() || matches!(self.known, Known::Absent { was_mine: true, .. });
-        self.known = Known::Absent { until, gone: last.map(|last| last.uid().to_owned()), was_mine };
+        let gone = match &mut self.known {
+            Known::Absent { gone, .. } => gone.take(),
+            _ => None,
+        };
+        let gone = last.map(|last| last.uid().to_owned()).or(gone);
+        self.known = Known::Absent { until, gone, was_mine };
         self.own = OwnTerm::None;
         self.has_given_way();
     }
@@ -77,13 +83,12 @@ impl Candidacy {
         self.note_former(&news, at);
         self.crowd.observe(&news, &self.identity, &self.precedence, at);
         // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
-        let deleted_until = match &self.known {
+        let absent_until = match &self.known {
             Known::Absent { until, .. } => Some(*until),
-            Known::Present { record, until, .. } => {
-                Some(*until).filter(|_| record.uid() != news.uid() && !self.is_mine())
-            }
-            Known::Nothing => None,
+            _ => None,
         };
+        self.note_deleted(Some(&news), at);
+        let deleted_until = absent_until.max(self.deleted_until(at));
         let (until, inherited) = match &self.known {
             Known::Present { record, until, inherited } if record.says_the_same(&news) => {
                 (*until, *inherited)
@@ -106,7 +111,9 @@ impl Candidacy {
         let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
         if hand.is_mine() {
             // A claim that creates the lease was long under way, or a watch that lags tells of an earlier term.
-            if let Some(until) = deleted_until.filter(|until| at < *until) {
+            if let Some(until) = deleted_until.filter(|until| at < *until)
+                && self.overtaken(at).is_none()
+            {
                 self.precedence.overtakes(Overtaken { term: record.transitions(), until });
             }
             self.own.stands(record.term());

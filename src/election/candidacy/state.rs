@@ -4,6 +4,7 @@ use super::{
     claims::{Claims, Hand},
     contact::Contact,
     coordinated::Coordinated,
+    deleted::Deleted,
     opening::Opening,
 };
 use crate::{
@@ -39,6 +40,8 @@ pub(in crate::election) struct Candidacy {
     /// Until this moment, a write may take effect that a process without an orderly end had sent: an earlier process
     /// with this identity, or a holder that this candidate took over from early.
     pub(super) inherited_until: Moment,
+    /// A holder that may not know that its lease is gone.
+    pub(super) deleted: Option<Deleted>,
     /// The largest version of the lease that was seen, of any object.
     pub(super) newest: u64,
     /// When the last claim or renewal was sent that the lease is known to have held, answered or not.
@@ -92,6 +95,7 @@ impl Candidacy {
             has_left: false,
             coordinated: None,
             inherited_until: Moment::from_nanos(0),
+            deleted: None,
             newest: 0,
             renewed: Moment::from_nanos(0),
         }

@@ -1,20 +1,13 @@
 //! Tests of a candidate's decisions, with examples and with random steps.
 
 use super::{
-    Candidacy, Decision,
+    Decision,
     claims::Hand,
-    examples::{at, candidacy, held, record, written},
+    examples::{at, candidacy, held, is_news, record, written},
 };
 use crate::lease::{Claim, LeaseRecord, LeaseTiming};
 use proptest::prelude::*;
 use serde_json::json;
-
-/// Whether `take_in` changes what the candidate knows.
-fn is_news(candidacy: &mut Candidacy, take_in: impl FnOnce(&mut Candidacy)) -> bool {
-    let before = candidacy.record().cloned();
-    take_in(candidacy);
-    candidacy.record() != before.as_ref()
-}
 
 #[test]
 fn its_first_call_is_a_read() {
@@ -75,62 +68,6 @@ fn a_read_with_a_lower_version_is_trusted() {
     // Newer news arrived while the read was under way.
     candidacy.observe(held(7, "other", 2), at(2));
     assert!(!is_news(&mut candidacy, |it| it.observe_read(Some(held(6, "third", 0)), Some("5"), at(3))));
-}
-
-/// A holder that does not know of the deletion may still write.
-#[test]
-fn s6_a_deleted_lease_waits_for_its_holder() {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "other", 0), at(0));
-    assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(2, "other", 0)), at(0))));
-    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
-    candidacy.observe_absence(None, at(0));
-    assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
-    assert_eq!(candidacy.decide(at(15), false), Decision::Take);
-    // Its own lease, or a free one, is free at once.
-    let claim = candidacy.acquisition(at(0), "now".into());
-    candidacy.observe(written(3, &claim), at(20));
-    candidacy.observe_absence(None, at(0));
-    assert_eq!(candidacy.decide(at(20), false), Decision::Take);
-}
-
-/// A watch that lags tells of this candidate's own term after two reads have shown the next holder and the deletion.
-#[test]
-fn s6_late_news_of_a_deleted_lease_frees_nothing() {
-    let mut candidacy = candidacy();
-    candidacy.observe(held(1, "", 0), at(0));
-    let claim = candidacy.acquisition(at(0), "now".into());
-    let own = written(2, &claim);
-    candidacy.observe(own.clone(), at(0));
-    candidacy.observe_read(Some(held(3, "other", 0)), Some("2"), at(1));
-    for read_again in [false, true] {
-        candidacy.observe_read(None, Some("3"), at(2));
-        if read_again {
-            candidacy.observe_read(None, None, at(3));
-        }
-        candidacy.observe(own.clone(), at(3));
-        candidacy.observe_read(None, candidacy.version().map(str::to_owned).as_deref(), at(4));
-        assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(16)), "read again: {read_again}");
-    }
-}
-
-/// Another candidate has held it meanwhile, and may not have heard of the deletion.
-#[test]
-fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
-    for told in [false, true] {
-        let mut candidacy = candidacy();
-        candidacy.observe_absence(None, at(0));
-        let claim = candidacy.acquisition(at(1), "now".into());
-        candidacy.observe(held(2, "other", 0), at(2));
-        if told {
-            candidacy.observe_absence(Some(&held(3, "other", 0)), at(3));
-        }
-        let mut own = written(4, &claim).into_json();
-        own["metadata"]["uid"] = "another".into();
-        candidacy.observe(LeaseRecord::from_json(own).unwrap(), at(3));
-        assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(17)), "told: {told}");
-        assert_eq!(candidacy.decide(at(17), false), Decision::Open, "told: {told}");
-    }
 }
 
 /// Rule S8: the holder learns of the deletion meanwhile, and creates the lease again.

@@ -141,7 +141,7 @@ fn s4_step_down_dropped_at_each_poll_yields_to_another_candidate() {
         until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         world.leave_a_write_behind();
         until(SOON, "the write is under way", || world.leader.writes_under_way() > 0).await;
-        let stepped = cut.off(restless(a.step_down(30 * SECOND))).await;
+        let stepped = cut.off(restless(a.step_down(5 * SECOND))).await;
         if cut.polled() {
             assert!(!world.leader.can_write());
             within(17 * SECOND + SKEW, "b leads", b.candidate().elected()).await;

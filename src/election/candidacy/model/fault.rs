@@ -35,6 +35,8 @@ pub(super) enum Fault {
     Theft,
     /// Another program deletes the lease.
     Deletion,
+    /// Another program deletes the lease and makes it anew, without a holder.
+    Anew,
     /// Another program deletes the lease and makes it anew with the same content, as a restored backup does.
     Copy,
 }

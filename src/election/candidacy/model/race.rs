@@ -117,6 +117,18 @@ impl Race {
         self.tell(&LeaseEvent::Deleted(last));
     }
 
+    /// Deletes the lease, and makes a free one.
+    pub(super) fn make_anew(&mut self) {
+        let Some(mut object) = self.server.lease.clone().map(LeaseRecord::into_json) else { return };
+        self.delete();
+        object["metadata"]["uid"] = format!("made anew at {}", self.server.version).into();
+        object["metadata"]["annotations"] = serde_json::json!({});
+        object["spec"]["holderIdentity"] = "".into();
+        self.server.put(object);
+        let event = LeaseEvent::Seen(self.server.lease.clone().unwrap());
+        self.tell(&event);
+    }
+
     /// The next moment at which anything happens by itself.
     pub(super) fn next_moment(&self) -> Option<Moment> {
         let due = self.seats.iter().flat_map(|seat| {

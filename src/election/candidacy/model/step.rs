@@ -111,6 +111,7 @@ impl Race {
             steps.push(Step::Fault(Fault::Copy, 0));
             if self.deletion_is_bounded() {
                 steps.push(Step::Fault(Fault::Deletion, 0));
+                steps.push(Step::Fault(Fault::Anew, 0));
             }
         }
     }
@@ -275,6 +276,7 @@ impl Race {
                 object["spec"]["leaseTransitions"] = (count + 1).into();
             }),
             Fault::Deletion => self.delete(),
+            Fault::Anew => self.make_anew(),
             Fault::Copy => {
                 let copied_at = self.server.version;
                 self.put(|object| object["metadata"]["uid"] = format!("copied at {copied_at}").into());

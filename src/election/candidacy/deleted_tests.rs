@@ -1,0 +1,155 @@
+//! A holder whose lease was deleted or made anew counts until its time is over.
+
+use super::{
+    Candidacy, Decision,
+    examples::{at, candidacy, edited, held, is_news, written},
+};
+use crate::{
+    election::preemption::{Handover, Precedence, Priority},
+    lease::{LeaseRecord, LeaseTiming},
+};
+
+/// A holder that does not know of the deletion may still write.
+#[test]
+fn s6_a_deleted_lease_waits_for_its_holder() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "other", 0), at(0));
+    assert!(is_news(&mut candidacy, |it| it.observe_absence(Some(&held(2, "other", 0)), at(0))));
+    assert_eq!(candidacy.decide(at(1), false), Decision::WaitUntil(at(15)));
+    candidacy.observe_absence(None, at(0));
+    assert_eq!(candidacy.decide(at(14), false), Decision::WaitUntil(at(15)));
+    assert_eq!(candidacy.decide(at(15), false), Decision::Take);
+    // Its own lease, or a free one, is free at once.
+    let claim = candidacy.acquisition(at(0), "now".into());
+    candidacy.observe(written(3, &claim), at(20));
+    candidacy.observe_absence(None, at(0));
+    assert_eq!(candidacy.decide(at(20), false), Decision::Take);
+}
+
+/// A watch that lags tells of this candidate's own term after two reads have shown the next holder and the deletion.
+#[test]
+fn s6_late_news_of_a_deleted_lease_frees_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    let claim = candidacy.acquisition(at(0), "now".into());
+    let own = written(2, &claim);
+    candidacy.observe(own.clone(), at(0));
+    candidacy.observe_read(Some(held(3, "other", 0)), Some("2"), at(1));
+    for read_again in [false, true] {
+        candidacy.observe_read(None, Some("3"), at(2));
+        if read_again {
+            candidacy.observe_read(None, None, at(3));
+        }
+        candidacy.observe(own.clone(), at(3));
+        candidacy.observe_read(None, candidacy.version().map(str::to_owned).as_deref(), at(4));
+        assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(16)), "read again: {read_again}");
+    }
+}
+
+/// Another candidate has held it meanwhile, and may not have heard of the deletion.
+#[test]
+fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
+    for told in [false, true] {
+        let mut candidacy = candidacy();
+        candidacy.observe_absence(None, at(0));
+        let claim = candidacy.acquisition(at(1), "now".into());
+        candidacy.observe(held(2, "other", 0), at(2));
+        if told {
+            candidacy.observe_absence(Some(&held(3, "other", 0)), at(3));
+        }
+        let mut own = written(4, &claim).into_json();
+        own["metadata"]["uid"] = "another".into();
+        candidacy.observe(LeaseRecord::from_json(own).unwrap(), at(3));
+        assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(17)), "told: {told}");
+        assert_eq!(candidacy.decide(at(17), false), Decision::Open, "told: {told}");
+    }
+}
+
+/// A read says that there is no lease.
+fn reads_nothing(candidacy: &mut Candidacy, seconds: u64) {
+    let before = candidacy.version().map(str::to_owned);
+    candidacy.observe_read(None, before.as_deref(), at(seconds));
+}
+
+/// A watch that lags shows the free lease of before the holder, after reads have shown the holder and the deletion.
+#[test]
+fn s6_late_news_of_a_free_lease_frees_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "", 0), at(0));
+    candidacy.observe_read(Some(held(2, "other", 0)), Some("1"), at(1));
+    reads_nothing(&mut candidacy, 2);
+    assert_eq!(candidacy.decide(at(2), false), Decision::WaitUntil(at(16)));
+    candidacy.observe(held(1, "", 0), at(3));
+    assert_eq!(candidacy.decide(at(3), false), Decision::WaitUntil(at(16)));
+    // An acquisition begins with a read.
+    reads_nothing(&mut candidacy, 3);
+    assert_eq!(candidacy.decide(at(3), false), Decision::WaitUntil(at(16)));
+    assert_eq!(candidacy.decide(at(16), false), Decision::Take);
+}
+
+/// The watch has told of the deletion, a read said so again, and the next watch begins in the past.
+#[test]
+fn s6_a_watch_that_begins_before_the_deletion_frees_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(2, "other", 0), at(0));
+    candidacy.observe_absence(Some(&held(3, "other", 0)), at(1));
+    reads_nothing(&mut candidacy, 2);
+    candidacy.observe(held(1, "", 0), at(3));
+    assert_eq!(candidacy.record(), None, "the watch has told of the deletion of this object");
+    assert_eq!(candidacy.decide(at(3), false), Decision::WaitUntil(at(15)));
+}
+
+/// As a user replaces it, or as a candidate creates and releases it that knows nothing of the holder.
+#[test]
+fn s6_a_lease_made_anew_waits_for_the_deleted_holder() {
+    for told in [false, true] {
+        let mut candidacy = candidacy();
+        candidacy.observe(held(1, "other", 0), at(0));
+        if told {
+            candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
+        }
+        let another = |lease| edited(&lease, 4, |lease| lease["metadata"]["uid"] = "another".into());
+        candidacy.observe(another(held(3, "", 0)), at(2));
+        assert_eq!(candidacy.decide(at(2), false), Decision::WaitUntil(at(15)), "told: {told}");
+        assert_eq!(candidacy.decide(at(15), false), Decision::Take);
+    }
+}
+
+/// The deleted holder makes the lease anew and releases it: it knows all, and the lease is free at once.
+#[test]
+fn a_lease_that_its_holder_makes_anew_can_be_taken_once_it_is_free() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "other", 0), at(0));
+    candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
+    let anew = |holder, version| {
+        edited(&held(3, holder, 0), version, |lease| lease["metadata"]["uid"] = "another".into())
+    };
+    candidacy.observe(anew("other", 3), at(2));
+    candidacy.observe(anew("", 4), at(3));
+    assert_eq!(candidacy.decide(at(3), false), Decision::Take);
+}
+
+/// A third candidate does not know of the deleted holder. This one precedes it, and takes the lease while that holder may
+/// still write.
+#[test]
+fn s6_preemption_waits_for_the_deleted_holder_too() {
+    let mut candidacy = candidacy();
+    candidacy.precedence =
+        Precedence::new(Priority::new("me", |_| true).ok(), LeaseTiming::fast().lease_duration());
+    candidacy.observe(held(1, "other", 0), at(0));
+    candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
+    candidacy
+        .observe(edited(&held(3, "third", 0), 3, |lease| lease["metadata"]["uid"] = "another".into()), at(2));
+    assert_eq!(candidacy.decide(at(2), false), Decision::Preempt);
+    let claim = candidacy.acquisition(at(2), "now".into());
+    let own = edited(&candidacy.record().unwrap().with(&claim), 4, |_| ());
+    candidacy.observe(own, at(2));
+    // The third candidate says that its writes have ended.
+    let done =
+        candidacy.record().unwrap().with(&Handover::acknowledgement(candidacy.record().unwrap()).unwrap());
+    candidacy.observe(edited(&done, 5, |_| ()), at(3));
+    assert_eq!(candidacy.overtaken(at(3)), None);
+    assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(15)));
+    assert!(candidacy.is_held_back(at(3)));
+    assert_eq!(candidacy.decide(at(15), false), Decision::Open);
+}
