@@ -115,7 +115,9 @@ async fn s6_follower_reads_lease_before_swap() {
     let b = mute(&server, "b").0.start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
     let joined = || {
-        server.object(LEASE).is_some_and(|lease| lease["metadata"]["annotations"].to_string().contains("b"))
+        server
+            .object(LEASE)
+            .is_some_and(|lease| lease["metadata"]["annotations"].to_string().contains(r#"[\"b\"]"#))
     };
     until(Duration::from_secs(10), "b is a standby", joined).await;
     // Its first attempt to join may have met a renewal.

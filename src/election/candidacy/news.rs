@@ -2,6 +2,7 @@
 
 use super::{
     claims::Hand,
+    deleted::Deleted,
     state::{Candidacy, Known},
 };
 use crate::{
@@ -128,6 +129,30 @@ impl Candidacy {
         if !hand.is_mine() {
             self.has_given_way();
         }
+    }
+
+    /// Notes at `at` that the lease object is gone that is known now. `news` is another one, if there is one.
+    fn note_deleted(&mut self, news: Option<&LeaseRecord>, at: Moment) {
+        self.deleted = self.deleted.take().filter(|it| at < it.until());
+        if let Known::Present { record, until, .. } = &self.known
+            && news.is_none_or(|news| news.uid() != record.uid())
+            && at < *until
+            && !self.is_mine()
+            && !defect::is_back("forgets-a-deleted-holder")
+        {
+            self.deleted = Deleted::after(self.deleted.take(), record, *until);
+        }
+        // Old news prove nothing.
+        if let Some(news) = news.filter(|news| news.version() == Some(self.newest))
+            && self.deleted.as_ref().is_some_and(|it| it.is_disproved_by(news))
+        {
+            self.deleted = None;
+        }
+    }
+
+    /// Until when this candidate leaves the lease to a holder whose lease was deleted. None if it does not.
+    pub(super) fn deleted_until(&self, now: Moment) -> Option<Moment> {
+        self.deleted.as_ref().map(Deleted::until).filter(|until| now < *until)
     }
 
     fn saw(&mut self, record: &LeaseRecord) {

@@ -148,7 +148,7 @@ impl Race {
             Step::Wait => self.now = self.next_moment().unwrap_or(self.now),
             Step::Thaw(i) => self.seats[i].frozen_until = None,
             Step::Tell(i) if self.seats[i].silence.is_some_and(|silence| silence.loses_news) => {
-                self.relist(i)
+                self.relist(i);
             }
             Step::Tell(i) => self.seats[i].silence = None,
             Step::Contend(i) => self.seats[i].contends_again(self.now),
