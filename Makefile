@@ -130,7 +130,7 @@ defects-sample: export SEEDS = 200
 defects-sample:
 	tests/defects.sh takes-too-early=model release-before-the-gate-closes=simulation old-grant-ends-a-new-one=loom
 
-# Drops each public future at every one of its polls, not only at the first 48 and at some of the others.
+# Drops each public future at every one of its polls, not only at the first 96 and at some of the others.
 cancellation:
 	CANCELLATION_EACH=1000000000 cargo test --release --all-features --test suite -- cancelled
 

@@ -89,7 +89,7 @@ impl Candidacy {
             _ if self.coordinated.is_none() => alone,
             (Decision::Take, None) => Decision::Await,
             // It waits for a former holder, whose writes no other candidate waits for.
-            (Decision::Hold(_), _) if self.overtaken(now).is_some() => alone,
+            (Decision::Hold(_), _) if self.may_meet_a_former_holder(now) => alone,
             (Decision::Take | Decision::Renew | Decision::Open | Decision::Hold(_), Some(until))
                 if self.gives_way() =>
             {

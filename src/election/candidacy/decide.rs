@@ -1,7 +1,7 @@
 //! Decides what a candidate does next, and when. The decision depends only on what it knows, on its orders, and on
 //! the time.
 
-use super::{contact::Doubt, judge::Decision, state::Candidacy};
+use super::{contact::Doubt, deleted::Deleted, judge::Decision, state::Candidacy};
 use crate::{defect, election::hooks::LeaseCall, leadership::Moment};
 use std::time::Duration;
 
@@ -203,9 +203,10 @@ impl Candidacy {
 
     /// Until when a successor has to wait for the holder that this candidate overtook, and that may still be writing.
     /// It hears of the end of that holder's writes only from this candidate.
-    fn successor_waits_until(&self) -> Moment {
-        let overtaken = self.precedence.overtaken().filter(|_| self.own.owes_an_acknowledgement());
-        overtaken.map_or(Moment::from_nanos(0), |overtaken| overtaken.until)
+    pub(super) fn successor_waits_until(&self) -> Moment {
+        let overtaken = self.precedence.overtaken().map(|overtaken| overtaken.until);
+        let former = overtaken.max(self.deleted.as_ref().map(Deleted::until));
+        former.filter(|_| self.own.owes_an_acknowledgement()).unwrap_or(Moment::from_nanos(0))
     }
 
     /// When a follower reads the lease if there is no news. In a crowd, all followers would read when the holder falls

@@ -25,7 +25,12 @@ impl Deleted {
         let Some(holder) = record.holder() else { return before };
         let lease = LeaseIn { holder: holder.to_owned(), uid: record.uid().to_owned() };
         let alone = before.as_ref().is_none_or(|it| it.lease.as_ref() == Some(&lease));
-        Some(Self { lease: alone.then_some(lease), until: before.map_or(until, |it| it.until.max(until)) })
+        Some(Self { lease: alone.then_some(lease), ..Self::overtaken(before, until) })
+    }
+
+    /// A lease is gone whose holder had overtaken one that counts until `until`.
+    pub(super) fn overtaken(before: Option<Self>, until: Moment) -> Self {
+        Self { lease: None, until: before.map_or(until, |it| it.until.max(until)) }
     }
 
     /// Until when it counts.
@@ -34,8 +39,10 @@ impl Deleted {
     }
 
     /// Whether the newest state of the lease shows that it need not count: it has made the lease anew, so it knows of the
-    /// deletion, or its lease is still there, and the answer of a read was old.
+    /// deletion, or its lease is still there, and the answer of a read was old. A coordinator writes a name without the
+    /// time of an acquisition, which proves nothing.
     pub(super) fn is_disproved_by(&self, newest: &LeaseRecord) -> bool {
-        self.lease.as_ref().is_some_and(|it| newest.holder() == Some(&it.holder) || newest.uid() == it.uid)
+        let made = |it: &LeaseIn| newest.holder() == Some(&it.holder) && newest.acquire_time().is_some();
+        self.lease.as_ref().is_some_and(|it| made(it) || newest.uid() == it.uid)
     }
 }

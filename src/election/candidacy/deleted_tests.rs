@@ -5,7 +5,7 @@ use super::{
     examples::{at, candidacy, edited, held, is_news, written},
 };
 use crate::{
-    election::preemption::{Handover, Precedence, Priority},
+    election::preemption::{HANDOVER, Handover, Precedence, Priority},
     lease::{LeaseRecord, LeaseTiming},
 };
 
@@ -65,6 +65,11 @@ fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
     }
 }
 
+/// This lease in another object.
+fn another(lease: &LeaseRecord, version: u64) -> LeaseRecord {
+    edited(lease, version, |lease| lease["metadata"]["uid"] = "another".into())
+}
+
 /// A read says that there is no lease.
 fn reads_nothing(candidacy: &mut Candidacy, seconds: u64) {
     let before = candidacy.version().map(str::to_owned);
@@ -108,8 +113,7 @@ fn s6_a_lease_made_anew_waits_for_the_deleted_holder() {
         if told {
             candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
         }
-        let another = |lease| edited(&lease, 4, |lease| lease["metadata"]["uid"] = "another".into());
-        candidacy.observe(another(held(3, "", 0)), at(2));
+        candidacy.observe(another(&held(3, "", 0), 3), at(2));
         assert_eq!(candidacy.decide(at(2), false), Decision::WaitUntil(at(15)), "told: {told}");
         assert_eq!(candidacy.decide(at(15), false), Decision::Take);
     }
@@ -121,9 +125,7 @@ fn a_lease_that_its_holder_makes_anew_can_be_taken_once_it_is_free() {
     let mut candidacy = candidacy();
     candidacy.observe(held(1, "other", 0), at(0));
     candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
-    let anew = |holder, version| {
-        edited(&held(3, holder, 0), version, |lease| lease["metadata"]["uid"] = "another".into())
-    };
+    let anew = |holder, version| another(&held(3, holder, 0), version);
     candidacy.observe(anew("other", 3), at(2));
     candidacy.observe(anew("", 4), at(3));
     assert_eq!(candidacy.decide(at(3), false), Decision::Take);
@@ -138,8 +140,7 @@ fn s6_preemption_waits_for_the_deleted_holder_too() {
         Precedence::new(Priority::new("me", |_| true).ok(), LeaseTiming::fast().lease_duration());
     candidacy.observe(held(1, "other", 0), at(0));
     candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
-    candidacy
-        .observe(edited(&held(3, "third", 0), 3, |lease| lease["metadata"]["uid"] = "another".into()), at(2));
+    candidacy.observe(another(&held(3, "third", 0), 3), at(2));
     assert_eq!(candidacy.decide(at(2), false), Decision::Preempt);
     let claim = candidacy.acquisition(at(2), "now".into());
     let own = edited(&candidacy.record().unwrap().with(&claim), 4, |_| ());
@@ -152,4 +153,58 @@ fn s6_preemption_waits_for_the_deleted_holder_too() {
     assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(15)));
     assert!(candidacy.is_held_back(at(3)));
     assert_eq!(candidacy.decide(at(15), false), Decision::Open);
+    // A newcomer preempts it, and would open once its acknowledgement comes.
+    let preempted = edited(candidacy.record().unwrap(), 6, |lease| {
+        lease["spec"]["holderIdentity"] = "newcomer".into();
+        lease["spec"]["leaseTransitions"] = 5.into();
+        lease["spec"]["acquireTime"] = "later".into();
+        lease["metadata"]["annotations"][HANDOVER] = "from 4 to 5".into();
+    });
+    candidacy.observe(preempted, at(4));
+    assert!(candidacy.own.owes_an_acknowledgement());
+    assert_eq!(candidacy.successor_waits_until(), at(15));
+}
+
+/// A candidate has preempted another one, and its own lease is made anew while it waits for that one.
+#[test]
+fn s6_a_lease_made_anew_waits_for_the_overtaken_holder_too() {
+    for told in [false, true] {
+        let mut candidacy = candidacy();
+        candidacy.precedence =
+            Precedence::new(Priority::new("me", |_| true).ok(), LeaseTiming::fast().lease_duration());
+        candidacy.observe(held(1, "other", 0), at(0));
+        assert_eq!(candidacy.decide(at(1), false), Decision::Preempt);
+        let claim = candidacy.acquisition(at(1), "now".into());
+        let own = edited(&candidacy.record().unwrap().with(&claim), 2, |_| ());
+        candidacy.observe(own.clone(), at(1));
+        assert_eq!(candidacy.decide(at(1), false), Decision::Hold(at(15)));
+        if told {
+            candidacy.observe_absence(Some(&edited(&own, 3, |_| ())), at(2));
+            assert_eq!(candidacy.decide(at(2), false), Decision::WaitUntil(at(15)));
+        }
+        candidacy.observe(another(&held(4, "", 0), 4), at(2));
+        assert_eq!(candidacy.decide(at(2), false), Decision::WaitUntil(at(15)), "told: {told}");
+    }
+}
+
+/// The coordinator does not know of the deletion, and the holder does not acquire what it is given.
+#[test]
+fn s6_a_coordinator_that_names_the_deleted_holder_again_proves_nothing() {
+    let mut candidacy = candidacy();
+    candidacy.coordinate();
+    candidacy.observe(held(1, "other", 0), at(0));
+    let named = |holder, version| {
+        edited(&another(&held(version, holder, 0), version), version, |lease| {
+            lease["spec"]["leaseDurationSeconds"] = 5.into();
+            lease["spec"].as_object_mut().unwrap().remove("acquireTime");
+        })
+    };
+    candidacy.observe(named("", 3), at(1));
+    candidacy.observe(named("other", 4), at(2));
+    candidacy.observe(named("me", 5), at(7));
+    assert_eq!(candidacy.decide(at(7), false), Decision::Take);
+    let claim = candidacy.acquisition(at(7), "now".into());
+    candidacy.observe(edited(&candidacy.record().unwrap().with(&claim), 6, |_| ()), at(7));
+    assert!(candidacy.is_held_back(at(7)));
+    assert_eq!(candidacy.decide(at(7), false), Decision::Hold(at(15)));
 }

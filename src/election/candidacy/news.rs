@@ -136,11 +136,13 @@ impl Candidacy {
         self.deleted = self.deleted.take().filter(|it| at < it.until());
         if let Known::Present { record, until, .. } = &self.known
             && news.is_none_or(|news| news.uid() != record.uid())
-            && at < *until
-            && !self.is_mine()
             && !defect::is_back("forgets-a-deleted-holder")
         {
-            self.deleted = Deleted::after(self.deleted.take(), record, *until);
+            if !self.is_mine() && at < *until {
+                self.deleted = Deleted::after(self.deleted.take(), record, *until);
+            } else if let Some(overtaken) = self.overtaken(at).filter(|_| self.is_mine()) {
+                self.deleted = Some(Deleted::overtaken(self.deleted.take(), overtaken.until));
+            }
         }
         // Old news prove nothing.
         if let Some(news) = news.filter(|news| news.version() == Some(self.newest))

@@ -16,6 +16,9 @@ use std::hash::{Hash, Hasher};
 /// numbers, not texts.
 const FIRST: u64 = 80;
 
+/// The uid of a lease that another program has made anew begins so.
+pub(super) const ANEW: &str = "made anew";
+
 /// One state.
 #[derive(Clone, Debug)]
 pub(super) struct Race {
@@ -121,7 +124,7 @@ impl Race {
     pub(super) fn make_anew(&mut self) {
         let Some(mut object) = self.server.lease.clone().map(LeaseRecord::into_json) else { return };
         self.delete();
-        object["metadata"]["uid"] = format!("made anew at {}", self.server.version).into();
+        object["metadata"]["uid"] = format!("{ANEW} at {}", self.server.version).into();
         object["metadata"]["annotations"] = serde_json::json!({});
         object["spec"]["holderIdentity"] = "".into();
         self.server.put(object);

@@ -3,10 +3,10 @@
 use super::{
     client_go::Fate,
     fault::{AGAIN_AFTER, BACK_AFTER, DEAF, FREEZES, Fault, HUNG, LAGS, OF_A_CALL},
-    race::Race,
+    race::{ANEW, Race},
     seat::{Silence, Wish},
 };
-use crate::{election::preemption::Handover, leadership::Moment};
+use crate::{election::preemption::Handover, leadership::Moment, lease::LeaseRecord};
 use std::time::Duration;
 
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
@@ -75,8 +75,7 @@ impl Race {
         for (i, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_frozen()) {
             let mut offer = |fault| steps.push(Step::Fault(fault, i));
             FREEZES.into_iter().for_each(&mut offer);
-            // A process that begins after a deletion cannot know that a holder may still be writing.
-            if self.server.lease.is_some() || self.terms == 0 {
+            if self.shows_its_holder() || self.terms == 0 {
                 offer(Fault::Restart);
             }
             if seat.ours().is_some() && self.author == Some((i, seat.life)) && self.server.lease.is_some() {
@@ -114,6 +113,12 @@ impl Race {
                 steps.push(Step::Fault(Fault::Anew, 0));
             }
         }
+    }
+
+    /// Not after a deletion: a process that begins then cannot know that a holder may still be writing.
+    fn shows_its_holder(&self) -> bool {
+        let made_anew = |lease: &LeaseRecord| lease.uid().starts_with(ANEW) && lease.holder().is_none();
+        self.server.lease.as_ref().is_some_and(|lease| !made_anew(lease))
     }
 
     /// What is promised of a deletion: all candidates know the holder, and no handover is under way. client-go promises
