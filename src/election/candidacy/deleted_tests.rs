@@ -208,3 +208,31 @@ fn s6_a_coordinator_that_names_the_deleted_holder_again_proves_nothing() {
     assert!(candidacy.is_held_back(at(7)));
     assert_eq!(candidacy.decide(at(7), false), Decision::Hold(at(15)));
 }
+
+/// The second one makes the lease anew, and knows nothing of the first one.
+#[test]
+fn s6_word_of_one_deleted_holder_proves_nothing_of_another() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(1, "other", 0), at(0));
+    candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
+    candidacy.observe(another(&held(3, "third", 0), 3), at(2));
+    candidacy.observe_absence(Some(&another(&held(4, "third", 0), 4)), at(3));
+    let anew = |holder, version| {
+        edited(&held(version, holder, 0), version, |lease| lease["metadata"]["uid"] = "the next".into())
+    };
+    candidacy.observe(anew("third", 5), at(4));
+    candidacy.observe(anew("", 6), at(5));
+    assert_eq!(candidacy.decide(at(5), false), Decision::WaitUntil(at(17)));
+}
+
+/// Two reads were answered from before the creation of a lease, and a watch showed it late.
+#[test]
+fn a_lease_that_was_never_deleted_can_be_taken_once_it_is_free() {
+    let mut candidacy = candidacy();
+    candidacy.observe(held(5, "other", 1), at(0));
+    reads_nothing(&mut candidacy, 1);
+    candidacy.observe(held(4, "other", 0), at(2));
+    reads_nothing(&mut candidacy, 3);
+    candidacy.observe(held(6, "", 0), at(4));
+    assert_eq!(candidacy.decide(at(4), false), Decision::Take);
+}
