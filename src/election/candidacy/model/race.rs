@@ -12,9 +12,9 @@ use crate::{
 use ring::digest::{SHA256, digest};
 use std::hash::{Hash, Hasher};
 
-/// The first version of the lease. Once a candidate has led for half a minute, a third digit comes soon: versions are
+/// The first version of the lease. A third digit comes soon after a run begins, and not before: versions are
 /// numbers, not texts.
-const FIRST: u64 = 80;
+const FIRST: u64 = 75;
 
 /// The uid of a lease that another program has made anew begins so.
 pub(super) const ANEW: &str = "made anew";
