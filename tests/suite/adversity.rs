@@ -1,8 +1,8 @@
 //! Lost answers, odd servers and missing permissions: the candidate still contends, in order.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, candidate, free, gated, leading, lease, lease_writes, pass, spec,
-    until, within, write,
+    FIRST, LEASE, SOON, build, builder, candidate, free, gated, is_not_leader, leading, lease, lease_writes,
+    pass, spec, until, within, write,
 };
 use futures_util::{FutureExt, StreamExt};
 use kube_client::Client;
@@ -208,24 +208,32 @@ async fn follower_notices_deletion_before_watch_starts() {
 }
 
 /// A holder that has not yet learned of the deletion may still write. Only this holder may take the lease again at
-/// once.
+/// once. The same holds if a user makes the lease anew, without a holder.
 #[tokio::test(start_paused = true)]
 async fn s6_follower_waits_for_holder_of_deleted_lease() {
-    let server = ApiServer::new();
-    let _deaf = server.inject(Fault::forbidden().verb("watch").user("a"));
-    let (a, a_client) = leading(&server, "a").await;
-    let b_election = candidate(&server, "b");
-    let b_client = gated(&server, &b_election, "b");
-    let b = b_election.start();
-    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    let deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
-    server.delete("outsider", LEASE).unwrap();
-    while a.candidate().can_write() {
-        assert!(write(&a_client).await.is_err() || write(&b_client).await.is_err(), "both write");
-        pass(Duration::from_millis(100)).await;
+    for made_anew in [false, true] {
+        let server = ApiServer::new();
+        let _deaf = server.inject(Fault::forbidden().verb("watch").user("a"));
+        let (a, a_client) = leading(&server, "a").await;
+        let b_election = candidate(&server, "b");
+        let b_client = gated(&server, &b_election, "b");
+        let b = b_election.start();
+        until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+        let deaf = server.inject(Fault::hang_before().user("a").resource("leases"));
+        server.delete("outsider", LEASE).unwrap();
+        if made_anew {
+            server.put("outsider", LEASE, lease(&json!({}))).unwrap();
+        }
+        let mut writes = 0;
+        while a.candidate().can_write() {
+            writes += u32::from(write(&a_client).await.is_ok());
+            assert!(is_not_leader(&write(&b_client).await), "both write, made anew: {made_anew}");
+            pass(Duration::from_millis(100)).await;
+        }
+        assert!(writes > 10, "{writes}");
+        within(Duration::from_secs(6), "b leads once a's time is over", b.candidate().elected()).await;
+        drop(deaf);
     }
-    within(Duration::from_secs(6), "b leads once a's time is over", b.candidate().elected()).await;
-    drop(deaf);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,24 @@ use crate::{
     lease::{LeaseRecord, LeaseTiming},
 };
 
+/// This lease in another object.
+fn another(lease: &LeaseRecord, version: u64) -> LeaseRecord {
+    edited(lease, version, |lease| lease["metadata"]["uid"] = "another".into())
+}
+
+/// A read says that there is no lease.
+fn reads_nothing(candidacy: &mut Candidacy, seconds: u64) {
+    let before = candidacy.version().map(str::to_owned);
+    candidacy.observe_read(None, before.as_deref(), at(seconds));
+}
+
+/// A candidate that precedes all others.
+fn preceding() -> Candidacy {
+    let priority = Priority::new("me", |_| true).ok();
+    let precedence = Precedence::new(priority, LeaseTiming::fast().lease_duration());
+    Candidacy { precedence, ..candidacy() }
+}
+
 /// A holder that does not know of the deletion may still write.
 #[test]
 fn s6_a_deleted_lease_waits_for_its_holder() {
@@ -41,7 +59,7 @@ fn s6_late_news_of_a_deleted_lease_frees_nothing() {
             candidacy.observe_read(None, None, at(3));
         }
         candidacy.observe(own.clone(), at(3));
-        candidacy.observe_read(None, candidacy.version().map(str::to_owned).as_deref(), at(4));
+        reads_nothing(&mut candidacy, 4);
         assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(16)), "read again: {read_again}");
     }
 }
@@ -57,23 +75,10 @@ fn s6_a_creation_that_lands_late_waits_for_the_deleted_holder() {
         if told {
             candidacy.observe_absence(Some(&held(3, "other", 0)), at(3));
         }
-        let mut own = written(4, &claim).into_json();
-        own["metadata"]["uid"] = "another".into();
-        candidacy.observe(LeaseRecord::from_json(own).unwrap(), at(3));
+        candidacy.observe(another(&written(4, &claim), 4), at(3));
         assert_eq!(candidacy.decide(at(3), false), Decision::Hold(at(17)), "told: {told}");
         assert_eq!(candidacy.decide(at(17), false), Decision::Open, "told: {told}");
     }
-}
-
-/// This lease in another object.
-fn another(lease: &LeaseRecord, version: u64) -> LeaseRecord {
-    edited(lease, version, |lease| lease["metadata"]["uid"] = "another".into())
-}
-
-/// A read says that there is no lease.
-fn reads_nothing(candidacy: &mut Candidacy, seconds: u64) {
-    let before = candidacy.version().map(str::to_owned);
-    candidacy.observe_read(None, before.as_deref(), at(seconds));
 }
 
 /// A watch that lags shows the free lease of before the holder, after reads have shown the holder and the deletion.
@@ -135,9 +140,7 @@ fn a_lease_that_its_holder_makes_anew_can_be_taken_once_it_is_free() {
 /// still write.
 #[test]
 fn s6_preemption_waits_for_the_deleted_holder_too() {
-    let mut candidacy = candidacy();
-    candidacy.precedence =
-        Precedence::new(Priority::new("me", |_| true).ok(), LeaseTiming::fast().lease_duration());
+    let mut candidacy = preceding();
     candidacy.observe(held(1, "other", 0), at(0));
     candidacy.observe_absence(Some(&held(2, "other", 0)), at(1));
     candidacy.observe(another(&held(3, "third", 0), 3), at(2));
@@ -169,9 +172,7 @@ fn s6_preemption_waits_for_the_deleted_holder_too() {
 #[test]
 fn s6_a_lease_made_anew_waits_for_the_overtaken_holder_too() {
     for told in [false, true] {
-        let mut candidacy = candidacy();
-        candidacy.precedence =
-            Precedence::new(Priority::new("me", |_| true).ok(), LeaseTiming::fast().lease_duration());
+        let mut candidacy = preceding();
         candidacy.observe(held(1, "other", 0), at(0));
         assert_eq!(candidacy.decide(at(1), false), Decision::Preempt);
         let claim = candidacy.acquisition(at(1), "now".into());

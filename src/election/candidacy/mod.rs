@@ -2,8 +2,8 @@
 //! no I/O, and the caller passes the time.
 //!
 //! `state` is what a candidate knows, with `claims`, what it has tried, and `contact`, how its calls go. `news` takes in
-//! news, and `deleted` is the holder of a lease that is gone. `opening` is whether the gate may open, `standby` when it is this candidate's turn, `judge` what the lease calls
-//! for, `decide` which call is next, `writes` what stands in it.
+//! news, and `deleted` is the holder of a lease that is gone. `opening` is whether the gate may open, `standby` when it is
+//! this candidate's turn, `judge` what the lease calls for, `decide` which call is next, `writes` what stands in it.
 //! `coordination` is what a coordinator changes, with `coordinated`, what it needs to remember.
 
 mod claims;

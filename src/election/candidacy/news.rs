@@ -138,10 +138,12 @@ impl Candidacy {
             && news.is_none_or(|news| news.uid() != record.uid())
             && !defect::is_back("forgets-a-deleted-holder")
         {
-            if !self.is_mine() && at < *until {
+            if self.is_mine() {
+                if let Some(overtaken) = self.overtaken(at) {
+                    self.deleted = Some(Deleted::overtaken(self.deleted.take(), overtaken.until));
+                }
+            } else if at < *until {
                 self.deleted = Deleted::after(self.deleted.take(), record, *until);
-            } else if let Some(overtaken) = self.overtaken(at).filter(|_| self.is_mine()) {
-                self.deleted = Some(Deleted::overtaken(self.deleted.take(), overtaken.until));
             }
         }
         // Old news prove nothing.
