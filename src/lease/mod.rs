@@ -32,6 +32,7 @@ pub use self::{
 };
 pub(crate) use self::{
     name::{is_label, is_subdomain},
+    record::LONGEST_SANE,
     timing::JITTER,
     vetted::VettedLock,
 };

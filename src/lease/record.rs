@@ -33,6 +33,9 @@ pub struct Claim {
     pub annotations: BTreeMap<&'static str, Option<String>>,
 }
 
+/// A longer duration makes no sense.
+pub(crate) const LONGEST_SANE: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The answer is not a lease: it is not an object with a uid and a resource version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrNotALease(());
@@ -109,6 +112,18 @@ impl LeaseRecord {
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
+    /// The duration, if no typing error made it.
+    pub(crate) fn sane_duration(&self) -> Option<Duration> {
+        self.duration().filter(|duration| *duration <= LONGEST_SANE)
+    }
+
+    /// Whether the last holder has released the lease, as client-go, this crate and others do. If a user empties the holder
+    /// by hand, its times stay.
+    pub(crate) fn is_released(&self) -> bool {
+        let short = self.duration() <= Some(Duration::from_secs(1));
+        self.holder().is_none() && (short || self.renew_time().is_none())
+    }
+
     /// How often the lease has changed its holder. 0 if the field makes no sense.
     #[must_use]
     pub fn transitions(&self) -> u64 {
@@ -146,7 +161,6 @@ impl LeaseRecord {
 
     /// What is wrong with a lease that has a holder, in words for the log.
     pub(crate) fn oddity(&self) -> Option<&'static str> {
-        const HUGE: u64 = 24 * 60 * 60;
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
             return Some("the holder is not text; the lease counts as free");
@@ -156,7 +170,7 @@ impl LeaseRecord {
             None => {
                 return Some("the duration is missing or not a positive number; this candidate uses its own");
             }
-            Some(duration) if duration.as_secs() > HUGE => {
+            Some(duration) if duration > LONGEST_SANE => {
                 return Some("the duration is longer than a day; it is respected");
             }
             Some(_) => {}

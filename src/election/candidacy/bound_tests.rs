@@ -6,11 +6,7 @@ use super::{
     next_world::NEVER,
 };
 use crate::{
-    election::{
-        crowd::STANDBYS,
-        hooks::LeaseCall,
-        preemption::{HANDOVER, Overtaken},
-    },
+    election::{crowd::STANDBYS, hooks::LeaseCall, preemption::HANDOVER},
     lease::LeaseRecord,
 };
 use serde_json::{Value, json};
@@ -18,7 +14,7 @@ use serde_json::{Value, json};
 /// The claim stands in the lease, and its answer was lost. A claim that waits for no former holder begins a new term
 /// in a new claim.
 fn waits_for_no_former_holder(candidacy: &Candidacy, now: u64) -> bool {
-    candidacy.overtaken(at(now)).is_none() && candidacy.decide(at(now), false) == Decision::Take
+    candidacy.formers.until(at(now)).is_none() && candidacy.decide(at(now), false) == Decision::Take
 }
 
 /// The coordinator names this candidate in `record`.
@@ -110,7 +106,7 @@ fn s6_named_candidate_waits_for_a_holder_that_was_replaced_unseen() {
     candidacy.observe(replaced.clone(), at(1));
     candidacy.observe(named(&replaced, 3), at(2));
     candidacy.acquisition(at(2), "now".into());
-    assert_eq!(candidacy.overtaken(at(2)), Some(Overtaken { term: 3, until: at(15) }));
+    assert_eq!(candidacy.formers.until(at(2)), Some(at(15)));
 }
 
 /// The coordinator names one candidate after the other before the first holder's time is over. The last one waits for

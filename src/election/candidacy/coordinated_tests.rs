@@ -6,7 +6,7 @@ use super::{
     next_world::NEVER,
 };
 use crate::{
-    election::{hooks::LeaseCall, preemption::Overtaken},
+    election::{hooks::LeaseCall, preemption::Handover},
     lease::LeaseRecord,
 };
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn named_candidate_acquires_in_a_new_term() {
     let claim = candidacy.acquisition(at(0), "now".into());
     assert_eq!((claim.holder.as_str(), claim.transitions, claim.duration_seconds), ("me", 4, 15));
     candidacy.observe(written(3, &claim), at(0));
-    assert!(candidacy.is_current() && candidacy.overtaken(at(0)).is_none());
+    assert!(candidacy.is_current() && candidacy.formers.until(at(0)).is_none());
 }
 
 /// The coordinator compares wall clocks, so it may name the next holder early.
@@ -93,8 +93,8 @@ fn s6_named_candidate_waits_for_an_unreleased_holder() {
     assert_eq!(candidacy.decide(at(8), false), Decision::Take);
     let claim = candidacy.acquisition(at(8), "now".into());
     candidacy.observe(written(4, &claim), at(8));
-    let overtaken = Some(Overtaken { term: 3, until: at(15) });
-    assert_eq!((candidacy.overtaken(at(8)), candidacy.overtaken(at(15))), (overtaken, None));
+    assert_eq!(candidacy.record().and_then(Handover::under_way).map(|it| it.from), Some(3));
+    assert_eq!((candidacy.formers.until(at(8)), candidacy.formers.until(at(15))), (Some(at(15)), None));
     assert_eq!(candidacy.decide(at(8), false), Decision::Hold(at(15)));
     // Nor does it release the lease before that: no other candidate would wait for the former holder.
     assert_eq!(candidacy.next(&inputs(Task::StayAway, false, 8)), Next::Call(LeaseCall::Read));
@@ -111,7 +111,7 @@ fn named_candidate_does_not_wait_for_a_holder_that_has_released() {
     candidacy.observe(free.clone(), at(6));
     candidacy.observe(named(&free, 4, "me"), at(6));
     candidacy.acquisition(at(6), "now".into());
-    assert_eq!(candidacy.overtaken(at(6)), None);
+    assert_eq!(candidacy.formers.until(at(6)), None);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn s6_named_candidate_waits_for_the_holder_of_a_deleted_lease() {
     anew["metadata"]["uid"] = "another".into();
     candidacy.observe(LeaseRecord::from_json(anew).unwrap(), at(2));
     candidacy.acquisition(at(2), "now".into());
-    assert_eq!(candidacy.precedence.overtaken().map(|it| it.until), Some(at(15)));
+    assert_eq!(candidacy.formers.until(at(2)), Some(at(15)));
 }
 
 /// It has not seen the former holder, so it waits as for a live one.
@@ -132,7 +132,7 @@ fn s6_candidate_named_before_its_first_read_waits() {
     let mut candidacy = coordinated();
     candidacy.observe(named(&held(1, "", 0), 2, "me"), at(0));
     candidacy.acquisition(at(0), "now".into());
-    assert_eq!(candidacy.precedence.overtaken().map(|it| it.until), Some(at(15)));
+    assert_eq!(candidacy.formers.until(at(0)), Some(at(15)));
 }
 
 /// Another process with this identity was faster.
@@ -270,14 +270,19 @@ proptest! {
             let before = lease.clone();
             match what {
                 0 => lease = held(version, "other", version),
-                1 => lease = edited(&lease, version, |lease| lease["spec"]["holderIdentity"] = "".into()),
+                1 => lease = edited(&lease, version, |lease| {
+                    lease["spec"]["holderIdentity"] = "".into();
+                    lease["spec"]["leaseDurationSeconds"] = 1.into();
+                }),
+                // A user frees it, which is no word of its holder.
+                6 => lease = edited(&lease, version, |lease| lease["spec"]["holderIdentity"] = "".into()),
                 2 => lease = named(&lease, version, "me"),
                 3 => lease = named(&lease, version, "other"),
                 4 => lease = preferring(&lease, version, "other"),
                 5 => now += time,
                 _ => {}
             }
-            if before.holder() == Some("other") && lease.holder().is_none() {
+            if what == 1 && before.holder() == Some("other") {
                 live = false;
             }
             candidacy.observe(lease.clone(), at(now));
@@ -292,7 +297,7 @@ proptest! {
                 version += 1;
                 lease = edited(&lease.with(&claim), version, |_| {});
                 candidacy.observe(lease.clone(), at(now));
-                let opens = candidacy.overtaken(at(now)).is_none();
+                let opens = candidacy.formers.until(at(now)).is_none();
                 prop_assert!(!(opens && live && at(now) < live_until), "{candidacy:?}");
             }
         }

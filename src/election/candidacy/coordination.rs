@@ -8,11 +8,7 @@ use super::{
     judge::Decision,
     state::{Candidacy, Known},
 };
-use crate::{
-    election::{hooks::LeaseCall, preemption::Overtaken},
-    leadership::Moment,
-    lease::LeaseRecord,
-};
+use crate::{election::hooks::LeaseCall, leadership::Moment, lease::LeaseRecord};
 
 impl Candidacy {
     /// Leaves the choice of the holder to a coordinator.
@@ -48,37 +44,6 @@ impl Candidacy {
         }
     }
 
-    /// Notes the holder that `news` replaces, before `news` is taken in at `at`.
-    pub(super) fn note_former(&mut self, news: &LeaseRecord, at: Moment) {
-        if self.coordinated.is_none() {
-            return;
-        }
-        let former = match &self.known {
-            // The coordinator has named this candidate, and the former holder is unknown.
-            Known::Nothing => self.is_named_by_coordinator(news).then(|| Overtaken {
-                term: news.transitions(),
-                until: at.saturating_add(self.timing.lease_duration()),
-            }),
-            Known::Absent { until, .. } => Some(Overtaken { term: news.transitions(), until: *until }),
-            Known::Present { record, until, .. } => {
-                // A coordinator may also name the same holder anew, for a shorter time.
-                let named = record.acquire_time().is_some() && news.acquire_time().is_none();
-                let replaced = named || record.holder() != news.holder() || record.uid() != news.uid();
-                let unreleased = record.holder().is_some() && news.holder().is_some();
-                (replaced && unreleased && !self.is_mine())
-                    .then(|| Overtaken { term: record.transitions(), until: *until })
-            }
-        };
-        if let Some(own) = &mut self.coordinated {
-            own.former = own.former.into_iter().chain(former).max_by_key(|it| it.until);
-        }
-    }
-
-    /// The holder whose writes may still be under way when the coordinator has named this candidate.
-    pub(super) fn former(&self) -> Option<Overtaken> {
-        self.coordinated.as_ref().and_then(|own| own.former)
-    }
-
     /// What a coordinated candidate does where one that contends by itself would do `alone`.
     pub(super) fn as_coordinated(&self, alone: Decision, now: Moment) -> Decision {
         let named_until = match &self.known {
@@ -89,7 +54,7 @@ impl Candidacy {
             _ if self.coordinated.is_none() => alone,
             (Decision::Take, None) => Decision::Await,
             // It waits for a former holder, whose writes no other candidate waits for.
-            (Decision::Hold(_), _) if self.may_meet_a_former_holder(now) => alone,
+            _ if self.is_mine() && self.formers.until(now).is_some() => alone,
             (Decision::Take | Decision::Renew | Decision::Open | Decision::Hold(_), Some(until))
                 if self.gives_way() =>
             {

@@ -1,8 +1,12 @@
 //! Decides what a candidate does next, and when. The decision depends only on what it knows, on its orders, and on
 //! the time.
 
-use super::{contact::Doubt, deleted::Deleted, judge::Decision, state::Candidacy};
-use crate::{defect, election::hooks::LeaseCall, leadership::Moment};
+use super::{contact::Doubt, judge::Decision, state::Candidacy};
+use crate::{
+    defect,
+    election::{hooks::LeaseCall, preemption::Handover},
+    leadership::Moment,
+};
 use std::time::Duration;
 
 /// How many calls may fail before the lease is left to expire.
@@ -55,7 +59,8 @@ type Outcome = Result<(), &'static str>;
 impl Candidacy {
     /// Decides what to do at `inputs.now`. A wait always ends after that.
     pub(in crate::election) fn next(&self, inputs: &Inputs) -> Next {
-        let settles_at = inputs.settles_at.max(self.inherited_until).max(self.successor_waits_until());
+        let settles_at =
+            inputs.settles_at.max(self.inherited_until).max(self.successor_waits_until(inputs.now));
         let inputs = &Inputs { settles_at, ..*inputs };
         let mut not_before = self.contact.not_before;
         let (call, due) = match inputs.task {
@@ -96,7 +101,11 @@ impl Candidacy {
                 if reads { at_once(LeaseCall::Read) } else { (Some(LeaseCall::Renew), due) }
             }
             Decision::Hold(until) => {
-                sooner((None, until), (Some(LeaseCall::Renew), self.renewed.saturating_add(period)))
+                // An acknowledgement does not speak of the others, so the lease has to name them at once.
+                let said = self.record().and_then(Handover::of).is_some_and(|handover| handover.done);
+                let again = said && self.formers.until(now).is_some();
+                let due = if again { now } else { self.renewed.saturating_add(period) };
+                sooner((None, until), (Some(LeaseCall::Renew), due))
             }
             Decision::Open => at_once(LeaseCall::Renew),
             Decision::GiveBack => {
@@ -184,7 +193,7 @@ impl Candidacy {
         if !mine {
             return Err(Err("an unanswered acquisition may still take effect"));
         }
-        if self.may_meet_a_former_holder(now) {
+        if self.formers.until(now).is_some() {
             return Err(Err("the former holder may still be writing"));
         }
         Ok((Some(LeaseCall::Release), now))
@@ -201,12 +210,11 @@ impl Candidacy {
         self.own.owes_an_acknowledgement() && inputs.settles_at < self.end()
     }
 
-    /// Until when a successor has to wait for the holder that this candidate overtook, and that may still be writing.
-    /// It hears of the end of that holder's writes only from this candidate.
-    pub(super) fn successor_waits_until(&self) -> Moment {
-        let overtaken = self.precedence.overtaken().map(|overtaken| overtaken.until);
-        let former = overtaken.max(self.deleted.as_ref().map(Deleted::until));
-        former.filter(|_| self.own.owes_an_acknowledgement()).unwrap_or(Moment::from_nanos(0))
+    /// Until when a successor has to wait for the holders before this candidate that may still be writing. It hears of
+    /// the end of their writes only from this candidate.
+    pub(super) fn successor_waits_until(&self, now: Moment) -> Moment {
+        let former = self.formers.until(now).filter(|_| self.own.owes_an_acknowledgement());
+        former.unwrap_or(Moment::from_nanos(0))
     }
 
     /// When a follower reads the lease if there is no news. In a crowd, all followers would read when the holder falls

@@ -23,8 +23,10 @@ pub(super) fn record(version: u64, spec: &Value) -> LeaseRecord {
     LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
+/// The lease of this holder. If there is none, the last one has released it.
 pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
-    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
+    let seconds = if holder.is_empty() { 1 } else { 15 };
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": 3,
                        "acquireTime": "then", "renewTime": renewed.to_string() });
     record(version, &spec)
 }

@@ -4,12 +4,7 @@ use super::{
     claims::Hand,
     state::{Candidacy, Known},
 };
-use crate::{
-    defect,
-    election::preemption::{Handover, Overtaken},
-    leadership::Moment,
-    lease::LeaseRecord,
-};
+use crate::{election::preemption::Handover, leadership::Moment, lease::LeaseRecord};
 
 /// What to do about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,24 +47,24 @@ impl Candidacy {
 
     /// Decides for a candidate that contends by itself, whether or not it rests.
     fn decide_alone(&self, now: Moment, leading: bool) -> Decision {
-        let deleted_until = self.deleted_until(now);
+        let former = self.formers.until(now);
         let (record, until) = match &self.known {
             Known::Nothing => return Decision::Read,
-            Known::Absent { until, .. } if now < *until => return Decision::WaitUntil(*until),
-            Known::Absent { .. } => return deleted_until.map_or(Decision::Take, Decision::WaitUntil),
+            Known::Absent { until, .. } => {
+                let until = former.max(Some(*until).filter(|until| now < *until));
+                return until.map_or(Decision::Take, Decision::WaitUntil);
+            }
             Known::Present { record, until, .. } => (record, *until),
         };
-        match (self.hand(), deleted_until) {
+        match (self.hand(), former) {
             (Hand::Current, _) if leading => Decision::Renew,
             (Hand::Current, Some(until)) => Decision::Hold(until),
-            (Hand::Current, None) => match (self.precedence.overtaken(), self.opening.awaited()) {
-                (Some(overtaken), _) if now < overtaken.until => Decision::Hold(overtaken.until),
-                (_, Some(until)) if now < until => Decision::Hold(until),
-                (_, Some(_)) => Decision::GiveBack,
-                (Some(_), None) => Decision::Open,
-                (None, None) if self.opening.is_agreed() => Decision::Open,
+            (Hand::Current, None) => match self.opening.awaited() {
+                Some(until) if now < until => Decision::Hold(until),
+                Some(_) => Decision::GiveBack,
+                None if self.formers.hold_back || self.opening.is_agreed() => Decision::Open,
                 // An interrupted term is over, even if no other candidate took the lease. A new term begins.
-                (None, None) => Decision::Take,
+                None => Decision::Take,
             },
             (Hand::Other, _) if now < until && self.succeeds(record) => Decision::Succeed,
             (Hand::Other | Hand::Double, _) if now < until => match self.preempts(record) {
@@ -77,8 +72,15 @@ impl Candidacy {
                 from => Decision::WaitUntil(from.map_or(until, |from| until.min(from))),
             },
             // It is the holder already, or is named by the coordinator. Its gate waits.
-            (Hand::Earlier | Hand::Coordinator, _) | (_, None) => Decision::Take,
-            (_, Some(until)) => Decision::WaitUntil(until),
+            (Hand::Earlier | Hand::Coordinator, _) => Decision::Take,
+            // A former writer whose lease was deleted may make it anew. Of another one the claim has to speak, so that a
+            // process which begins now learns of it.
+            _ => {
+                let is_old = record.version() < Some(self.newest);
+                let gone = self.formers.elsewhere_until(record.uid(), now);
+                let until = if is_old { former } else { gone };
+                until.map_or(Decision::Take, Decision::WaitUntil)
+            }
         }
     }
 
@@ -100,22 +102,22 @@ impl Candidacy {
 
     /// Whether the gate stays shut at `now`, although the lease holds this candidate's claim.
     pub(in crate::election) fn is_held_back(&self, now: Moment) -> bool {
-        self.may_meet_a_former_holder(now) || self.opening.awaited().is_some()
+        self.formers.until(now).is_some() || self.opening.awaited().is_some()
     }
 
-    /// Whether a holder before this candidate may still be writing at `now`.
-    pub(super) fn may_meet_a_former_holder(&self, now: Moment) -> bool {
-        self.overtaken(now).is_some() || self.deleted_until(now).is_some()
+    /// For whom this candidate waits, if that takes longer than its own lease lasts, in words for the log.
+    pub(in crate::election) fn long_wait(&self, now: Moment) -> Option<String> {
+        let rest = self.formers.until(now)?.saturating_since(now);
+        let name = self.formers.last_to_end().filter(|_| rest > self.timing.lease_duration())?;
+        Some(format!(
+            "{name} held this lease for a longer time than this candidate does, and may write for {} s; if its process \
+             has ended, restart this one",
+            rest.as_secs()
+        ))
     }
 
     /// Whether this candidate holds the lease and waits until its gate may open.
     pub(in crate::election) fn awaits_opening(&self) -> bool {
         self.is_current() && self.opening.awaited().is_some()
-    }
-
-    /// The overtaken term, while its holder may still be writing. Until then no candidate may lead.
-    pub(in crate::election) fn overtaken(&self, now: Moment) -> Option<Overtaken> {
-        let overtaken = self.precedence.overtaken().filter(|_| !defect::is_back("opens-unacknowledged"));
-        overtaken.filter(|overtaken| now < overtaken.until)
     }
 }

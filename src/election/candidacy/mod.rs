@@ -2,7 +2,7 @@
 //! no I/O, and the caller passes the time.
 //!
 //! `state` is what a candidate knows, with `claims`, what it has tried, and `contact`, how its calls go. `news` takes in
-//! news, and `deleted` is the holder of a lease that is gone. `opening` is whether the gate may open, `standby` when it is
+//! news, and `former` is who may still write. `opening` is whether the gate may open, `standby` when it is
 //! this candidate's turn, `judge` what the lease calls for, `decide` which call is next, `writes` what stands in it.
 //! `coordination` is what a coordinator changes, with `coordinated`, what it needs to remember.
 
@@ -11,7 +11,7 @@ mod contact;
 mod coordinated;
 mod coordination;
 mod decide;
-mod deleted;
+mod former;
 mod judge;
 mod news;
 mod opening;
@@ -39,6 +39,8 @@ mod crowd_world;
 mod deleted_tests;
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
+mod former_tests;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

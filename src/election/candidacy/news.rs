@@ -2,12 +2,12 @@
 
 use super::{
     claims::Hand,
-    deleted::Deleted,
+    former::Who,
     state::{Candidacy, Known},
 };
 use crate::{
     defect,
-    election::preemption::{Overtaken, OwnTerm},
+    election::preemption::{Handover, OwnTerm},
     leadership::{Moment, Term},
     lease::LeaseRecord,
 };
@@ -17,7 +17,7 @@ impl Candidacy {
     /// what is known, it only tells about this candidate's own past.
     pub(in crate::election) fn observe(&mut self, news: LeaseRecord, at: Moment) {
         self.saw(&news);
-        if matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == news.uid()) {
+        if self.is_gone(&news) {
             return;
         }
         let is_old =
@@ -27,6 +27,7 @@ impl Candidacy {
         };
         if let Some(tried) = self.claims.recognise(&news) {
             self.own.stood(news.term(), known);
+            self.formers.forget(&news.term());
             self.stood(tried);
         }
     }
@@ -40,16 +41,24 @@ impl Candidacy {
         if self.record().zip(last).is_some_and(|(record, last)| last.is_older_than(record)) {
             return;
         }
+        // The events before it may have been merged, so the last state is news too.
+        if let Some(last) = last.filter(|last| !self.is_gone(last)) {
+            self.accept(last.clone(), at);
+        }
+        if let Known::Present { record, until, .. } = &self.known
+            && record.holder().is_some()
+            && !self.is_mine()
+            && !defect::is_back("forgets-a-deleted-holder")
+        {
+            self.formers.add(Who::holder_of(record), *until, at);
+        }
         let until = match &self.known {
             // It may just have been deleted. Its holder sees this by its watch, closes its gate, and creates it
             // again.
             Known::Nothing => at.saturating_add(self.timing.pause()),
-            Known::Present { .. } if self.is_mine() => {
-                self.precedence.overtaken().map_or(at, |overtaken| overtaken.until)
-            }
-            Known::Present { until, .. } | Known::Absent { until, .. } => *until,
+            Known::Absent { until, .. } => *until,
+            Known::Present { .. } => self.formers.until(at).unwrap_or(at),
         };
-        self.note_deleted(None, at);
         let was_mine = self.is_mine() || matches!(self.known, Known::Absent { was_mine: true, .. });
         let gone = match &mut self.known {
             Known::Absent { gone, .. } => gone.take(),
@@ -81,45 +90,28 @@ impl Candidacy {
         if let Some(tried) = self.claims.recognise(&news) {
             self.stood(tried);
         }
-        self.note_former(&news, at);
+        self.note_formers(&news, at);
         self.crowd.observe(&news, &self.identity, &self.precedence, at);
-        // Until when the holder counts as such under whose hands the lease was deleted before this one was made.
-        let absent_until = match &self.known {
-            Known::Absent { until, .. } => Some(*until),
-            _ => None,
-        };
-        self.note_deleted(Some(&news), at);
-        let deleted_until = absent_until.max(self.deleted_until(at));
         let (until, inherited) = match &self.known {
             Known::Present { record, until, inherited } if record.says_the_same(&news) => {
                 (*until, *inherited)
             }
             known => {
-                let duration = if defect::is_back("takes-too-early") {
-                    self.timing.renew_deadline()
-                } else {
-                    let recorded = news.duration().filter(|_| !defect::is_back("own-duration-counts"));
-                    recorded.unwrap_or(self.timing.lease_duration())
-                };
                 let inherited = matches!(known, Known::Nothing) && self.is_named_in(&news);
                 if inherited {
                     self.inherited_until = at.saturating_add(self.timing.tolerated_skew());
                 }
-                (news.holder().map_or(at, |_| at.saturating_add(duration)), inherited)
+                (self.held_until(&news, at), inherited)
             }
         };
         self.known = Known::Present { record: news, until, inherited };
         let (hand, Some(record)) = (self.hand(), self.known.record()) else { return };
         if hand.is_mine() {
-            // A claim that creates the lease was long under way, or a watch that lags tells of an earlier term.
-            if let Some(until) = deleted_until.filter(|until| at < *until)
-                && self.overtaken(at).is_none()
-            {
-                self.precedence.overtakes(Overtaken { term: record.transitions(), until });
-            }
+            // A claim may have been long under way.
+            self.formers.hold_back |= self.formers.until(at).is_some();
             self.own.stands(record.term());
-            self.precedence.observe_own(record, at);
         } else {
+            self.formers.hold_back = false;
             self.own.meets(record);
         }
         // If the lease is not this candidate's, its last claim may still be under way.
@@ -131,32 +123,115 @@ impl Candidacy {
         }
     }
 
-    /// Notes at `at` that the lease object is gone that is known now. `news` is another one, if there is one.
-    fn note_deleted(&mut self, news: Option<&LeaseRecord>, at: Moment) {
-        self.deleted = self.deleted.take().filter(|it| at < it.until());
-        if let Known::Present { record, until, .. } = &self.known
-            && news.is_none_or(|news| news.uid() != record.uid())
-            && !defect::is_back("forgets-a-deleted-holder")
-        {
-            if self.is_mine() {
-                if let Some(overtaken) = self.overtaken(at) {
-                    self.deleted = Some(Deleted::overtaken(self.deleted.take(), overtaken.until));
-                }
-            } else if at < *until {
-                self.deleted = Deleted::after(self.deleted.take(), record, *until);
-            }
+    /// Until when the holder of `news`, which is seen first at `at`, counts as the holder.
+    fn held_until(&self, news: &LeaseRecord, at: Moment) -> Moment {
+        if news.holder().is_none() {
+            return at;
         }
-        // Old news prove nothing.
-        if let Some(news) = news.filter(|news| news.version() == Some(self.newest))
-            && self.deleted.as_ref().is_some_and(|it| it.is_disproved_by(news))
-        {
-            self.deleted = None;
+        let recorded = if defect::is_back("takes-too-early") {
+            Some(self.timing.renew_deadline())
+        } else {
+            news.duration().filter(|_| !defect::is_back("own-duration-counts"))
+        };
+        let duration = recorded.unwrap_or(self.timing.lease_duration());
+        let until = at.saturating_add(duration);
+        // A time that is shorter than before may be an edit by hand. It counts from the second renewal on.
+        match &self.known {
+            Known::Present { record, until: before, .. }
+                if record.term() == news.term() && record.holder() == news.holder() =>
+            {
+                let Some(longer) = record.sane_duration() else { return until };
+                let until = until.max(at.saturating_add(longer));
+                if record.renew_time() == news.renew_time() { until.max(*before) } else { until }
+            }
+            _ => until,
         }
     }
 
-    /// Until when this candidate leaves the lease to a holder whose lease was deleted. None if it does not.
-    pub(super) fn deleted_until(&self, now: Moment) -> Option<Moment> {
-        self.deleted.as_ref().map(Deleted::until).filter(|until| now < *until)
+    /// Notes who may still write if `news` takes the place of what is known, and heeds the word of former writers in it.
+    fn note_formers(&mut self, news: &LeaseRecord, at: Moment) {
+        if let Some((who, until)) = self.replaced_by(news, at) {
+            self.formers.add(who, until, at);
+        }
+        let mine = self.claims.hand(news, self.timing.lease_duration()).is_some();
+        // A holder waits for one before it. This candidate knows of its own term, and whom its claims wait for.
+        let written = |record: &LeaseRecord| Handover::written_in(record).filter(|handover| !handover.done);
+        let known = self.known.record().filter(|known| known.uid() == news.uid()).and_then(written);
+        if let Some(handover) = written(news).filter(|handover| !mine && known != Some(*handover)) {
+            let of = Term::new(news.uid(), handover.from);
+            if !self.own.is_of(&of) {
+                let until = self.held_until(news, at).max(at.saturating_add(self.timing.lease_duration()));
+                self.formers.add(Who::Before { of, by: handover.to }, until, at);
+            }
+        }
+        // Old news prove nothing.
+        if news.version() == Some(self.newest) {
+            self.formers.hear(news, self.known.record(), mine);
+        }
+    }
+
+    /// The writer that `news` replaces, and until when it may write. None if there is none, or if it has ended by its own
+    /// word.
+    fn replaced_by(&self, news: &LeaseRecord, at: Moment) -> Option<(Who, Moment)> {
+        let (record, until) = match &self.known {
+            Known::Present { record, until, .. } => (record, *until),
+            // The coordinator has named this candidate, and the former holder is unknown. It compares wall clocks.
+            Known::Nothing if self.is_named_by_coordinator(news) => {
+                return Some((Who::Unknown, at.saturating_add(self.timing.lease_duration())));
+            }
+            Known::Absent { until, .. } if self.is_named_by_coordinator(news) => {
+                return Some((Who::Unknown, *until));
+            }
+            Known::Nothing | Known::Absent { .. } => return self.freed_by_hand(news, at),
+        };
+        let named =
+            self.coordinated.is_some() && record.acquire_time().is_some() && news.acquire_time().is_none();
+        let hand = self.hand();
+        if record.term() == news.term() && (hand.is_mine() || !named && record.holder() == news.holder()) {
+            return None;
+        }
+        // Of its own writes this candidate knows, and an earlier process with this identity has ended.
+        if !matches!(hand, Hand::Other | Hand::Double) {
+            return self.freed_by_hand(news, at);
+        }
+        let another = news.uid() != record.uid() && !defect::is_back("forgets-a-deleted-holder");
+        let own = self.claims.hand(news, self.timing.lease_duration()).is_some();
+        let edited = record.acquire_time() == news.acquire_time() && record.renew_time() == news.renew_time();
+        let replaced = if own {
+            Some(self.early.settles(record, until, at))
+        } else if another || edited {
+            Some(until)
+        } else if news.is_released() {
+            // The release of a later holder is no word of this one, if a claim of this process may have stood between.
+            let between = news.transitions() != record.transitions() && self.may_become_mine();
+            between.then_some(until)
+        } else if news.holder().is_none() {
+            return self.freed_by_hand(news, at);
+        } else {
+            // Another candidate takes the lease when it is free to take, but a coordinator compares wall clocks.
+            (self.coordinated.is_some() || self.may_become_mine()).then_some(until)
+        };
+        replaced.map(|until| (Who::holder_of(record), until))
+    }
+
+    /// The last holder of a lease that was not released: it has no holder, and still the times of one.
+    fn freed_by_hand(&self, news: &LeaseRecord, at: Moment) -> Option<(Who, Moment)> {
+        let freed = news.holder().is_none() && news.renew_time().is_some() && !news.is_released();
+        let duration = news.duration().filter(|_| freed)?;
+        let known = match &self.known {
+            Known::Present { record, until, .. } if record.term() == news.term() => {
+                record.holder().map(|it| (it, *until))
+            }
+            _ => None,
+        };
+        let name = known.map_or("", |(name, _)| name).to_owned();
+        let until = at.saturating_add(duration);
+        Some((Who::Holder { name, term: news.term() }, known.map_or(until, |(_, known)| known.max(until))))
+    }
+
+    /// Whether this object is known to be deleted.
+    fn is_gone(&self, record: &LeaseRecord) -> bool {
+        matches!(&self.known, Known::Absent { gone: Some(gone), .. } if gone == record.uid())
     }
 
     fn saw(&mut self, record: &LeaseRecord) {
@@ -170,7 +245,7 @@ impl Candidacy {
 
     /// Takes in that this candidate leads in `term`, so it no longer waits for a former holder.
     pub(in crate::election) fn opened(&mut self, term: Term) {
-        self.precedence.settle();
+        self.formers.hold_back = false;
         self.opening.opened();
         self.own = OwnTerm::Open(term);
     }

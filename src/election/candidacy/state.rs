@@ -4,7 +4,7 @@ use super::{
     claims::{Claims, Hand},
     contact::Contact,
     coordinated::Coordinated,
-    deleted::Deleted,
+    former::Formers,
     opening::Opening,
 };
 use crate::{
@@ -40,8 +40,8 @@ pub(in crate::election) struct Candidacy {
     /// Until this moment, a write may take effect that a process without an orderly end had sent: an earlier process
     /// with this identity, or a holder that this candidate took over from early.
     pub(super) inherited_until: Moment,
-    /// A holder that may not know that its lease is gone.
-    pub(super) deleted: Option<Deleted>,
+    /// Who may still write, though the lease is no longer theirs.
+    pub(in crate::election) formers: Formers,
     /// The largest version of the lease that was seen, of any object.
     pub(super) newest: u64,
     /// When the last claim or renewal was sent that the lease is known to have held, answered or not.
@@ -54,7 +54,7 @@ pub(super) enum Known {
     Nothing,
     /// There is no lease.
     Absent {
-        /// Until this moment the last holder still counts as the holder, since it may not know of the deletion.
+        /// From this moment it may be created, as far as the former writers allow.
         until: Moment,
         /// The uid of the deleted object. Later news about this object is old.
         gone: Option<String>,
@@ -95,7 +95,7 @@ impl Candidacy {
             has_left: false,
             coordinated: None,
             inherited_until: Moment::from_nanos(0),
-            deleted: None,
+            formers: Formers::default(),
             newest: 0,
             renewed: Moment::from_nanos(0),
         }

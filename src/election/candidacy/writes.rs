@@ -2,30 +2,30 @@
 
 use super::{
     claims::Hand,
+    former::{Formers, Who},
     judge::Decision,
     state::{Candidacy, Known},
 };
 use crate::{
-    election::{
-        early::HOLDER_POD,
-        preemption::{HOLDER_KEY, Handover, Overtaken},
-        wall_clock,
-    },
+    election::{early::HOLDER_POD, preemption::HOLDER_KEY, wall_clock},
     leadership::Moment,
     lease::{Claim, LeaseRecord},
 };
+use std::time::Duration;
 
 impl Candidacy {
     /// Makes the claim that acquires the lease at `now`, and records it as tried.
     pub(in crate::election) fn acquisition(&mut self, now: Moment, wall_clock: String) -> Claim {
         let decision = self.decide(now, false);
-        self.precedence.taking(self.overtakes(now), decision == Decision::Preempt);
+        self.precedence.taking(decision == Decision::Preempt);
         if decision == Decision::Succeed {
             self.inherited_until = now.saturating_add(self.timing.tolerated_skew());
         }
+        let formers = self.formers_of_a_claim(now);
+        self.formers.hold_back = formers.until(now).is_some();
         let record = self.known.record();
         let transitions = record.map_or(0, |record| following(record.transitions()));
-        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
+        let mut claim = self.claim(&formers, now, transitions, wall_clock.clone(), wall_clock);
         if record.is_some_and(|record| record.holder().is_some()) {
             // The key in the lease belongs to the former holder and is removed with it, as Istio does. So does its pod.
             claim.annotations.entry(HOLDER_KEY).or_insert(None);
@@ -37,21 +37,15 @@ impl Candidacy {
         claim
     }
 
-    /// The holder whose writes may still be under way if this candidate takes the lease at `now`.
-    fn overtakes(&self, now: Moment) -> Option<Overtaken> {
-        let Known::Present { record, until, .. } = &self.known else { return None };
-        let holder = |term| Overtaken { term, until: self.early.settles(record, *until, now) };
-        let overtaken = match self.hand() {
-            Hand::None => None,
-            Hand::Current | Hand::Earlier | Hand::Copy => self.overtaken(now),
-            Hand::Coordinator => self.former(),
-            // An earlier process with this identity was waiting for the holder before it.
-            Hand::Inherited | Hand::Double => {
-                Handover::under_way(record).map(|handover| holder(handover.from))
-            }
-            Hand::Other => Some(holder(record.transitions())),
-        };
-        overtaken.filter(|overtaken| now < overtaken.until)
+    /// Who may still write if this candidate takes the lease at `now`.
+    fn formers_of_a_claim(&self, now: Moment) -> Formers {
+        let mut formers = self.formers.clone();
+        if let Known::Present { record, until, .. } = &self.known
+            && self.hand() == Hand::Other
+        {
+            formers.add(Who::holder_of(record), self.early.settles(record, *until, now), now);
+        }
+        formers
     }
 
     /// Makes the claim that renews the lease at `now`. It differs from each earlier claim of the term. If nothing changed,
@@ -62,7 +56,7 @@ impl Candidacy {
         let acquired = record.and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
         let transitions = record.map_or(0, LeaseRecord::transitions);
         let renewed = wall_clock::later_than(record.and_then(LeaseRecord::renew_time), wall_clock);
-        self.claim(now, transitions, acquired, renewed)
+        self.claim(&self.formers, now, transitions, acquired, renewed)
     }
 
     /// Makes the claim that releases the lease, as client-go writes it: no holder, one second, the same count. It
@@ -72,23 +66,37 @@ impl Candidacy {
             self.opening.rest(now, self.timing);
         }
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        let mut claim = self.claim(now, transitions, wall_clock.clone(), wall_clock);
+        let mut claim = self.claim(&self.formers, now, transitions, wall_clock.clone(), wall_clock);
         claim.holder.clear();
         claim.duration_seconds = 1;
         claim.annotations.values_mut().for_each(|value| *value = None);
         claim
     }
 
-    fn claim(&self, now: Moment, transitions: u64, acquire_time: String, renew_time: String) -> Claim {
+    fn claim(
+        &self,
+        formers: &Formers,
+        now: Moment,
+        transitions: u64,
+        acquire_time: String,
+        renew_time: String,
+    ) -> Claim {
         let own = self.timing.lease_seconds();
-        // While an overtaken holder may be writing, the next holder must wait for it too.
-        let overtaken = self.overtaken(now);
-        let recorded = overtaken.and_then(|_| self.record()?.duration()).map_or(own, |it| it.as_secs());
-        let mut annotations = self.precedence.annotations(transitions, overtaken);
+        // While a former writer may be writing, the next holder must wait for it too.
+        let (longest, from) = match (formers.until(now), self.record()) {
+            (Some(until), record) => {
+                let recorded = record.and_then(LeaseRecord::sane_duration).unwrap_or_default();
+                let rest = until.saturating_since(now) + Duration::from_nanos(999_999_999);
+                let asked = record.and_then(|record| formers.asked(record, now)).unwrap_or(transitions);
+                (rest.max(recorded).as_secs(), Some(asked))
+            }
+            (None, _) => (0, None),
+        };
+        let mut annotations = self.precedence.annotations(transitions, from);
         annotations.extend(self.early.annotation(self.identity.as_str(), transitions));
         Claim {
             holder: self.identity.to_string(),
-            duration_seconds: own.max(recorded),
+            duration_seconds: own.max(longest),
             acquire_time,
             renew_time,
             transitions,

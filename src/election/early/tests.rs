@@ -52,7 +52,9 @@ async fn s6_candidate_takes_only_the_version_of_the_proof() {
     assert_eq!(candidacy.decide(at(4), false), Decision::WaitUntil(at(18)), "it has renewed");
     candidacy.early.ended(Ended::of(&lease("u", "8", "a")));
     let claim = candidacy.acquisition(at(5), "now".into());
-    assert_eq!(candidacy.overtaken(at(6)).map(|it| it.until), Some(at(7)), "the settle time");
+    let mut own = candidacy.clone();
+    own.observe(lease("u", "8", "a").with(&claim), at(5));
+    assert_eq!(own.formers.until(at(6)), Some(at(7)), "the settle time");
     assert!(claim.annotations["kube-leader-gate/holder-pod"].as_ref().is_some_and(|it| it.contains("uid-1")));
     candidacy.observe(lease("u", "9", "me"), at(8));
     candidacy.early.ended(Ended::of(&lease("u", "9", "me")));

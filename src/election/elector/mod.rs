@@ -66,6 +66,7 @@ pub(super) struct Elector<L: Lock> {
     watch: Complaint,
     /// Why the gate may not open.
     shut: Complaint,
+    former: Complaint,
     oddity: Complaint,
     mutual_preemption: Complaint,
 }
@@ -101,6 +102,7 @@ impl<L: Lock> Elector<L> {
             calls: Complaint::new("lease calls fail"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             shut: Complaint::new("this candidate holds the lease, and the gate stays shut"),
+            former: Complaint::new("no candidate may lead before a former holder's time is over"),
             oddity: Complaint::new("the lease makes no sense"),
             mutual_preemption: Complaint::new(
                 "candidates preempt each other in turn; make their priorities agree",
@@ -125,6 +127,7 @@ impl<L: Lock> Elector<L> {
             self.tell_vacancy();
             self.ask_before_opening();
             self.end_the_trouble_of_a_shut_gate();
+            self.note_a_long_wait();
             let inputs = self.inputs(&order, writing);
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
@@ -192,9 +195,21 @@ impl<L: Lock> Elector<L> {
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        let trouble = self.calls.text().or(self.shut.text()).or(self.oddity.text()).cloned();
+        let texts = [&self.calls, &self.shut, &self.former, &self.oddity].map(Complaint::text);
+        let trouble = texts.into_iter().flatten().next().cloned();
         let trouble = trouble.or_else(|| self.standing.as_ref().and_then(Standing::trouble));
         self.grantor.note_trouble(trouble);
+    }
+
+    /// A wait for a former holder that takes longer than a lease is trouble.
+    fn note_a_long_wait(&mut self) {
+        let now = self.leadership.now();
+        match self.candidacy.long_wait(now) {
+            Some(details) => self.former.raise("former holder", &details, now),
+            None if self.former.text().is_none() => return,
+            None => self.former.settle(now),
+        }
+        self.note_trouble();
     }
 
     fn tell_vacancy(&self) {

@@ -86,8 +86,8 @@ impl<L: Lock> Elector<L> {
         let claim = self.candidacy.acquisition(sent, wall_clock::now());
         if self.write(LeaseCall::Acquire, claim).await {
             self.stands(sent);
-            if let Some(overtaken) = self.candidacy.overtaken(sent) {
-                let at_most = overtaken.until.saturating_since(self.leadership.now());
+            if let Some(until) = self.candidacy.formers.until(sent) {
+                let at_most = until.saturating_since(self.leadership.now());
                 tracing::info!(
                     ?at_most,
                     "the lease is taken; writes wait until the former holder's writes have ended"

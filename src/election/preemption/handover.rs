@@ -21,8 +21,12 @@ impl Handover {
     /// The handover that gave the lease to the present holder. Earlier handovers do not count.
     pub(in crate::election) fn of(record: &LeaseRecord) -> Option<Self> {
         record.holder()?;
-        let handover = Self::parse(record.annotation(HANDOVER)?.as_str()?)?;
-        (handover.to == record.transitions()).then_some(handover)
+        Self::written_in(record).filter(|handover| handover.to == record.transitions())
+    }
+
+    /// The last handover of the lease, also if another elector has taken the lease since. That one leaves it as it was.
+    pub(in crate::election) fn written_in(record: &LeaseRecord) -> Option<Self> {
+        Self::parse(record.annotation(HANDOVER)?.as_str()?)
     }
 
     /// That handover, if the former holder has not said yet that its last write has ended.

@@ -8,7 +8,8 @@ use crate::{leadership::Term, lease::LeaseRecord};
 ///
 /// ```text
 /// None -> NeverOpened -> Open -> Preempted -> None
-///              `-------------------^
+///              |           |        ^
+///              `-----------+- Freed -'
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::election) enum OwnTerm {
@@ -22,9 +23,21 @@ pub(in crate::election) enum OwnTerm {
     /// It was preempted. The gate admits no new writes, and admitted writes finish until the deadline, as in a clean
     /// stop. Then its successor must be told.
     Preempted(Term),
+    /// The lease has no holder since. The next one may ask for the end of this term's writes.
+    Freed(Term),
 }
 
 impl OwnTerm {
+    /// Whether this is the term `other`.
+    pub(in crate::election) fn is_of(&self, other: &Term) -> bool {
+        match self {
+            Self::None => false,
+            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term) | Self::Freed(term) => {
+                term == other
+            }
+        }
+    }
+
     pub(in crate::election) fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
     }
@@ -44,7 +57,7 @@ impl OwnTerm {
     pub(in crate::election) fn stands(&mut self, term: Term) {
         let goes_on = matches!(self, Self::NeverOpened { term: own, .. } | Self::Open(own) if *own == term);
         if !goes_on {
-            let anew = *self == Self::None;
+            let anew = matches!(self, Self::None | Self::Freed(_));
             *self = Self::NeverOpened { term, anew };
         }
     }
@@ -52,13 +65,15 @@ impl OwnTerm {
     /// Takes in a lease that holds no claim of this process.
     pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
         *self = match std::mem::take(self) {
-            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term)
-                if awaits(record, &term) =>
-            {
-                Self::Preempted(term)
+            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term) | Self::Freed(term) => {
+                match record.holder() {
+                    _ if awaits(record, &term) => Self::Preempted(term),
+                    None => Self::Freed(term),
+                    // It was lost in another way, or its successor knows. Its count may be used again.
+                    Some(_) => Self::None,
+                }
             }
-            // The term was lost in another way, or its successor knows or is gone. Its count may be used again.
-            _ => Self::None,
+            Self::None => Self::None,
         };
     }
 

@@ -1,4 +1,4 @@
-//! Decides whom a candidate may preempt, how often, and for whose writes it waits. It is pure, and `candidacy` asks
+//! Decides whom a candidate may preempt, and how often. It is pure, and `candidacy` asks
 //! it.
 
 use super::{
@@ -26,23 +26,13 @@ pub(in crate::election) struct Precedence {
     last: Option<(Moment, Duration)>,
     /// A preemption was tried, and its outcome is not known yet.
     trying: bool,
-    overtaken: Option<Overtaken>,
-}
-
-/// A term whose lease was taken, or tried to be taken, before its holder's time was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::election) struct Overtaken {
-    /// Its count of transitions.
-    pub(in crate::election) term: u64,
-    /// From this moment its holder no longer writes, even if it knows nothing of the preemption.
-    pub(in crate::election) until: Moment,
 }
 
 // === impl Precedence ===
 
 impl Precedence {
     pub(in crate::election) fn new(priority: Option<Priority>, first_pause: Duration) -> Self {
-        Self { priority, first_pause, last: None, trying: false, overtaken: None }
+        Self { priority, first_pause, last: None, trying: false }
     }
 
     /// Whether this candidate precedes one with this key (empty for none). Without a priority it precedes no other.
@@ -77,21 +67,9 @@ impl Precedence {
         self.last.is_some_and(|(last, pause)| now < last.saturating_add(pause.saturating_mul(2)))
     }
 
-    /// The term that this candidate's last claim overtakes, if the claim takes effect.
-    pub(in crate::election) fn overtaken(&self) -> Option<Overtaken> {
-        self.overtaken
-    }
-
-    /// Records that this candidate is about to take the lease. `overtaken` is the term whose holder may still be
-    /// writing.
-    pub(in crate::election) fn taking(&mut self, overtaken: Option<Overtaken>, preempting: bool) {
-        self.overtaken = overtaken;
+    /// Records that this candidate is about to take the lease, from a live holder or not.
+    pub(in crate::election) fn taking(&mut self, preempting: bool) {
         self.trying = preempting;
-    }
-
-    /// Notes that a claim has come to stand in the lease, and has overtaken this term.
-    pub(in crate::election) fn overtakes(&mut self, overtaken: Overtaken) {
-        self.overtaken = Some(overtaken);
     }
 
     /// Takes in a lease that holds this candidate's last claim.
@@ -105,29 +83,13 @@ impl Precedence {
         }
     }
 
-    /// Takes in a lease that holds a claim of this candidate, the last one or one that came late. The overtaken holder
-    /// may have said in it that its writes have ended.
-    pub(in crate::election) fn observe_own(&mut self, record: &LeaseRecord, at: Moment) {
-        if let (Some(overtaken), Some(handover)) = (&mut self.overtaken, Handover::of(record))
-            && handover.done
-            && handover.from == overtaken.term
-        {
-            overtaken.until = overtaken.until.min(at);
-        }
-    }
-
-    /// Records that this candidate leads, so it no longer waits for an overtaken holder.
-    pub(in crate::election) fn settle(&mut self) {
-        self.overtaken = None;
-    }
-
-    /// The annotations of the claim of term `to`, while it waits for the writes of the `overtaken` term.
+    /// The annotations of the claim of term `to`, while it waits for the writes of the term `from`.
     pub(in crate::election) fn annotations(
         &self,
         to: u64,
-        overtaken: Option<Overtaken>,
+        from: Option<u64>,
     ) -> BTreeMap<&'static str, Option<String>> {
-        let handover = overtaken.map(|it| Handover { from: it.term, to, done: false }.to_string());
+        let handover = from.map(|from| Handover { from, to, done: false }.to_string());
         let mut annotations = BTreeMap::from([(HANDOVER, handover)]);
         // Without a priority, the key is a foreign field (rule S12).
         if let Some(priority) = &self.priority {

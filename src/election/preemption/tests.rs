@@ -216,7 +216,7 @@ fn s6_a_late_preemption_still_waits() {
         candidacy.observe(own.clone(), at(4));
         assert!(candidacy.is_mine() && candidacy.is_current() != tried_again);
         assert!(
-            candidacy.overtaken(at(59)).is_some() && candidacy.overtaken(at(60)).is_none(),
+            candidacy.formers.until(at(59)) == Some(at(60)) && candidacy.formers.until(at(60)).is_none(),
             "it is not to be given up before"
         );
         if tried_again {
