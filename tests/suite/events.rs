@@ -1,7 +1,7 @@
 //! Kubernetes Events about gains and losses. The election never waits for them.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, gated, lease_writes, pass, steal, until, within, write,
+    FIRST, SOON, build, builder, gated, lease_writes, pass, release, steal, until, within, write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
@@ -9,7 +9,7 @@ use kube_leader_gate::{
     election::{LeaseEnd, Running},
     testing::{ApiServer, Fault},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -41,9 +41,8 @@ async fn told(server: &ApiServer, bound: Duration, expected: &[&str]) {
 
 /// Takes the lease from its holder and releases it.
 fn rob(server: &ApiServer) {
-    let free = |lease: &mut Value| lease["spec"]["holderIdentity"] = "".into();
     steal(server);
-    server.edit("outsider", LEASE, free).unwrap();
+    release(server);
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,6 +24,7 @@ mod fenced;
 mod fencing;
 mod flapping;
 mod fragment;
+mod freed;
 mod guarding;
 mod health;
 mod http;

@@ -94,6 +94,16 @@ pub fn free(server: &ApiServer) {
     server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).expect("a valid lease");
 }
 
+/// Releases the lease as its holder does.
+pub fn release(server: &ApiServer) {
+    server
+        .edit("outsider", LEASE, |lease| {
+            lease["spec"]["holderIdentity"] = "".into();
+            lease["spec"]["leaseDurationSeconds"] = 1.into();
+        })
+        .expect("the lease is there");
+}
+
 /// The spec of the lease.
 pub fn spec(server: &ApiServer) -> Value {
     server.object(LEASE).expect("the lease")["spec"].take()

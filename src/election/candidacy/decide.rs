@@ -233,7 +233,7 @@ impl Candidacy {
 
     /// The earliest moment at which the lease ends for the other candidates. They count from when they saw its last
     /// renewal, or a claim whose answer this candidate never got.
-    fn end(&self) -> Moment {
+    pub(super) fn end(&self) -> Moment {
         self.renewed.saturating_add(self.timing.lease_duration())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     claims::Hand,
-    former::Who,
+    former::{Formers, Who},
     state::{Candidacy, Known},
 };
 use crate::{
@@ -112,6 +112,9 @@ impl Candidacy {
             self.own.stands(record.term());
         } else {
             self.formers.hold_back = false;
+            if defect::is_back("forgets-a-pending-holder") {
+                self.formers = Formers::default();
+            }
             self.own.meets(record);
         }
         // If the lease is not this candidate's, its last claim may still be under way.
@@ -188,6 +191,10 @@ impl Candidacy {
             self.coordinated.is_some() && record.acquire_time().is_some() && news.acquire_time().is_none();
         let hand = self.hand();
         if record.term() == news.term() && (hand.is_mine() || !named && record.holder() == news.holder()) {
+            return None;
+        }
+        // The holder waits for the word of this candidate, or for its time. It has not begun to write.
+        if self.own.owes_an_acknowledgement() && at < self.end() {
             return None;
         }
         // Of its own writes this candidate knows, and an earlier process with this identity has ended.

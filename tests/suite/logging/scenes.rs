@@ -7,7 +7,8 @@ use crate::{
     early::pods::{replica, report_end},
     fenced::wall::{Mood, Wall},
     support::{
-        LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, steal, until, within, write,
+        LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal, until, within,
+        write,
     },
 };
 use kube::runtime::controller::Action;
@@ -179,7 +180,7 @@ async fn events() {
 async fn rob(server: &ApiServer, running: &Running) {
     steal(server);
     until(SOON, "the candidate loses the lease", || !running.candidate().is_leader()).await;
-    server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
+    release(server);
     leads(running).await;
     pass(SOON).await;
 }

@@ -33,6 +33,14 @@ pub(super) enum Fault {
     Ends(u8),
     /// Another program writes its own name into the lease.
     Theft,
+    /// A user empties the holder, and nothing else.
+    Freed,
+    /// A user writes a shorter time into the lease.
+    Shortened,
+    /// An elector that knows nothing of handovers takes a lease whose holder waits, for so many seconds, and ends.
+    Third(u8),
+    /// Its watch merges its news into the last one.
+    Merge,
     /// Another program deletes the lease.
     Deletion,
     /// Another program deletes the lease and makes it anew, without a holder.

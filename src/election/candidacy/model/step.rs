@@ -7,6 +7,7 @@ use super::{
     seat::{Silence, Wish},
 };
 use crate::{election::preemption::Handover, leadership::Moment, lease::LeaseRecord};
+use serde_json::json;
 use std::time::Duration;
 
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
@@ -92,6 +93,9 @@ impl Race {
             if self.has_news(i) {
                 offer(Fault::Relist);
             }
+            if seat.ours().is_some_and(|rival| rival.inbox.len() > 1) {
+                offer(Fault::Merge);
+            }
             if seat.ours().is_some() && seat.silence.is_none() {
                 offer(Fault::Deaf);
                 LAGS.into_iter().for_each(&mut offer);
@@ -108,9 +112,12 @@ impl Race {
         if self.server.lease.is_some() {
             steps.push(Step::Fault(Fault::Theft, 0));
             steps.push(Step::Fault(Fault::Copy, 0));
-            if self.deletion_is_bounded() {
-                steps.push(Step::Fault(Fault::Deletion, 0));
-                steps.push(Step::Fault(Fault::Anew, 0));
+            if self.all_know() {
+                let edits = [Fault::Deletion, Fault::Anew, Fault::Freed, Fault::Shortened];
+                steps.extend(edits.map(|fault| Step::Fault(fault, 0)));
+                if self.server.lease.as_ref().and_then(Handover::under_way).is_some() {
+                    steps.push(Step::Fault(Fault::Third(2), 0));
+                }
             }
         }
     }
@@ -121,16 +128,11 @@ impl Race {
         self.server.lease.as_ref().is_some_and(|lease| !made_anew(lease))
     }
 
-    /// What is promised of a deletion: all candidates know the holder, and no handover is under way. client-go promises
-    /// nothing.
-    fn deletion_is_bounded(&self) -> bool {
-        let Some(lease) = &self.server.lease else { return false };
-        let version = lease.resource_version();
-        Handover::of(lease).is_none_or(|handover| handover.done)
-            && self
-                .seats
-                .iter()
-                .all(|seat| seat.ours().is_some_and(|rival| rival.candidacy.version() == Some(version)))
+    /// Whether all candidates know the lease as it is. Then what a user does to it hides no holder from them. client-go
+    /// promises nothing.
+    fn all_know(&self) -> bool {
+        let version = self.server.lease.as_ref().map(LeaseRecord::resource_version);
+        self.seats.iter().all(|seat| seat.ours().is_some_and(|rival| rival.candidacy.version() == version))
     }
 
     /// What the step makes of this state.
@@ -280,6 +282,26 @@ impl Race {
                 let count = object["spec"]["leaseTransitions"].as_u64().unwrap_or_default();
                 object["spec"]["leaseTransitions"] = (count + 1).into();
             }),
+            Fault::Freed => self.put(|object| object["spec"]["holderIdentity"] = "".into()),
+            Fault::Shortened => {
+                // It still is the holder's.
+                let (author, overtaken) = (self.author, self.overtaken);
+                self.put(|object| object["spec"]["leaseDurationSeconds"] = 1.into());
+                (self.author, self.overtaken) = (author, overtaken);
+            }
+            Fault::Third(seconds) => {
+                let time = format!("third at {}", self.server.version);
+                self.put(|object| {
+                    let count = object["spec"]["leaseTransitions"].as_u64().unwrap_or_default() + 1;
+                    object["spec"] = json!({ "holderIdentity": "third", "leaseDurationSeconds": seconds,
+                        "leaseTransitions": count, "acquireTime": time, "renewTime": time });
+                });
+            }
+            Fault::Merge => {
+                if let Some(rival) = self.seats[i].ours_mut() {
+                    rival.inbox = rival.inbox.pop_back().into_iter().collect();
+                }
+            }
             Fault::Deletion => self.delete(),
             Fault::Anew => self.make_anew(),
             Fault::Copy => {
