@@ -67,11 +67,14 @@ impl Formers {
     /// it holds a claim of this process.
     pub(super) fn hear(&mut self, news: &LeaseRecord, known: Option<&LeaseRecord>, mine: bool) {
         let acknowledged = Handover::of(news).filter(|handover| handover.done).map(|handover| handover.from);
-        // An edit of a free lease releases nothing.
-        let was_free = known.is_some_and(|known| known.holder().is_none() && known.term() == news.term());
-        let released = (news.is_released() && !was_free).then(|| news.transitions());
+        // An edit keeps the times, and so does a copy.
+        let same = |of: fn(&LeaseRecord) -> Option<&str>| known.is_some_and(|known| of(known) == of(news));
+        let was_held = known.is_none_or(|known| known.holder().is_some() || known.term() != news.term());
+        let released =
+            (news.is_released() && was_held && !same(LeaseRecord::renew_time)).then(|| news.transitions());
         // A coordinator writes a name without the time of an acquisition.
-        let claimed_by = news.holder().filter(|_| !mine && news.acquire_time().is_some());
+        let claims = !mine && news.acquire_time().is_some() && !same(LeaseRecord::acquire_time);
+        let claimed_by = news.holder().filter(|_| claims);
         // A holder that has waited renews without the handover once its wait is over.
         let renewed = known.is_some_and(|known| {
             known.term() == news.term()

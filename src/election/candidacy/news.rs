@@ -87,10 +87,11 @@ impl Candidacy {
 
     fn accept(&mut self, news: LeaseRecord, at: Moment) {
         self.saw(&news);
-        if let Some(tried) = self.claims.recognise(&news) {
+        let tried = self.claims.recognise(&news);
+        if let Some(tried) = tried {
             self.stood(tried);
         }
-        self.note_formers(&news, at);
+        self.note_formers(&news, tried, at);
         self.crowd.observe(&news, &self.identity, &self.precedence, at);
         let (until, inherited) = match &self.known {
             Known::Present { record, until, inherited } if record.says_the_same(&news) => {
@@ -152,11 +153,13 @@ impl Candidacy {
     }
 
     /// Notes who may still write if `news` takes the place of what is known, and heeds the word of former writers in it.
-    fn note_formers(&mut self, news: &LeaseRecord, at: Moment) {
-        if let Some((who, until)) = self.replaced_by(news, at) {
-            self.formers.add(who, until, at);
+    /// If it holds a claim of this process, that was `tried` then.
+    fn note_formers(&mut self, news: &LeaseRecord, tried: Option<Moment>, at: Moment) {
+        let mine = tried.is_some();
+        if let Some((who, until)) = self.replaced_by(news, mine, at) {
+            // A claim speaks of whom it waited for when it was tried, so its gate opens with the next renewal.
+            self.formers.add(who, until, tried.unwrap_or(at));
         }
-        let mine = self.claims.hand(news, self.timing.lease_duration()).is_some();
         // A holder waits for one before it. This candidate knows of its own term, and whom its claims wait for.
         let written = |record: &LeaseRecord| Handover::written_in(record).filter(|handover| !handover.done);
         let known = self.known.record().filter(|known| known.uid() == news.uid()).and_then(written);
@@ -175,7 +178,7 @@ impl Candidacy {
 
     /// The writer that `news` replaces, and until when it may write. None if there is none, or if it has ended by its own
     /// word.
-    fn replaced_by(&self, news: &LeaseRecord, at: Moment) -> Option<(Who, Moment)> {
+    fn replaced_by(&self, news: &LeaseRecord, mine: bool, at: Moment) -> Option<(Who, Moment)> {
         let (record, until) = match &self.known {
             Known::Present { record, until, .. } => (record, *until),
             // The coordinator has named this candidate, and the former holder is unknown. It compares wall clocks.
@@ -202,9 +205,8 @@ impl Candidacy {
             return self.freed_by_hand(news, at);
         }
         let another = news.uid() != record.uid() && !defect::is_back("forgets-a-deleted-holder");
-        let own = self.claims.hand(news, self.timing.lease_duration()).is_some();
         let edited = record.acquire_time() == news.acquire_time() && record.renew_time() == news.renew_time();
-        let replaced = if own {
+        let replaced = if mine {
             Some(self.early.settles(record, until, at))
         } else if another || edited {
             Some(until)
