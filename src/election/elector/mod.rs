@@ -154,8 +154,8 @@ impl<L: Lock> Elector<L> {
     fn inputs(&mut self, order: &Orders, writing: bool) -> Inputs {
         let task = match order {
             Orders::Work if self.candidacy.gives_way() => Task::Hold,
-            Orders::Contend | Orders::Work => Task::Contend,
-            Orders::Hold => Task::Hold,
+            Orders::Contend | Orders::Work if self.may_lead() => Task::Contend,
+            Orders::Contend | Orders::Work | Orders::Hold => Task::Hold,
             // The caller has received the result, or no longer waits for it.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
             Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
@@ -187,7 +187,12 @@ impl<L: Lock> Elector<L> {
 
     /// Whether it may contend now.
     fn contends(&self) -> bool {
-        matches!(*self.orders.borrow(), Orders::Contend | Orders::Work)
+        matches!(*self.orders.borrow(), Orders::Contend | Orders::Work) && self.may_lead()
+    }
+
+    /// False while the work of the last term has not ended.
+    fn may_lead(&self) -> bool {
+        self.grant.is_some() || self.grantor.may_grant()
     }
 
     /// Reports the trouble to readers. A missing watch is not trouble.

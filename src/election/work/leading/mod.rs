@@ -120,12 +120,15 @@ impl<L: Lock> Election<L> {
     {
         let margin = self.profile.timing.tolerated_skew();
         let grace = Grace { while_leading: self.grace, after_a_loss: self.grace.min(margin) };
+        self.grantor.one_by_one();
         let running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
         let mut backoff = Backoff::default();
         let mut shutdown = pin!(shutdown);
         loop {
+            // No work is left, so the next term may begin.
+            running.contend();
             let tenure = select! {
                 biased;
                 ended = running.died() => return Err(ended),
@@ -145,10 +148,7 @@ impl<L: Lock> Election<L> {
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
                 // The work has done nothing yet, and must not begin now.
-                End::Lost if !shift.has_begun() => {
-                    running.contend();
-                    continue;
-                }
+                End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
                     return Ok(Finished::new((), running.stop().await));
@@ -156,12 +156,9 @@ impl<L: Lock> Election<L> {
                 End::Lost => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
                     if !leadership.is_leader() {
-                        drop(shift);
-                        running.contend();
                         continue;
                     }
-                    // The gate is closed. Either admitted writes of a preempted term still finish, or another term
-                    // was gained before this loss was noticed.
+                    // The gate is closed, and admitted writes of a preempted term still finish.
                     Duration::ZERO
                 }
                 End::Shutdown => {
@@ -235,15 +232,14 @@ async fn end<W: Future<Output = ()>>(
     }
 }
 
-/// Asks the work to end, and gives it its time. The election acquires nothing meanwhile.
+/// Asks the work to end, and gives it its time.
 async fn wind_down<W: Future<Output = ()>>(
     running: &Running,
     tenure: &Tenure,
     shift: &mut Shift<W>,
     grace: &Grace,
 ) {
-    let contends = defect::is_back("contends-while-work-ends");
-    if !contends {
+    if !defect::is_back("contends-while-work-ends") {
         running.hold();
     }
     shift.cancel();
@@ -254,10 +250,6 @@ async fn wind_down<W: Future<Output = ()>>(
             biased;
             () = tenure.over() => {}
             () = leadership.sleep_until(latest) => return,
-        }
-        // After this, an acquisition that is under way cannot open the gate.
-        if !contends {
-            running.suspend();
         }
         leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(grace.after_a_loss))).await;
     };
