@@ -51,8 +51,8 @@ impl Grantor {
     /// that polls the work may be too late to forbid the next term.
     pub(crate) fn one_by_one(&self) {
         self.inner.state.send_if_modified(|state| {
-            state.one_by_one =
-                !defect::is_back("next-term-waits-for-a-poll") && !defect::is_back("contends-while-work-ends");
+            state.one_by_one = !defect::is_back("next-term-waits-for-a-poll")
+                && !defect::is_back("contends-while-work-ends");
             false
         });
     }
