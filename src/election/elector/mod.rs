@@ -129,7 +129,7 @@ impl<L: Lock> Elector<L> {
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
                 Next::GivenUp(outcome) => {
-                    self.withdraw().await;
+                    self.withdraw(2).await;
                     self.given_up(&order, outcome);
                 }
                 Next::Wait(until) => {
