@@ -63,6 +63,7 @@ pub(super) struct Elector<L: Lock> {
     /// How many calls met a newer version since then.
     conflicts: u32,
     calls: Complaint,
+    fresh: Complaint,
     watch: Complaint,
     /// Why the gate may not open.
     shut: Complaint,
@@ -99,6 +100,7 @@ impl<L: Lock> Elector<L> {
             failed: 0,
             conflicts: 0,
             calls: Complaint::new("lease calls fail"),
+            fresh: Complaint::new("lease calls stay on a connection that hangs"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             shut: Complaint::new("this candidate holds the lease, and the gate stays shut"),
             oddity: Complaint::new("the lease makes no sense"),
@@ -197,7 +199,8 @@ impl<L: Lock> Elector<L> {
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        let trouble = self.calls.text().or(self.shut.text()).or(self.oddity.text()).cloned();
+        let trouble =
+            self.fresh.text().or(self.calls.text()).or(self.shut.text()).or(self.oddity.text()).cloned();
         let trouble = trouble.or_else(|| self.standing.as_ref().and_then(Standing::trouble));
         self.grantor.note_trouble(trouble);
     }

@@ -18,7 +18,10 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tokio_util::task::AbortOnDropHandle;
 
 /// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
@@ -28,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Hub {
     id: u64,
+    asked: Instant,
     board: Arc<Board>,
     task: AbortOnDropHandle<()>,
 }
@@ -75,12 +79,20 @@ impl Hub {
             let Ending(board) = &ending;
             board.end(board.watch(&caller, &path).await.err().as_ref());
         }));
-        Self { id, board, task }
+        Self { id, asked: Instant::now(), board, task }
     }
 
     /// Each watch has another id.
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Ends a watch that has not begun in time. Its own task does so too, unless its runtime is blocked.
+    pub(super) fn end_if_late(&self) {
+        let connects = matches!(*self.board.phase.borrow(), Phase::Connecting);
+        if connects && self.asked.elapsed() > PATIENCE {
+            self.give_up(&ErrLock::timeout(PATIENCE));
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
