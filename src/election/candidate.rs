@@ -178,10 +178,8 @@ impl Candidate {
         self.gate().admit_labelled(label)
     }
 
-    /// A handle for the work of `term`: its [`guard`](Self::guard) and [`admit`](Self::admit) refuse outside of this term.
-    /// Take it when the work begins. Then nothing that the work leaves behind, such as a task, writes in a later term.
-    ///
-    /// A client cannot know whose work asks, so its gate admits in each term.
+    /// A handle for the work of `term`: its [`guard`](Self::guard) and [`admit`](Self::admit) refuse in each other term,
+    /// also for a task that the work leaves behind. A client cannot know whose work asks, so its gate admits in each term.
     #[must_use]
     pub fn only_in(&self, term: &Term) -> Self {
         Self { leadership: self.leadership.only_in(term), profile: self.profile.clone() }

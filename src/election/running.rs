@@ -199,11 +199,6 @@ impl Running {
         self.orders.send_replace(Orders::Hold);
     }
 
-    /// Contends while the work of a term runs.
-    pub(super) fn work(&self) {
-        self.orders.send_replace(Orders::Work);
-    }
-
     /// Closes the gate and keeps it closed until [`contend`](Self::contend), even if an acquisition is under way now.
     pub(super) fn suspend(&self) {
         self.gate.suspend();

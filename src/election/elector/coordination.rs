@@ -1,6 +1,6 @@
 //! What a coordinator changes: this candidate offers itself, gives way to a preferred one, and withdraws before a stop.
 
-use super::{Elector, Orders};
+use super::Elector;
 use crate::{
     election::{candidacy::Decision, coordination::Standing},
     leadership::{ErrStillWriting, Loss, Moment},
@@ -18,7 +18,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Offers or withdraws this candidate, and ends a term that gives way. Returns when to look again.
-    pub(super) fn coordinate(&mut self, order: &Orders, writing: bool) -> Option<Moment> {
+    pub(super) fn coordinate(&mut self, writing: bool) -> Option<Moment> {
         let contends = self.contends();
         let standing = self.standing.as_mut()?;
         let now = self.leadership.now();
@@ -35,7 +35,7 @@ impl<L: Lock> Elector<L> {
             self.note_trouble();
         }
         // The end of work cuts off its own writes.
-        let cut_off_at = cut_off_at.filter(|_| writing && matches!(order, Orders::Contend))?;
+        let cut_off_at = cut_off_at.filter(|_| writing && contends)?;
         if now < cut_off_at {
             return Some(cut_off_at);
         }

@@ -37,8 +37,6 @@ use tokio::sync::{mpsc, watch};
 pub(super) enum Orders {
     /// Contend, lead, and contend again.
     Contend,
-    /// The same, while the work of a term runs: the end of that work orders the release.
-    Work,
     /// Renew a held lease, but acquire nothing: the admitted writes finish.
     Hold,
     /// Release the lease, report how it was left, and acquire nothing more.
@@ -123,7 +121,7 @@ impl<L: Lock> Elector<L> {
                 // A preempted term ends with its last write.
                 self.lose(Loss::Taken);
             }
-            let cut_off_at = self.coordinate(&order, writing);
+            let cut_off_at = self.coordinate(writing);
             self.tell_vacancy();
             self.ask_before_opening();
             self.end_the_trouble_of_a_shut_gate();
@@ -155,9 +153,8 @@ impl<L: Lock> Elector<L> {
 
     fn inputs(&mut self, order: &Orders, writing: bool) -> Inputs {
         let task = match order {
-            Orders::Work if self.candidacy.gives_way() => Task::Hold,
-            Orders::Contend | Orders::Work if self.may_lead() => Task::Contend,
-            Orders::Contend | Orders::Work | Orders::Hold => Task::Hold,
+            Orders::Contend if self.contends() => Task::Contend,
+            Orders::Contend | Orders::Hold => Task::Hold,
             // The caller has received the result, or no longer waits for it.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
             Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
@@ -187,14 +184,11 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Whether it may contend now.
+    /// Whether it may contend now. While the work of a term runs, its end orders the release, and comes before the next
+    /// term (rule S11).
     fn contends(&self) -> bool {
-        matches!(*self.orders.borrow(), Orders::Contend | Orders::Work) && self.may_lead()
-    }
-
-    /// False while the work of the last term has not ended.
-    fn may_lead(&self) -> bool {
-        self.grant.is_some() || self.grantor.may_grant()
+        let leads = self.grant.is_some() && !self.candidacy.gives_way();
+        matches!(*self.orders.borrow(), Orders::Contend) && (leads || self.grantor.may_grant())
     }
 
     /// Reports the trouble to readers. A missing watch is not trouble.

@@ -18,10 +18,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout},
-};
+use tokio::{sync::watch, time::Instant, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 /// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
@@ -87,15 +84,11 @@ impl Hub {
         self.id
     }
 
-    /// Ends a watch that has not begun in time. Its own task does so too, unless its runtime is blocked.
-    pub(super) fn end_if_late(&self) {
-        let connects = matches!(*self.board.phase.borrow(), Phase::Connecting);
-        if connects && self.asked.elapsed() > PATIENCE {
+    /// A watch that has not begun in time is over. Its own task does not notice that if its runtime is blocked.
+    pub(super) fn is_over(&self) -> bool {
+        if self.asked.elapsed() > PATIENCE && matches!(*self.board.phase.borrow(), Phase::Connecting) {
             self.give_up(&ErrLock::timeout(PATIENCE));
         }
-    }
-
-    pub(super) fn is_over(&self) -> bool {
         matches!(*self.board.phase.borrow(), Phase::Over(_))
     }
 

@@ -68,8 +68,7 @@ impl SharedWatches {
         let mut namespaces = self.namespaces();
         match namespaces.get(namespace) {
             Some(Namespace::Watched(hub)) => {
-                let hub = hub.upgrade().inspect(|hub| hub.end_if_late());
-                if let Some(hub) = hub.filter(|hub| !hub.is_over()) {
+                if let Some(hub) = hub.upgrade().filter(|hub| !hub.is_over()) {
                     return Some(hub);
                 }
             }

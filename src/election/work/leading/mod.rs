@@ -142,8 +142,6 @@ impl<L: Lock> Election<L> {
                 () = unwanted(&tenure) => continue,
                 () = settled(&leadership, margin) => {}
             }
-            // From here on, the end of the work orders the release, if a coordinator prefers another candidate.
-            running.work();
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
