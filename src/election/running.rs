@@ -9,6 +9,7 @@ use super::{
     pulse::Pulse,
 };
 use crate::{
+    defect,
     leadership::{Closer, Leadership, Loss},
     lease::{Lock, VettedLock},
 };
@@ -197,6 +198,14 @@ impl Running {
     /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
+    }
+
+    /// Lets no term begin after the present one until [`contend`](Self::contend). Call it before the work of a term
+    /// begins: the task that polls the work may be too late to forbid the next term (rule S11).
+    pub(super) fn keep_to_this_term(&self) {
+        if !defect::is_back("next-term-waits-for-a-poll") && !defect::is_back("contends-while-work-ends") {
+            self.gate.keep_to_this_term();
+        }
     }
 
     /// Closes the gate and keeps it closed until [`contend`](Self::contend), even if an acquisition is under way now.

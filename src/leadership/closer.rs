@@ -32,6 +32,14 @@ impl Closer {
         self.forbid_grants(Grants::Suspended);
     }
 
+    /// Lets no other term follow the present one until [`resume`](Self::resume). The gate stays open.
+    pub(crate) fn keep_to_this_term(&self) {
+        self.inner.state.send_if_modified(|state| {
+            state.grants = state.grants.max(Grants::Suspended);
+            false
+        });
+    }
+
     /// Allows grants again, unless the gate is sealed. A closed gate stays closed until the next grant.
     pub(crate) fn resume(&self) {
         self.inner.state.send_if_modified(|state| {

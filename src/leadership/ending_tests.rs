@@ -126,10 +126,11 @@ fn s4_neither_a_beginning_nor_the_end_of_a_pause_breaks_a_seal() {
 #[test]
 fn s11_next_term_waits_until_it_is_allowed() {
     let (grantor, leadership, clock) = stage();
-    grantor.one_by_one();
     let closer = grantor.closer();
     for loss in [Loss::Taken, Loss::Expired, Loss::Abandoned] {
         let grant = lead(&grantor);
+        assert!(grantor.may_grant());
+        closer.keep_to_this_term();
         assert!(leadership.can_write() && grant.extend(LATE).is_ok(), "the term itself goes on");
         assert!(grantor.grant(Term::new("u", 2), LATE).is_err(), "no other one replaces it");
         grant.end(loss);
@@ -139,6 +140,10 @@ fn s11_next_term_waits_until_it_is_allowed() {
         closer.resume();
         assert!(grantor.may_grant());
     }
+    closer.seal();
+    closer.keep_to_this_term();
+    closer.resume();
+    assert!(!grantor.may_grant(), "it breaks no seal");
 }
 
 #[test]

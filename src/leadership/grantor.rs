@@ -8,7 +8,6 @@ use super::{
     reader::Leadership,
     term::{Loss, Term},
 };
-use crate::defect;
 use std::{future::Future, sync::Arc};
 use tokio::time::timeout;
 
@@ -45,16 +44,6 @@ impl Grantor {
     /// Makes the leadership of an election. It has no term before [`begin`](Self::begin), and says why.
     pub(crate) fn of_election(clock: Arc<dyn Clock>) -> Self {
         Self { inner: Arc::new(Inner::new(clock, State::not_begun())) }
-    }
-
-    /// Lets no term begin before [`Closer::resume`] says that the work of the last one has ended (rule S11). The task
-    /// that polls the work may be too late to forbid the next term.
-    pub(crate) fn one_by_one(&self) {
-        self.inner.state.send_if_modified(|state| {
-            state.one_by_one = !defect::is_back("next-term-waits-for-a-poll")
-                && !defect::is_back("contends-while-work-ends");
-            false
-        });
     }
 
     /// Whether a term may begin now.
@@ -107,9 +96,6 @@ impl Grantor {
             self.inner.end(state, Loss::Expired);
             let opened = self.inner.word.open(deadline.as_nanos());
             state.current = Some(Current { number: opened, term: term.clone() });
-            if state.one_by_one {
-                state.grants = Grants::Suspended;
-            }
             number = Some(opened);
             true
         });

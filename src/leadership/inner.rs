@@ -45,8 +45,6 @@ pub(super) struct State {
     /// True while the gate admits no new writes and the admitted ones finish.
     pub(super) closing: bool,
     pub(super) grants: Grants,
-    /// Each grant forbids the next one, until [`Closer::resume`](super::closer::Closer::resume) allows one.
-    pub(super) one_by_one: bool,
     /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
     /// Why the election makes no progress. A change does not wake observers.

@@ -3,7 +3,7 @@
 use super::support::{Journal, SteppedClock, lead, lead_with};
 use crate::support::{
     FIRST, LEASE, SOON, always_held_by, build, builder, candidate, gated, is_not_leader, lease_writes, parts,
-    pass, spec, until, within, write,
+    pass, spec, steal, until, within, write,
 };
 use kube_leader_gate::{election::LeaseEnd, testing::ApiServer};
 use std::{
@@ -99,7 +99,9 @@ async fn s11_no_lease_is_acquired_while_old_work_ends() {
         server.delete("outsider", LEASE).unwrap();
         pass(Duration::from_secs(3)).await;
         starved.set(false);
-        pass(Duration::from_secs(3)).await;
+        // Its grace ends 5 s after the loss.
+        pass(Duration::from_millis(1900)).await;
+        assert_eq!(journal.present(), 1);
         assert!(!leader.is_leader() && server.object(LEASE).is_none(), "for others to take");
         until(Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
@@ -133,6 +135,32 @@ async fn s11_kept_lease_is_not_released_while_work_ends() {
         starved.set(false);
         until(Duration::from_secs(6), "some work runs again", || journal.begun().len() == 2).await;
         assert_eq!(journal.most(), 1);
+    };
+    tokio::select! {
+        _ = run => panic!("it goes on"),
+        () = script => {}
+    }
+}
+
+/// A term begins and ends before the future is polled again. No work has begun in it.
+#[tokio::test(start_paused = true)]
+async fn term_that_no_work_saw_does_not_stop_the_next() {
+    let server = ApiServer::new();
+    let journal = Journal::default();
+    let election = candidate(&server, "a");
+    let leader = election.candidate();
+    let starved = Cell::new(false);
+    let mut run =
+        pin!(election.run_while_leading(std::future::pending(), journal.obedient(Duration::from_secs(2))));
+    let run = poll_fn(|cx| if starved.get() { Poll::Pending } else { run.as_mut().poll(cx) });
+    let script = async {
+        pass(Duration::from_millis(1)).await;
+        starved.set(true);
+        until(FIRST, "a term begins", || leader.can_write()).await;
+        steal(&server);
+        until(SOON, "it is over", || !leader.is_leader()).await;
+        starved.set(false);
+        until(Duration::from_secs(20), "the work runs", || journal.present() == 1).await;
     };
     tokio::select! {
         _ = run => panic!("it goes on"),

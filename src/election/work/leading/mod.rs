@@ -120,7 +120,6 @@ impl<L: Lock> Election<L> {
     {
         let margin = self.profile.timing.tolerated_skew();
         let grace = Grace { while_leading: self.grace, after_a_loss: self.grace.min(margin) };
-        self.grantor.one_by_one();
         let running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
@@ -135,6 +134,8 @@ impl<L: Lock> Election<L> {
                 () = &mut shutdown => return Ok(Finished::new((), running.stop().await)),
                 Some(tenure) = terms.next() => tenure,
             };
+            // Only then look whether this is still the term.
+            running.keep_to_this_term();
             select! {
                 biased;
                 ended = running.died() => return Err(ended),
