@@ -135,8 +135,7 @@ impl Candidate {
     ///    example because the database has refused the statement, let `future` return it inside `Ok`.
     ///
     /// It cannot call back what `future` has sent, and what it has spawned runs on. A store that compares the
-    /// [fencing token](Term::fencing_token) refuses what comes late. Work of one term uses
-    /// [`only_in`](Self::only_in), so that its token and its admission are of the same term:
+    /// [fencing token](Term::fencing_token) refuses what comes late. Ask in the term of the token:
     ///
     /// ```
     /// use kube_leader_gate::Candidate;
@@ -144,9 +143,8 @@ impl Candidate {
     ///
     /// async fn debit(candidate: &Candidate) -> Result<(), Box<dyn Error + Send + Sync>> {
     ///     let term = candidate.term().ok_or("no leader")?;
-    ///     let token = term.fencing_token().ok_or("no token")?;
-    ///     let refused = candidate.only_in(&term).guard("debit the account", update(token)).await?;
-    ///     refused.map_err(Into::into)
+    ///     let update = update(term.fencing_token().ok_or("no token")?);
+    ///     candidate.only_in(&term).guard("debit the account", update).await?.map_err(Into::into)
     /// }
     ///
     /// /// Fails if the database has not answered. The inner error is its answer.

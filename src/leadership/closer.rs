@@ -4,6 +4,7 @@ use super::{
     inner::{Grants, Inner, State},
     term::Loss,
 };
+use crate::defect;
 use std::sync::Arc;
 
 /// Closes the gate and ends terms. It cannot open the gate, so several parts of an election may hold a clone.
@@ -32,10 +33,14 @@ impl Closer {
         self.forbid_grants(Grants::Suspended);
     }
 
-    /// Lets no other term follow the present one until [`resume`](Self::resume). The gate stays open.
+    /// Lets no other term follow the present one until [`resume`](Self::resume). The gate stays open. Call it before the
+    /// work of the term begins: the task that polls the work may be too late to forbid the next term (rule S11).
     pub(crate) fn keep_to_this_term(&self) {
+        let late =
+            defect::is_back("next-term-waits-for-a-poll") || defect::is_back("contends-while-work-ends");
+        let at_least = if late { Grants::Allowed } else { Grants::Suspended };
         self.inner.state.send_if_modified(|state| {
-            state.grants = state.grants.max(Grants::Suspended);
+            state.grants = state.grants.max(at_least);
             false
         });
     }

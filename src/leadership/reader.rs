@@ -70,17 +70,17 @@ impl Leadership {
     /// Admits a write if this process leads now. Takes no lock and allocates nothing.
     #[must_use]
     pub fn admit(&self) -> Option<Admission> {
-        let was_last = match self.inner.word.enter(|| self.inner.now()) {
+        match self.inner.word.enter(|| self.inner.now()) {
             Ok(grant) if self.only.is_none_or(|only| only == grant) => {
-                return Some(Admission::new(self.inner.clone(), grant));
+                Some(Admission::new(self.inner.clone(), grant))
             }
-            Ok(_) => self.inner.word.leave(),
-            Err(refused) => refused.was_last,
-        };
-        if was_last {
-            self.inner.idle.ring();
+            outcome => {
+                if outcome.map_or_else(|refused| refused.was_last, |_| self.inner.word.leave()) {
+                    self.inner.idle.ring();
+                }
+                None
+            }
         }
-        None
     }
 
     /// Whether this process leads now. A leader that is closing still leads.

@@ -58,13 +58,11 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Waits until the coordinator no longer chooses this candidate, before a stop releases the lease. Otherwise the
-    /// coordinator might name this process once more. It takes at most so many `calls`: one may be under way, and leave
-    /// an object.
+    /// coordinator might name this process once more. It takes at most so many `calls`: one may be under way.
     pub(super) async fn withdraw(&mut self, calls: u32) {
-        if self.contends() {
-            return;
-        }
-        if let Some(standing) = &self.standing {
+        if !self.contends()
+            && let Some(standing) = &self.standing
+        {
             standing.stand(false);
             let withdrawn = timeout(self.profile.timing.call_timeout() * calls, standing.withdrawn());
             // If it takes longer, the lease matters more.

@@ -193,8 +193,8 @@ impl<L: Lock> Elector<L> {
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        let trouble =
-            self.fresh.text().or(self.calls.text()).or(self.shut.text()).or(self.oddity.text()).cloned();
+        let all = [&self.fresh, &self.calls, &self.shut, &self.oddity];
+        let trouble = all.into_iter().find_map(Complaint::text).cloned();
         let trouble = trouble.or_else(|| self.standing.as_ref().and_then(Standing::trouble));
         self.grantor.note_trouble(trouble);
     }

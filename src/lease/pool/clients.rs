@@ -29,8 +29,6 @@ const SETTLED: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many threads may make clients at once: one may hang.
 const THREADS: usize = 2;
-/// What a user learns of a thread that hangs.
-const HANGS: &str = "making a client does not end; check the credential plugin of the kubeconfig";
 
 type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
 
@@ -160,7 +158,8 @@ impl Caller {
         if self.clients.newest().generation >= at_least {
             return None;
         }
-        let trouble = (threads.available_permits() < THREADS).then_some(HANGS);
+        let trouble = (threads.available_permits() < THREADS)
+            .then_some("making a client does not end; check the credential plugin of the kubeconfig");
         let Ok(thread) = threads.clone().try_acquire_owned() else { return trouble };
         let (clients, span) = (self.clients.clone(), Span::current());
         let (ends, ended) = mpsc::channel::<()>();
@@ -174,9 +173,8 @@ impl Caller {
         // This one ends in time, so it does not keep the runtime from ending.
         runtime.spawn_blocking(move || {
             let _one = one;
-            if thread::Builder::new().spawn(make).is_ok() {
-                let _ = ended.recv_timeout(PATIENCE);
-            }
+            let _ = thread::Builder::new().spawn(make);
+            let _ = ended.recv_timeout(PATIENCE);
         });
         trouble
     }
