@@ -1,7 +1,7 @@
 //! Work that is not polled, or that keeps its thread, while its term ends (rule S11).
 
 use super::support::Journal;
-use crate::support::{FIRST, LEASE, SOON, build, builder, candidate, parts, pass, steal, until, within};
+use crate::support::{FIRST, LEASE, build, builder, candidate, parts, pass, steal, until, within};
 use futures_util::future::Either;
 use kube_leader_gate::{
     CancellationToken, LeaseTiming,
@@ -75,12 +75,7 @@ async fn s11_no_term_begins_while_old_work_computes() {
 /// Nothing polls the work, for example since its task is starved. Each way to lose a term, and what frees the lease.
 #[tokio::test(start_paused = true)]
 async fn s11_no_term_begins_before_starved_work_is_polled() {
-    let losses: [(&str, fn(&ApiServer)); 3] = [
-        ("outage", |_| {}),
-        ("deletion", |server| server.delete("outsider", LEASE).map(drop).unwrap()),
-        ("theft", steal),
-    ];
-    for (loss, lose) in losses {
+    for loss in ["outage", "deletion", "theft"] {
         let server = ApiServer::new();
         let journal = Journal::default();
         let election = candidate(&server, "a");
@@ -88,15 +83,14 @@ async fn s11_no_term_begins_before_starved_work_is_polled() {
         let shutdown = CancellationToken::new();
         let mut run = pin!(election.run_while_leading(shutdown.cancelled(), journal.deaf()));
         run_until(&mut run, until(FIRST, "the work runs", || journal.present() == 1)).await;
-        let outage = server.inject(Fault::hang_before().user("a"));
-        if loss != "outage" {
-            drop(outage);
-            lose(&server);
-            pass(SOON).await;
-        } else {
-            until(11 * SECOND, "the term is over", || !leader.is_leader()).await;
-            drop(outage);
+        let outage = (loss == "outage").then(|| server.inject(Fault::hang_before().user("a")));
+        match loss {
+            "deletion" => server.delete("outsider", LEASE).unwrap(),
+            "theft" => steal(&server),
+            _ => {}
         }
+        until(11 * SECOND, "the term is over", || !leader.is_leader()).await;
+        drop(outage);
         // Long enough for the lease of an outsider to run out.
         for _ in 0..40 {
             pass(SECOND).await;

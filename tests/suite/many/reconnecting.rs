@@ -172,14 +172,14 @@ struct Hanging {
 }
 
 impl Hanging {
-    async fn begin(hang: u32) -> Self {
+    async fn begin(plugins: u32) -> Self {
         let (dead, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let is_dead = dead.clone();
         let network = Network::new(&ApiServer::new(), "a", move |request, client| {
             let hangs = client == 0 && is_dead.load(Ordering::SeqCst) && !is_watch(request);
             if hangs { Fate::Hangs } else { Fate::Passes }
         });
-        let (hung, waits): (Vec<_>, Vec<_>) = (0..hang).map(|_| mpsc::channel::<()>()).unzip();
+        let (hung, waits): (Vec<_>, Vec<_>) = (0..plugins).map(|_| mpsc::channel::<()>()).unzip();
         let (waits, count) = (Mutex::new(waits), asked.clone());
         let pool = LeasePool::over(move || {
             if count.fetch_add(1, Ordering::SeqCst) > 0 {
