@@ -6,6 +6,7 @@ use crate::{
     line::{Line, TERM},
     machine::Process,
     net::Shared,
+    orders::{Computing, GiveUp},
     plan::{Machine, Work},
     seen::Away,
 };
@@ -25,15 +26,11 @@ use kube_leader_gate::{
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
     select,
-    sync::Notify,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -71,52 +68,6 @@ struct Site {
     stop: CancellationToken,
     give_up: Arc<GiveUp>,
     computing: Arc<Computing>,
-}
-
-/// The order to give leadership up.
-#[derive(Debug, Default)]
-pub struct GiveUp {
-    told: Notify,
-    /// How long to stay away, in milliseconds.
-    away: AtomicU64,
-}
-
-impl GiveUp {
-    /// Tells the replica to give up, and to stay away for so many milliseconds.
-    pub fn order(&self, away: u64) {
-        self.away.store(away.max(1_000), Ordering::Relaxed);
-        self.told.notify_waiters();
-    }
-
-    /// Waits for the order. Returns how long to stay away.
-    async fn told(&self) -> Duration {
-        self.told.notified().await;
-        Duration::from_millis(self.away.load(Ordering::Relaxed))
-    }
-}
-
-/// Whether work keeps its thread.
-#[derive(Debug, Default)]
-pub struct Computing {
-    does: AtomicBool,
-    changed: Notify,
-}
-
-impl Computing {
-    pub fn set(&self, computes: bool) {
-        self.does.store(computes, Ordering::Relaxed);
-        self.changed.notify_waiters();
-    }
-
-    /// Waits until work begins or ends to compute.
-    async fn is(&self, computes: bool) {
-        loop {
-            self.changed.notified().await;
-            if self.does.load(Ordering::Relaxed) == computes {
-                return;
-            }
-        }
-    }
 }
 
 /// The token of the term whose work runs now.
