@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,
-    /// The number of the only grant that admits writes here. None if each does.
+    /// The number of the only grant that admits writes here; 0 is no grant. None if each does.
     only: Option<u64>,
 }
 
@@ -56,7 +56,6 @@ impl Leadership {
     pub fn only_in(&self, term: &Term) -> Self {
         let of_term =
             |state: &State| state.current.as_ref().filter(|it| it.term == *term).map(|it| it.number);
-        // No grant has the number 0.
         let only = self.inner.state.read(of_term).unwrap_or(0);
         Self { only: Some(only), ..self.clone() }
     }

@@ -184,8 +184,7 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Whether it may contend now. While the work of a term runs, its end orders the release, and comes before the next
-    /// term (rule S11).
+    /// Whether it may contend now. The end of a term's work orders its release, and allows the next term (rule S11).
     fn contends(&self) -> bool {
         let leads = self.grant.is_some() && !self.candidacy.gives_way();
         matches!(*self.orders.borrow(), Orders::Contend) && (leads || self.grantor.may_grant())
