@@ -4,7 +4,7 @@
 
 /// All defects, each with the rule that it breaks.
 #[cfg(any(test, leader_gate_defects))]
-const ALL: [&str; 28] = [
+const ALL: [&str; 29] = [
     // S1: the deadline of a term counts from the answer.
     "deadline-from-the-answer",
     // S1, S2: neither the gate nor an admitted write looks at the deadline.
@@ -61,6 +61,8 @@ const ALL: [&str; 28] = [
     "new-work-before-old-writes-settle",
     // S11: a candidate contends while the work of its last term ends.
     "contends-while-work-ends",
+    // S11: the task that polls the work forbids the next term, however late it is.
+    "next-term-waits-for-a-poll",
 ];
 
 /// Whether this defect is back in this process: the variable `LEADER_GATE_DEFECT` names it.

@@ -55,7 +55,7 @@ async fn main() -> ExitCode {
     let default = if args.cluster { "info,kube_client=off" } else { "off" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
-    let outcome = if args.cluster { replica(&args).await } else { show::play(args.mode).await };
+    let outcome = if args.cluster { Box::pin(replica(&args)).await } else { show::play(args.mode).await };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -135,16 +135,16 @@ impl Candidate {
     ///    example because the database has refused the statement, let `future` return it inside `Ok`.
     ///
     /// It cannot call back what `future` has sent, and what it has spawned runs on. A store that compares the
-    /// [fencing token](Term::fencing_token) refuses what comes late. Take the token before this call:
+    /// [fencing token](Term::fencing_token) refuses what comes late. Ask in the term of the token:
     ///
     /// ```
     /// use kube_leader_gate::Candidate;
     /// use std::{error::Error, io};
     ///
     /// async fn debit(candidate: &Candidate) -> Result<(), Box<dyn Error + Send + Sync>> {
-    ///     let token = candidate.term().and_then(|term| term.fencing_token()).ok_or("no token")?;
-    ///     let refused = candidate.guard("debit the account", update(token)).await?;
-    ///     refused.map_err(Into::into)
+    ///     let term = candidate.term().ok_or("no leader")?;
+    ///     let update = update(term.fencing_token().ok_or("no token")?);
+    ///     candidate.only_in(&term).guard("debit the account", update).await?.map_err(Into::into)
     /// }
     ///
     /// /// Fails if the database has not answered. The inner error is its answer.
@@ -174,6 +174,13 @@ impl Candidate {
     /// [`ErrNotLeader`] if this process does not lead.
     pub fn admit(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
         self.gate().admit_labelled(label)
+    }
+
+    /// A handle for the work of `term`: its [`guard`](Self::guard) and [`admit`](Self::admit) refuse in each other term,
+    /// also for a task that the work leaves behind. A client cannot know whose work asks, so its gate admits in each term.
+    #[must_use]
+    pub fn only_in(&self, term: &Term) -> Self {
+        Self { leadership: self.leadership.only_in(term), profile: self.profile.clone() }
     }
 
     fn gate(&self) -> Settings {

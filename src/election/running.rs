@@ -37,7 +37,7 @@ const CALLS_TO_STOP: u32 = 4;
 #[must_use = "dropping it ends the election"]
 pub struct Running {
     candidate: Candidate,
-    gate: Closer,
+    pub(super) gate: Closer,
     orders: watch::Sender<Orders>,
     pulse: Arc<Pulse>,
     /// The elector's task, and the task that wakes writes at the deadline.
@@ -179,7 +179,8 @@ impl Running {
         let stands_down = async {
             let _ended = EndsTerm(&self.gate);
             self.hold();
-            self.suspend();
+            // After this, an acquisition that is under way cannot open the gate.
+            self.gate.suspend();
             self.drain(work).await;
             let (done, mut outcome) = mpsc::channel(1);
             self.orders.send_replace(Orders::StandDown(done));
@@ -197,16 +198,6 @@ impl Running {
     /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
         self.orders.send_replace(Orders::Hold);
-    }
-
-    /// Contends while the work of a term runs.
-    pub(super) fn work(&self) {
-        self.orders.send_replace(Orders::Work);
-    }
-
-    /// Closes the gate and keeps it closed until [`contend`](Self::contend), even if an acquisition is under way now.
-    pub(super) fn suspend(&self) {
-        self.gate.suspend();
     }
 
     /// Contends again.

@@ -122,6 +122,30 @@ fn s4_neither_a_beginning_nor_the_end_of_a_pause_breaks_a_seal() {
     assert!(grantor.grant(Term::new("u", 1), LATE).is_err());
 }
 
+/// The work of the last term may still run, and its task may not have noticed the end.
+#[test]
+fn s11_next_term_waits_until_it_is_allowed() {
+    let (grantor, leadership, clock) = stage();
+    let closer = grantor.closer();
+    for loss in [Loss::Taken, Loss::Expired, Loss::Abandoned] {
+        let grant = lead(&grantor);
+        assert!(grantor.may_grant());
+        closer.keep_to_this_term();
+        assert!(leadership.can_write() && grant.extend(LATE).is_ok(), "the term itself goes on");
+        assert!(grantor.grant(Term::new("u", 2), LATE).is_err(), "no other one replaces it");
+        grant.end(loss);
+        clock.0.fetch_add(1, Ordering::SeqCst);
+        assert!(!grantor.may_grant() && grantor.grant(Term::new("u", 2), LATE).is_err());
+        assert!(!leadership.is_leader());
+        closer.resume();
+        assert!(grantor.may_grant());
+    }
+    closer.seal();
+    closer.keep_to_this_term();
+    closer.resume();
+    assert!(!grantor.may_grant(), "it breaks no seal");
+}
+
 #[test]
 fn a_term_keeps_what_it_was_given() {
     let term = Term::new("uid", 7);

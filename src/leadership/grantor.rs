@@ -46,6 +46,11 @@ impl Grantor {
         Self { inner: Arc::new(Inner::new(clock, State::not_begun())) }
     }
 
+    /// Whether a term may begin now.
+    pub(crate) fn may_grant(&self) -> bool {
+        self.inner.state.read(|state| state.grants == Grants::Allowed)
+    }
+
     /// Allows terms from now on.
     pub(crate) fn begin(&self) {
         self.inner.state.send_if_modified(|state| {

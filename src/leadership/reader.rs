@@ -25,6 +25,8 @@ use tokio::time::{sleep, timeout};
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,
+    /// The number of the only grant that admits writes here; 0 is no grant. None if each does.
+    only: Option<u64>,
 }
 
 /// The drain timeout ended before all admitted writes had finished.
@@ -46,7 +48,16 @@ pub(crate) struct Bystander {
 
 impl Leadership {
     pub(super) fn new(inner: Arc<Inner>) -> Self {
-        Self { inner }
+        Self { inner, only: None }
+    }
+
+    /// The same leadership for the work of `term`: it admits writes in this term alone, and none if the term is over.
+    #[must_use]
+    pub fn only_in(&self, term: &Term) -> Self {
+        let of_term =
+            |state: &State| state.current.as_ref().filter(|it| it.term == *term).map(|it| it.number);
+        let only = self.inner.state.read(of_term).unwrap_or(0);
+        Self { only: Some(only), ..self.clone() }
     }
 
     /// The present instant of this leadership's clock.
@@ -59,9 +70,11 @@ impl Leadership {
     #[must_use]
     pub fn admit(&self) -> Option<Admission> {
         match self.inner.word.enter(|| self.inner.now()) {
-            Ok(grant) => Some(Admission::new(self.inner.clone(), grant)),
-            Err(refused) => {
-                if refused.was_last {
+            Ok(grant) if self.only.is_none_or(|only| only == grant) => {
+                Some(Admission::new(self.inner.clone(), grant))
+            }
+            outcome => {
+                if outcome.map_or_else(|refused| refused.was_last, |_| self.inner.word.leave()) {
                     self.inner.idle.ring();
                 }
                 None
@@ -78,7 +91,7 @@ impl Leadership {
     /// Whether the gate would admit a write now.
     #[must_use]
     pub fn can_write(&self) -> bool {
-        self.inner.is_open()
+        self.inner.is_open() && self.only.is_none_or(|only| only == self.inner.word.current_grant())
     }
 
     /// The term in which this process leads now.

@@ -134,8 +134,8 @@ impl Lock for KubeLock {
         Ok(events(body, self.lease.name().to_owned()).boxed())
     }
 
-    fn reconnect(&self) {
-        self.caller.reconnect();
+    fn reconnect(&self) -> Option<&'static str> {
+        self.caller.reconnect()
     }
 }
 

@@ -75,9 +75,11 @@ pub trait Lock: Send + Sync + 'static {
     /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time
     /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
-    /// It must not block. Begin the work here, and let calls use the old connection meanwhile. It does nothing by
-    /// default.
-    fn reconnect(&self) {}
+    /// It must not block. Begin the work here, and let calls use the old connection meanwhile. It returns what keeps it
+    /// from that, which the election reports as trouble. It does nothing by default.
+    fn reconnect(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// An event of a watch.

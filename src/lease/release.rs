@@ -48,8 +48,8 @@ impl<L: Lock> Lock for ReleaseLock<L> {
         self.inner.watch().await
     }
 
-    fn reconnect(&self) {
-        self.inner.reconnect();
+    fn reconnect(&self) -> Option<&'static str> {
+        self.inner.reconnect()
     }
 }
 

@@ -48,8 +48,8 @@ impl<L: Lock> Lock for VettedLock<L> {
         Ok(events.boxed())
     }
 
-    fn reconnect(&self) {
-        self.inner.reconnect();
+    fn reconnect(&self) -> Option<&'static str> {
+        self.inner.reconnect()
     }
 }
 

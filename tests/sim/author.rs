@@ -45,6 +45,7 @@ pub fn plan(seed: u64) -> Plan {
     match more.rng.u8(..6) {
         0 | 1 => more.twice(&machines, &mut faults),
         2 | 3 => more.cut_off(&mut faults),
+        4 => more.computes(&mut faults),
         _ => {}
     }
     faults.sort_by_key(|it: &Fault| it.at);
@@ -193,6 +194,15 @@ impl Author {
         faults.push(Fault { at, length, target, what: slow });
         faults.push(Fault { at: breaks, length: 1, target, what: What::Reset(false) });
         faults.push(Fault { at: stops, length: 9_000, target, what: What::Stop });
+    }
+
+    /// Work that computes through an outage, which ends its term but not its lease, and goes on after that.
+    fn computes(&mut self, faults: &mut Vec<Fault>) {
+        let (at, target) = (self.rng.u64(FIRST..=LAST), Target::Holder);
+        let outage = self.rng.u64(10_200..=12_000);
+        let lost = What::Lose(Way::Up, Class::LeaseWrites);
+        faults.push(Fault { at, length: outage + self.rng.u64(1_500..=6_000), target, what: What::Compute });
+        faults.push(Fault { at, length: outage, target, what: lost });
     }
 
     /// Writes of the lease that arrive twice. In most cases the candidate also learns late what became of them, and is

@@ -2,8 +2,8 @@
 
 use crate::{
     gateway::identity,
-    plan::{Break, Class, Fault, Target, Trouble, What},
-    world::{Struck, World, path},
+    plan::{Break, Class, Fault, Target, Trouble, What, Work},
+    world::{Host, Struck, World, path},
 };
 use kube_leader_gate::testing::{self, WatchBreak};
 use serde_json::{Value, json};
@@ -49,6 +49,11 @@ impl World<'_> {
                 What::Freeze => self.hosts[host].frozen -= 1,
                 What::Suspend => self.hosts[host].asleep -= 1,
                 What::Starve(_) => drop(self.hosts[host].starved.remove(&id)),
+                What::Compute => {
+                    if let Some(replica) = &self.hosts[host].replica {
+                        replica.computing.set(false);
+                    }
+                }
                 What::Kill | What::PowerLoss => self.boot(host),
                 What::Stop => {
                     if self.hosts[host].told.is_some() {
@@ -75,6 +80,12 @@ impl World<'_> {
                 if let Some(replica) = &self.hosts[host].replica {
                     replica.give_up.order(until - self.now());
                 }
+            }
+            What::Compute => {
+                let Host { machine, replica, .. } = &self.hosts[host];
+                let works = replica.as_ref().filter(|_| machine.work == Work::WhileLeading);
+                works.inspect(|replica| replica.computing.set(true));
+                return works.is_some();
             }
             What::Reset(heard) => self.net.get().reset(host, heard),
             What::Twice | What::Refuse(_) | What::Lose(..) | What::Hold(..) | What::Delay(..) => {

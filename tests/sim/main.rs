@@ -2,7 +2,7 @@
 //!
 //! `author` writes a `plan` from a seed, and `run` plays it: `world` has the machines and moves the time, `faults` plays
 //! the faults, and `judge` judges the API server's log of writes. A `machine` is a runtime with a `clock` of its own, and
-//! a `replica` runs on it. `net` carries the messages between its `line` and the `gateway` of the API server; `wall` makes
+//! a `replica` runs on it, and takes `orders`. `net` carries the messages between its `line` and the `gateway` of the API server; `wall` makes
 //! wall clocks wrong, and `messages` counts what the crate logs. `seeds` plays many seeds, and `shrink` makes a failing
 //! plan smaller. `replays` has such plans as tests. `soak` plays hours. docs/SIMULATION.md explains it.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
@@ -16,6 +16,7 @@ mod line;
 mod machine;
 mod messages;
 mod net;
+mod orders;
 mod parcel;
 mod past;
 mod plan;

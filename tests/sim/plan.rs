@@ -86,6 +86,8 @@ pub enum What {
     /// The replica gives leadership up: its work ends, or it steps down. One that steps down stays away for as long as
     /// the fault lasts, and for a second at least.
     GiveUp,
+    /// Leading-only work keeps its thread: it computes, and writes in between. The election is on other threads.
+    Compute,
     /// All connections break. If true, the server learns of it.
     Reset(bool),
     /// New requests of this class cannot be sent.

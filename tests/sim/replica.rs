@@ -6,6 +6,7 @@ use crate::{
     line::{Line, TERM},
     machine::Process,
     net::Shared,
+    orders::{Computing, GiveUp},
     plan::{Machine, Work},
     seen::Away,
 };
@@ -25,15 +26,11 @@ use kube_leader_gate::{
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
     select,
-    sync::Notify,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -57,6 +54,7 @@ pub struct Replica {
     pub closed: Vec<Option<u64>>,
     pub stop: CancellationToken,
     pub give_up: Arc<GiveUp>,
+    pub computing: Arc<Computing>,
     ends: tokio::sync::mpsc::UnboundedReceiver<(usize, LeaseEnd)>,
     /// How each election has left its lease.
     pub ended: Vec<Option<LeaseEnd>>,
@@ -69,27 +67,18 @@ struct Site {
     line: Line,
     stop: CancellationToken,
     give_up: Arc<GiveUp>,
+    computing: Arc<Computing>,
 }
 
-/// The order to give leadership up.
-#[derive(Debug, Default)]
-pub struct GiveUp {
-    told: Notify,
-    /// How long to stay away, in milliseconds.
-    away: AtomicU64,
-}
+/// The token of the term whose work runs now.
+type Working = Arc<Mutex<Option<u64>>>;
 
-impl GiveUp {
-    /// Tells the replica to give up, and to stay away for so many milliseconds.
-    pub fn order(&self, away: u64) {
-        self.away.store(away.max(1_000), Ordering::Relaxed);
-        self.told.notify_waiters();
-    }
+/// Ends with its work.
+struct Works(Working);
 
-    /// Waits for the order. Returns how long to stay away.
-    async fn told(&self) -> Duration {
-        self.told.notified().await;
-        Duration::from_millis(self.away.load(Ordering::Relaxed))
+impl Drop for Works {
+    fn drop(&mut self) {
+        *self.0.lock().expect("no panic") = None;
     }
 }
 
@@ -100,6 +89,7 @@ pub fn lease_name(lease: usize) -> String {
 impl Replica {
     pub fn boot(net: &Shared, number: usize, machine: Machine, leases: usize, mut process: Process) -> Self {
         let (stop, give_up) = (CancellationToken::new(), Arc::new(GiveUp::default()));
+        let computing = Arc::new(Computing::default());
         let (tell, ends) = tokio::sync::mpsc::unbounded_channel();
         let (clock, idle) = (process.clock.clone(), process.idle.clone());
         let line = Line {
@@ -114,8 +104,14 @@ impl Replica {
             idle.wait();
             Ok(Client::new(lease_line.clone(), "default"))
         };
-        let site =
-            |lease| Site { machine, lease, line: line.clone(), stop: stop.clone(), give_up: give_up.clone() };
+        let site = |lease| Site {
+            machine,
+            lease,
+            line: line.clone(),
+            stop: stop.clone(),
+            give_up: give_up.clone(),
+            computing: computing.clone(),
+        };
         let leaderships = process.run(net, async {
             let pool = machine.pooled.then(|| LeasePool::over(connect.clone()).expect("a client"));
             // tokio wakes those who wait for one `watch` channel in an order that no seed decides. So only one election
@@ -151,6 +147,7 @@ impl Replica {
             closed: vec![None; leases],
             stop,
             give_up,
+            computing,
             ends,
             ended: vec![None; leases],
         }
@@ -182,7 +179,9 @@ impl Site {
                 election.run(work).await.expect("it was told to stop").lease
             }
             Work::WhileLeading => {
+                let working = Working::default();
                 let work = |ends: CancellationToken, term: Term| {
+                    let working = working.clone();
                     let give_up = self.give_up.clone();
                     let lingers = if self.machine.abrupt { Duration::ZERO } else { LINGERS };
                     let ends = async move {
@@ -195,19 +194,32 @@ impl Site {
                     };
                     let work = self.clone().write_on(client.clone(), term.fencing_token(), ends);
                     let (net, lease, machine) = (self.line.net.clone(), self.lease, self.line.machine);
-                    let mut work = Box::pin(work);
+                    let (mut work, works) = (Box::pin(work), Works(working));
                     poll_fn(move |cx| {
+                        *works.0.lock().expect("no panic") = term.fencing_token();
                         if let Some(token) = term.fencing_token() {
                             net.get().works(lease, machine, token);
                         }
                         work.as_mut().poll(cx)
                     })
                 };
-                election
-                    .run_while_leading(stop.cancelled_owned(), work)
-                    .await
-                    .expect("it was told to stop")
-                    .lease
+                let run = election.run_while_leading(stop.clone().cancelled_owned(), work);
+                let mut run = pin!(run);
+                loop {
+                    select! {
+                        biased;
+                        () = self.computing.is(true) => {}
+                        run = &mut run => break run.expect("it was told to stop").lease,
+                    }
+                    // The work is in one poll, so nothing else that this task polls goes on.
+                    let Some(token) = *working.lock().expect("no panic") else { continue };
+                    select! {
+                        biased;
+                        () = stop.cancelled() => {}
+                        () = self.computing.is(false) => {}
+                        () = self.clone().write_on(client.clone(), Some(token), std::future::pending()) => {}
+                    }
+                }
             }
             Work::Beside => {
                 let mut writers = JoinSet::new();

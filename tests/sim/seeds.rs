@@ -21,7 +21,7 @@ use std::{
 };
 
 /// How many kinds of faults there are.
-const KINDS: usize = 19;
+const KINDS: usize = 20;
 
 /// What many runs brought.
 #[derive(Debug, Default)]

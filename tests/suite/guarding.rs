@@ -66,6 +66,31 @@ async fn s2_theft_cuts_off_guarded_write() {
     assert_eq!(ErrNotLeader::find(&*error).expect("refused").holder(), Some("outsider"));
 }
 
+/// The handle of one term, after an expiry: the same process leads again.
+#[tokio::test(start_paused = true)]
+async fn s11_handle_of_a_term_refuses_in_the_next() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let any = a.candidate();
+    let term = any.term().unwrap();
+    let first = any.only_in(&term);
+    let charge = || async { Ok::<_, Infallible>("charged") };
+    assert_eq!(first.guard(LABEL, charge()).await.unwrap(), "charged");
+    assert!(first.can_write() && first.admit(LABEL).is_ok());
+    let outage = server.inject(Fault::hang_before().resource("leases"));
+    until(11 * SECOND, "the term is over", || !any.is_leader()).await;
+    drop(outage);
+    until(10 * SECOND, "it leads again", || any.can_write()).await;
+    assert!(!first.can_write() && first.clone().admit(LABEL).is_err());
+    let error = first.guard(LABEL, charge()).await.unwrap_err();
+    assert_eq!(ErrNotLeader::find(&*error).expect("refused").attempt().label(), Some(LABEL));
+    assert_eq!(any.writes_under_way(), 0);
+    assert!(any.only_in(&term).admit(LABEL).is_err(), "nor does a handle that comes late");
+    let second = any.only_in(&any.term().unwrap());
+    assert_eq!(second.guard(LABEL, charge()).await.unwrap(), "charged");
+    assert_eq!(any.guard(LABEL, charge()).await.unwrap(), "charged");
+}
+
 /// The admission of a write that is no future.
 #[tokio::test(start_paused = true)]
 async fn s1_admission_ends_at_deadline_without_renewal() {

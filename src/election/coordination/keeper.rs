@@ -34,6 +34,8 @@ pub(super) struct Keeper {
     /// Whether this candidate may be chosen now.
     stands: watch::Receiver<bool>,
     told: watch::Sender<Told>,
+    /// The last call to withdraw has failed.
+    futile: bool,
     calls: Complaint,
     watch: Complaint,
 }
@@ -56,6 +58,7 @@ impl Keeper {
             register: Register::new(card),
             stands,
             told,
+            futile: false,
             calls: Complaint::new("the LeaseCandidate cannot be kept"),
             watch: Complaint::new("the LeaseCandidate cannot be watched; it is polled"),
         }
@@ -70,10 +73,13 @@ impl Keeper {
         let mut watch = follow(self.client.clone(), self.register.card.clone(), self.timing);
         loop {
             let stands = *self.stands.borrow_and_update();
-            self.tell(stands);
             let next = self.register.next(stands, self.leadership.now(), Timestamp::now());
+            self.tell(stands, &next);
             let Next::Wait(until) = next else {
-                self.make(next, stands).await;
+                // A stop that came before this was told does not wait for the call.
+                if !self.stands.has_changed().unwrap_or(false) {
+                    self.make(next, stands).await;
+                }
                 continue;
             };
             tokio::select! {
@@ -127,9 +133,10 @@ impl Keeper {
             }
             (next, answer) => match answer.and_then(record) {
                 Ok(record) => self.take_in(&next, record, stands, sent),
-                Err(error) => return self.fail(&next, &error),
+                Err(error) => return self.fail(&next, &error, stands),
             },
         }
+        self.futile = false;
         if !self.register.is_failing() && self.register.other_lease().is_none() {
             self.calls.settle(self.leadership.now());
         }
@@ -162,9 +169,10 @@ impl Keeper {
         self.calls.raise("another lease", &details, self.leadership.now());
     }
 
-    fn fail(&mut self, next: &Next, error: &CallError) {
+    fn fail(&mut self, next: &Next, error: &CallError, stands: bool) {
         let now = self.leadership.now();
         let conflict = error.failure == Failure::Status(StatusCode::CONFLICT);
+        self.futile = !stands && !conflict;
         if !conflict {
             let details = format_args!("{}: {error}{}", purpose(next), advice(error.failure));
             self.calls.raise(error.failure.as_str(), &details, now);
@@ -172,10 +180,11 @@ impl Keeper {
         self.register.failed(conflict, self.timing.pause(), self.timing.retry_period(), now);
     }
 
-    fn tell(&self, stands: bool) {
+    /// `next` begins now. It may create the object, or show one that an earlier process has left.
+    fn tell(&self, stands: bool, next: &Next) {
         let trouble = self.calls.text().cloned();
         // After a failed deletion the coordinator may still choose this process, but there is nothing to wait for.
-        let listed = self.register.is_listed() && (stands || trouble.is_none());
+        let listed = !matches!(next, Next::Wait(_)) || self.register.is_listed() && (stands || !self.futile);
         let now = Told { trouble, listed };
         self.told.send_if_modified(|told| mem::replace(told, now.clone()) != now);
     }

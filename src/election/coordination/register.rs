@@ -77,8 +77,9 @@ impl Register {
         let look = self.looked.saturating_add(if self.watching { LOOK } else { POLL });
         let again = self.wrote.saturating_add(PAUSE);
         let record = match &self.seen {
-            Seen::Nothing if !stands => return Next::Wait(now.saturating_add(LOOK)),
-            Seen::Absent if !stands && !self.in_doubt => return Next::Wait(now.saturating_add(LOOK)),
+            Seen::Nothing | Seen::Absent if !stands && !self.in_doubt => {
+                return Next::Wait(now.saturating_add(LOOK));
+            }
             Seen::Nothing => return Next::Read,
             _ if self.in_doubt || now >= look => return Next::Read,
             Seen::Absent if now < again => return Next::Wait(again),

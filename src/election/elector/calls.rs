@@ -97,7 +97,9 @@ impl<L: Lock> Elector<L> {
         let sent = self.leadership.now();
         self.candidacy.contact.begin(sent);
         let outcome = self.hearing(timeout(patience, call)).await.unwrap_or_else(|_| {
-            self.lock.reconnect();
+            if let Some(why) = self.lock.reconnect() {
+                self.fresh.raise("no fresh client", &why, self.leadership.now());
+            }
             Err(ErrLock::timeout(patience))
         });
         let took = self.leadership.now().saturating_since(sent);
@@ -165,6 +167,7 @@ impl<L: Lock> Elector<L> {
             self.restart_watch();
         }
         self.calls.settle(self.leadership.now());
+        self.fresh.settle(self.leadership.now());
         self.note_trouble();
     }
 }

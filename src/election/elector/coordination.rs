@@ -1,6 +1,6 @@
 //! What a coordinator changes: this candidate offers itself, gives way to a preferred one, and withdraws before a stop.
 
-use super::{Elector, Orders};
+use super::Elector;
 use crate::{
     election::{candidacy::Decision, coordination::Standing},
     leadership::{ErrStillWriting, Loss, Moment},
@@ -18,7 +18,7 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Offers or withdraws this candidate, and ends a term that gives way. Returns when to look again.
-    pub(super) fn coordinate(&mut self, order: &Orders, writing: bool) -> Option<Moment> {
+    pub(super) fn coordinate(&mut self, writing: bool) -> Option<Moment> {
         let contends = self.contends();
         let standing = self.standing.as_mut()?;
         let now = self.leadership.now();
@@ -35,7 +35,7 @@ impl<L: Lock> Elector<L> {
             self.note_trouble();
         }
         // The end of work cuts off its own writes.
-        let cut_off_at = cut_off_at.filter(|_| writing && matches!(order, Orders::Contend))?;
+        let cut_off_at = cut_off_at.filter(|_| writing && contends)?;
         if now < cut_off_at {
             return Some(cut_off_at);
         }
@@ -58,14 +58,13 @@ impl<L: Lock> Elector<L> {
     }
 
     /// Waits until the coordinator no longer chooses this candidate, before a stop releases the lease. Otherwise the
-    /// coordinator might name this process once more.
-    pub(super) async fn withdraw(&mut self) {
-        if self.contends() {
-            return;
-        }
-        if let Some(standing) = &self.standing {
+    /// coordinator might name this process once more. It takes at most so many `calls`: one may be under way.
+    pub(super) async fn withdraw(&mut self, calls: u32) {
+        if !self.contends()
+            && let Some(standing) = &self.standing
+        {
             standing.stand(false);
-            let withdrawn = timeout(self.profile.timing.call_timeout(), standing.withdrawn());
+            let withdrawn = timeout(self.profile.timing.call_timeout() * calls, standing.withdrawn());
             // If it takes longer, the lease matters more.
             let _ = self.hearing(withdrawn).await;
         }

@@ -37,8 +37,6 @@ use tokio::sync::{mpsc, watch};
 pub(super) enum Orders {
     /// Contend, lead, and contend again.
     Contend,
-    /// The same, while the work of a term runs: the end of that work orders the release.
-    Work,
     /// Renew a held lease, but acquire nothing: the admitted writes finish.
     Hold,
     /// Release the lease, report how it was left, and acquire nothing more.
@@ -63,6 +61,7 @@ pub(super) struct Elector<L: Lock> {
     /// How many calls met a newer version since then.
     conflicts: u32,
     calls: Complaint,
+    fresh: Complaint,
     watch: Complaint,
     /// Why the gate may not open.
     shut: Complaint,
@@ -100,6 +99,7 @@ impl<L: Lock> Elector<L> {
             failed: 0,
             conflicts: 0,
             calls: Complaint::new("lease calls fail"),
+            fresh: Complaint::new("lease calls stay on a connection that hangs"),
             watch: Complaint::new("the lease cannot be watched; it is polled"),
             shut: Complaint::new("this candidate holds the lease, and the gate stays shut"),
             former: Complaint::new("no candidate may lead before a former holder's time is over"),
@@ -123,7 +123,7 @@ impl<L: Lock> Elector<L> {
                 // A preempted term ends with its last write.
                 self.lose(Loss::Taken);
             }
-            let cut_off_at = self.coordinate(&order, writing);
+            let cut_off_at = self.coordinate(writing);
             self.tell_vacancy();
             self.ask_before_opening();
             self.end_the_trouble_of_a_shut_gate();
@@ -132,7 +132,7 @@ impl<L: Lock> Elector<L> {
             match self.candidacy.next(&inputs) {
                 Next::Call(call) => self.make(call).await,
                 Next::GivenUp(outcome) => {
-                    self.withdraw().await;
+                    self.withdraw(2).await;
                     self.given_up(&order, outcome);
                 }
                 Next::Wait(until) => {
@@ -156,9 +156,8 @@ impl<L: Lock> Elector<L> {
 
     fn inputs(&mut self, order: &Orders, writing: bool) -> Inputs {
         let task = match order {
-            Orders::Work if self.candidacy.gives_way() => Task::Hold,
-            Orders::Contend | Orders::Work => Task::Contend,
-            Orders::Hold => Task::Hold,
+            Orders::Contend if self.contends() => Task::Contend,
+            Orders::Contend | Orders::Hold => Task::Hold,
             // The caller has received the result, or no longer waits for it.
             Orders::StandDown(done) if done.capacity() == 0 || done.is_closed() => Task::StayAway,
             Orders::StandDown(_) => Task::GiveUp { failed: self.failed },
@@ -188,15 +187,16 @@ impl<L: Lock> Elector<L> {
         }
     }
 
-    /// Whether it may contend now.
+    /// Whether it may contend now. The end of a term's work orders its release, and allows the next term (rule S11).
     fn contends(&self) -> bool {
-        matches!(*self.orders.borrow(), Orders::Contend | Orders::Work)
+        let leads = self.grant.is_some() && !self.candidacy.gives_way();
+        matches!(*self.orders.borrow(), Orders::Contend) && (leads || self.grantor.may_grant())
     }
 
     /// Reports the trouble to readers. A missing watch is not trouble.
     fn note_trouble(&self) {
-        let texts = [&self.calls, &self.shut, &self.former, &self.oddity].map(Complaint::text);
-        let trouble = texts.into_iter().flatten().next().cloned();
+        let all = [&self.fresh, &self.calls, &self.shut, &self.former, &self.oddity];
+        let trouble = all.into_iter().find_map(Complaint::text).cloned();
         let trouble = trouble.or_else(|| self.standing.as_ref().and_then(Standing::trouble));
         self.grantor.note_trouble(trouble);
     }

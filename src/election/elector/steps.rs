@@ -35,7 +35,7 @@ impl<L: Lock> Elector<L> {
             LeaseCall::Join => self.join().await,
             LeaseCall::Leave => self.leave().await,
             LeaseCall::Release => {
-                self.withdraw().await;
+                self.withdraw(1).await;
                 // There may have been news meanwhile (rule S5).
                 if !self.candidacy.is_mine() {
                     return;

@@ -9,7 +9,8 @@ use kube_client::{
 use serde_json::Value;
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
     time::Duration,
 };
 use tokio::{
@@ -24,6 +25,11 @@ const ROOM: usize = 16;
 /// When the newest client is this old, all callers move to it.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// How long making a client may take. After this, another thread may try.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many threads may make clients at once: one may hang.
+const THREADS: usize = 2;
+
 type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
 
 /// Clients that one function makes. The newest is ready to use.
@@ -33,8 +39,10 @@ pub(in crate::lease) struct Clients {
     /// same client.
     runtime: Handle,
     newest: Mutex<Made>,
-    /// Limits `connect` to one call at a time. It may block, and cannot be stopped.
+    /// Lets one client be made at a time, for [`PATIENCE`] at most.
     making: Arc<Semaphore>,
+    /// Bounds the threads that make clients. One that hangs, for example in a credential plugin, cannot be stopped.
+    threads: Arc<Semaphore>,
     room: Semaphore,
 }
 
@@ -73,6 +81,7 @@ impl Clients {
             runtime: Handle::current(),
             newest: Mutex::new(first),
             making: Arc::new(Semaphore::new(1)),
+            threads: Arc::new(Semaphore::new(THREADS)),
             room: Semaphore::new(ROOM),
         }))
     }
@@ -137,23 +146,37 @@ impl Caller {
     }
 
     /// Makes later calls use a client that was made after the last call was sent. If another caller has asked for
-    /// such a client since, this one uses it too. Running calls are not affected.
-    pub(in crate::lease) fn reconnect(&self) {
+    /// such a client since, this one uses it too. Running calls are not affected. Returns what keeps it from that.
+    pub(in crate::lease) fn reconnect(&self) -> Option<&'static str> {
         let at_least = {
             let mut held = self.held();
             held.at_least = held.newest_at_call + 1;
             held.at_least
         };
-        let Ok(one) = self.clients.making.clone().try_acquire_owned() else { return };
+        let Clients { making, threads, runtime, .. } = &*self.clients;
+        let Ok(one) = making.clone().try_acquire_owned() else { return None };
         if self.clients.newest().generation >= at_least {
-            return;
+            return None;
         }
+        let trouble = (threads.available_permits() < THREADS)
+            .then_some("making a client does not end; check the credential plugin of the kubeconfig");
+        let Ok(thread) = threads.clone().try_acquire_owned() else { return trouble };
         let (clients, span) = (self.clients.clone(), Span::current());
+        let (ends, ended) = mpsc::channel::<()>();
         // Reading certificates or running a credential plugin may block.
-        self.clients.runtime.spawn_blocking(move || {
-            let _one = one;
+        let make = move || {
+            // What comes first here is dropped last.
+            let (_ends, clients, _thread) = (ends, clients, thread);
+            let _in = clients.runtime.enter();
             span.in_scope(|| clients.succeed());
+        };
+        // This one ends in time, so it does not keep the runtime from ending.
+        runtime.spawn_blocking(move || {
+            let _one = one;
+            let _ = thread::Builder::new().spawn(make);
+            let _ = ended.recv_timeout(PATIENCE);
         });
+        trouble
     }
 
     fn client(&self) -> Client {

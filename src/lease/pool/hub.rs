@@ -18,7 +18,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{sync::watch, time::Instant, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 /// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Hub {
     id: u64,
+    asked: Instant,
     board: Arc<Board>,
     task: AbortOnDropHandle<()>,
 }
@@ -75,7 +76,7 @@ impl Hub {
             let Ending(board) = &ending;
             board.end(board.watch(&caller, &path).await.err().as_ref());
         }));
-        Self { id, board, task }
+        Self { id, asked: Instant::now(), board, task }
     }
 
     /// Each watch has another id.
@@ -83,7 +84,11 @@ impl Hub {
         self.id
     }
 
+    /// A watch that has not begun in time is over. Its own task does not notice that if its runtime is blocked.
     pub(super) fn is_over(&self) -> bool {
+        if self.asked.elapsed() > PATIENCE && matches!(*self.board.phase.borrow(), Phase::Connecting) {
+            self.give_up(&ErrLock::timeout(PATIENCE));
+        }
         matches!(*self.board.phase.borrow(), Phase::Over(_))
     }
 

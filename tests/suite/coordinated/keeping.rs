@@ -11,6 +11,7 @@ use kube_leader_gate::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -88,13 +89,56 @@ async fn follower_and_leader_withdraw_when_they_stop() {
     assert!(place("leasecandidates", "delete") < place("leases", "update"), "before the release");
 }
 
+/// Each call that may leave the object, and each way in which it is slow. The candidate stops while the call is under way.
+#[tokio::test(start_paused = true)]
+async fn stop_withdraws_what_a_call_under_way_leaves() {
+    let slow: [fn() -> Fault; 3] = [
+        || Fault::delay_before(SECOND),
+        || Fault::delay_after(SECOND),
+        // It is carried out, and never answered.
+        Fault::hang_after,
+    ];
+    for call in ["create", "update", "get"] {
+        for (way, fault) in slow.into_iter().enumerate() {
+            for steps_down in [false, true] {
+                let server = ApiServer::new();
+                if call == "get" {
+                    // The object of an earlier process.
+                    let earlier = coordinated(&server, "a").start();
+                    is_listed(&server, "a").await;
+                    drop(earlier);
+                }
+                let fault = fault().user("a").verb(call).resource("leasecandidates").times(1);
+                let fault = server.inject(fault);
+                let mut a = coordinated(&server, "a").start();
+                if call == "update" {
+                    is_listed(&server, "a").await;
+                    pass(SECOND).await;
+                    ping(&server, "a", "2999-01-01T00:00:00.000000Z");
+                }
+                until(5 * SECOND, "the call is under way", || fault.hits() == 1).await;
+                if steps_down {
+                    let _ = timeout(20 * SECOND, a.step_down(60 * SECOND)).await;
+                } else {
+                    let begun = Instant::now();
+                    a.stop().await;
+                    assert!(begun.elapsed() < 5 * SECOND, "{call} {way}: {:?}", begun.elapsed());
+                }
+                assert!(is_gone(&server, "a"), "{call} {way}, steps down: {steps_down}");
+                pass(60 * SECOND).await;
+                assert!(is_gone(&server, "a"), "{call} {way}, steps down: {steps_down}");
+            }
+        }
+    }
+}
+
 /// A dead API server must not delay a stop much, and a refused deletion does not hold the lease.
 #[tokio::test(start_paused = true)]
 async fn refused_deletion_does_not_hold_the_lease() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let _refused = server.inject(Fault::forbidden().verb("delete"));
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     assert_eq!(a.stop().await, LeaseEnd::Released);
     assert!(begun.elapsed() < 2 * SECOND, "{:?}", begun.elapsed());
 }
@@ -140,7 +184,7 @@ async fn missing_api_is_one_lasting_trouble() {
     let trouble = || a.candidate().trouble().unwrap_or_default().to_string();
     until(FIRST, "it says so", || trouble().contains("create: not found")).await;
     let first = trouble();
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     while begun.elapsed() < 60 * SECOND {
         pass(SECOND / 20).await;
         assert_eq!(trouble(), first);

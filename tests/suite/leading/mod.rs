@@ -1,6 +1,7 @@
 //! Work that runs while its process leads.
 
 mod chance;
+mod computing;
 mod ending;
 mod losses;
 mod shutdown;

@@ -169,8 +169,9 @@ impl Lock for Misbehaving {
         })
     }
 
-    fn reconnect(&self) {
+    fn reconnect(&self) -> Option<&'static str> {
         assert!(!self.is(Panics(Call::Reconnect)), "reconnect");
+        None
     }
 }
 

@@ -27,8 +27,9 @@ use std::{
     future::{Future, pending},
     io,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
+        mpsc,
     },
     time::Duration,
 };
@@ -43,6 +44,7 @@ pub fn play_all() {
     play(true, async { invalid_rule() });
     play(true, stops_that_fail());
     play(true, no_fresh_client());
+    play(true, fresh_client_that_hangs());
     play(true, events());
     play(true, reconcilers());
     play(true, work());
@@ -57,10 +59,7 @@ pub fn play_all() {
 }
 
 fn play(paused: bool, scene: impl Future<Output = ()>) {
-    let heard = Heard::of_this_thread();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    // Fresh clients are made on threads of their own.
-    runtime.on_thread_start(move || heard.on_this_thread());
     runtime.enable_all().start_paused(paused).build().expect("a runtime").block_on(scene);
 }
 
@@ -147,8 +146,11 @@ async fn no_fresh_client() {
     let service = server.service().user("a");
     let connected = AtomicBool::new(false);
     let election = builder("a").build_with(|lease| {
+        let heard = Heard::of_this_thread();
         let connect = move || {
             if connected.swap(true, Ordering::SeqCst) {
+                // A fresh client is made on a thread of its own.
+                heard.on_this_thread();
                 return Err(kube_client::Error::Service(io::Error::other("no credentials").into()));
             }
             Ok(Client::new(service.clone(), "default"))
@@ -157,6 +159,29 @@ async fn no_fresh_client() {
     });
     let _hang = server.inject(Fault::hang_before().verb("get").times(1));
     leads(&election.unwrap().start()).await;
+}
+
+async fn fresh_client_that_hangs() {
+    let server = ApiServer::new();
+    let service = server.service().user("a");
+    let (end, ended) = mpsc::channel::<()>();
+    let (connected, ended) = (AtomicBool::new(false), Mutex::new(ended));
+    let election = builder("a").build_with(|lease| {
+        let connect = move || {
+            if connected.swap(true, Ordering::SeqCst) {
+                let _ = ended.lock().unwrap().recv();
+            }
+            Ok(Client::new(service.clone(), "default"))
+        };
+        KubeLock::over(lease, connect)
+    });
+    let running = election.unwrap().start();
+    leads(&running).await;
+    let hang = server.inject(Fault::hang_before().verb("update"));
+    pass(MINUTE).await;
+    drop(hang);
+    leads(&running).await;
+    drop(end);
 }
 
 async fn events() {

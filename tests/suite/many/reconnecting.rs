@@ -6,8 +6,9 @@ use crate::support::pass;
 use kube_leader_gate::{lease::LeasePool, testing::ApiServer};
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
+        mpsc,
     },
     time::Duration,
 };
@@ -133,4 +134,62 @@ async fn s9_newest_existing_client_is_used_without_fresh_one() {
     dead.store(true, Ordering::SeqCst);
     pass(Duration::from_secs(20)).await;
     assert_eq!(a.losses(), [0; 0]);
+}
+
+/// A credential plugin that hangs cannot be stopped. The first client dies.
+#[tokio::test(start_paused = true)]
+async fn s9_second_client_is_made_while_first_hangs() {
+    let mut scene = Hanging::begin(1).await;
+    scene.dead.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(20)).await;
+    assert_eq!(scene.a.losses(), [0; 0]);
+    assert_eq!(scene.a.elections[0].candidate().trouble(), None);
+    assert_eq!(scene.asked.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s9_two_hanging_plugins_are_trouble_and_no_more_begin() {
+    let mut scene = Hanging::begin(2).await;
+    scene.dead.store(true, Ordering::SeqCst);
+    pass(Duration::from_secs(120)).await;
+    let trouble = scene.a.elections[0].candidate().trouble().unwrap_or_default().to_string();
+    assert!(trouble.starts_with("lease calls stay on a connection that hangs: "), "{trouble}");
+    assert!(trouble.contains("check the credential plugin"), "{trouble}");
+    assert_eq!(scene.asked.load(Ordering::SeqCst), 3);
+    assert_eq!(scene.a.losses().len(), 5);
+    // They end after all.
+    scene.hung.clear();
+    scene.a.leads(Duration::from_secs(30)).await;
+    assert_eq!(scene.a.elections[0].candidate().trouble(), None);
+}
+
+/// Five elections whose first fresh clients are not made until `hung` is cleared.
+struct Hanging {
+    a: Replica,
+    dead: Arc<AtomicBool>,
+    asked: Arc<AtomicU32>,
+    hung: Vec<mpsc::Sender<()>>,
+}
+
+impl Hanging {
+    async fn begin(plugins: u32) -> Self {
+        let (dead, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let is_dead = dead.clone();
+        let network = Network::new(&ApiServer::new(), "a", move |request, client| {
+            let hangs = client == 0 && is_dead.load(Ordering::SeqCst) && !is_watch(request);
+            if hangs { Fate::Hangs } else { Fate::Passes }
+        });
+        let (hung, waits): (Vec<_>, Vec<_>) = (0..plugins).map(|_| mpsc::channel::<()>()).unzip();
+        let (waits, count) = (Mutex::new(waits), asked.clone());
+        let pool = LeasePool::over(move || {
+            if count.fetch_add(1, Ordering::SeqCst) > 0 {
+                let wait = waits.lock().unwrap().pop();
+                wait.map(|wait| wait.recv());
+            }
+            Ok(network.connect())
+        });
+        let a = Replica::start(&pool.unwrap().share_watches(), "a", 5);
+        a.leads(Duration::from_secs(1)).await;
+        Self { a, dead, asked, hung }
+    }
 }

@@ -3,9 +3,14 @@
 use super::replica::{
     Fate, MANY, Network, Replica, builder, is_shared_watch, is_watch, over, path, pool, shard, without,
 };
-use crate::support::{pass, within};
+use crate::support::{pass, until, within};
 use bytes::Bytes;
-use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
+use futures_util::FutureExt;
+use kube_leader_gate::{
+    LeaseTiming,
+    lease::Lock,
+    testing::{ApiServer, Fault, WatchBreak},
+};
 use serde_json::json;
 use std::{
     sync::{
@@ -228,4 +233,31 @@ async fn conflict_does_not_mark_watch_silent() {
     assert!(!meddles.load(Ordering::SeqCst));
     assert_eq!((network.shared.load(Ordering::SeqCst), network.single.load(Ordering::SeqCst)), (1, 0));
     assert_eq!(a.losses(), [0; 0]);
+}
+
+/// The runtime of the first election is blocked before the shared watch has begun.
+#[tokio::test(start_paused = true)]
+async fn watch_of_a_blocked_runtime_is_replaced() {
+    let server = ApiServer::new();
+    let network = Network::new(&server, "a", |_, _| Fate::Passes);
+    let shared = over(network.clone(), true);
+    let blocked = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lock = shared.lock("default/shard-0".parse().unwrap(), &LeaseTiming::fast());
+    let mut first = Box::pin(lock.watch());
+    {
+        // It is never driven after this.
+        let _in = blocked.enter();
+        assert!(first.as_mut().now_or_never().is_none());
+    }
+    let a = Replica::start(&shared, "a", 10);
+    a.leads(Duration::from_secs(1)).await;
+    assert_eq!(server.open_watches(), 0);
+    until(Duration::from_secs(30), "they share a watch", || server.open_watches() == 1).await;
+    pass(Duration::from_secs(30)).await;
+    let reads = server.reads("a", "get", "leases");
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(server.reads("a", "get", "leases"), reads, "none polls");
+    assert!(within(Duration::from_secs(1), "the first learns of it", first).await.is_err());
+    assert_eq!(network.shared.load(Ordering::SeqCst), 1);
+    blocked.shutdown_background();
 }

@@ -77,16 +77,15 @@ impl<L: Lock> Election<L> {
     ///    earlier work ended without an answer, it may still take effect late
     ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). The new work then begins only after the lease
     ///    duration less the renew deadline has passed since that write ended. This covers the future that `work`
-    ///    returns. It does not cover tasks that the work spawns; a [`JoinSet`](tokio::task::JoinSet) ends them with
-    ///    the work.
+    ///    returns. It does not cover tasks that the work spawns: a [`JoinSet`](tokio::task::JoinSet) ends them with
+    ///    the work, and [`Candidate::only_in`](crate::Candidate::only_in) ends what they may write.
     /// 2. **A loss** cancels the token at once. A loss is a theft, a preemption, a deletion or a passed deadline,
     ///    even if no task noticed the deadline. The work has the [grace](crate::election::ElectionBuilder::grace) to
     ///    end, but at most the lease duration less the renew deadline, counted from the end of the term. Then it is
-    ///    dropped. If it wakes from a freeze later than that, it is not polled again. Meanwhile this process does not
-    ///    contend, so no new term admits what the old work sends. After an expiry, the work has thus ended before the
-    ///    work of another replica begins. A theft by hand gives no such time, and neither does a
-    ///    [preemption](crate::election::Priority), which waits for the writes only. If the work was not polled before
-    ///    its term was lost, it is never polled.
+    ///    dropped, and not polled again. This process does not contend before the work has ended, even if the work
+    ///    keeps its thread, so no new term admits what the old work sends. After an expiry, the work has ended before
+    ///    the work of another replica begins, if it leaves its thread in time. A theft by hand gives no such time, and
+    ///    neither does a [preemption](crate::election::Priority), which waits for the writes only.
     /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that
     ///    a follower takes over. This includes a panic in `work` itself and in a drop. Panics are logged, and end
     ///    nothing else. Writes that were left behind may finish within the [drain
@@ -99,8 +98,7 @@ impl<L: Lock> Election<L> {
     ///    writes have finished, and is then dropped. A follower just stops. No new work begins.
     ///
     /// Dropping the future drops the work and closes the gate at once. The lease then expires by itself. The work
-    /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not see the
-    /// cancellation.
+    /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not end in time.
     ///
     /// # Errors
     /// [`ErrElectionEnded`] if the election ended without an order to stop
@@ -126,12 +124,16 @@ impl<L: Lock> Election<L> {
         let mut backoff = Backoff::default();
         let mut shutdown = pin!(shutdown);
         loop {
+            // No work is left, so the next term may begin.
+            running.contend();
             let tenure = select! {
                 biased;
                 ended = running.died() => return Err(ended),
                 () = &mut shutdown => return Ok(Finished::new((), running.stop().await)),
                 Some(tenure) = terms.next() => tenure,
             };
+            // Only then look whether this is still the term.
+            running.gate.keep_to_this_term();
             select! {
                 biased;
                 ended = running.died() => return Err(ended),
@@ -139,16 +141,11 @@ impl<L: Lock> Election<L> {
                 () = unwanted(&tenure) => continue,
                 () = settled(&leadership, margin) => {}
             }
-            // From here on, the end of the work orders the release, if a coordinator prefers another candidate.
-            running.work();
             let begun = leadership.now();
             let mut shift = Shift::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
             let pause = match end(&tenure, shutdown.as_mut(), &mut shift).await {
                 // The work has done nothing yet, and must not begin now.
-                End::Lost if !shift.has_begun() => {
-                    running.contend();
-                    continue;
-                }
+                End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => {
                     drop(shift);
                     return Ok(Finished::new((), running.stop().await));
@@ -156,12 +153,9 @@ impl<L: Lock> Election<L> {
                 End::Lost => {
                     wind_down(&running, &tenure, &mut shift, &grace).await;
                     if !leadership.is_leader() {
-                        drop(shift);
-                        running.contend();
                         continue;
                     }
-                    // The gate is closed. Either admitted writes of a preempted term still finish, or another term
-                    // was gained before this loss was noticed.
+                    // The gate is closed, and admitted writes of a preempted term still finish.
                     Duration::ZERO
                 }
                 End::Shutdown => {
@@ -205,7 +199,7 @@ async fn settled(leadership: &Leadership, margin: Duration) {
     }
 }
 
-/// Waits until no work may begin in this term.
+/// Waits until no work may begin or go on in this term: it is over, or the gate admits no new writes.
 async fn unwanted(tenure: &Tenure) {
     select! {
         () = tenure.over() => {}
@@ -226,24 +220,21 @@ async fn end<W: Future<Output = ()>>(
 ) -> End {
     select! {
         biased;
-        () = tenure.over() => End::Lost,
-        // Preempted: admitted writes finish, and the gate admits no new ones.
-        () = tenure.closing() => End::Lost,
+        () = unwanted(tenure) => End::Lost,
         () = shutdown => End::Shutdown,
         // If the work ends because its term does, it did not end by itself.
         () = shift => if tenure.is_open() { End::Early } else { End::Lost },
     }
 }
 
-/// Asks the work to end, and gives it its time. The election acquires nothing meanwhile.
+/// Asks the work to end, and gives it its time.
 async fn wind_down<W: Future<Output = ()>>(
     running: &Running,
     tenure: &Tenure,
     shift: &mut Shift<W>,
     grace: &Grace,
 ) {
-    let contends = defect::is_back("contends-while-work-ends");
-    if !contends {
+    if !defect::is_back("contends-while-work-ends") {
         running.hold();
     }
     shift.cancel();
@@ -254,10 +245,6 @@ async fn wind_down<W: Future<Output = ()>>(
             biased;
             () = tenure.over() => {}
             () = leadership.sleep_until(latest) => return,
-        }
-        // After this, an acquisition that is under way cannot open the gate.
-        if !contends {
-            running.suspend();
         }
         leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(grace.after_a_loss))).await;
     };
