@@ -8,8 +8,6 @@ use std::{env, error::Error, ffi::OsString, fmt, fs, path::Path, str::FromStr, s
 /// The longest identity, in bytes. This is the limit of object names, such as a pod's name.
 const LONGEST: usize = 253;
 const ALLOWED: &str = "1 to 253 bytes without control characters or a space at either end";
-const ALLOWED_AS_VARIABLE: &str = "UTF-8; set POD_NAME from the downward API's metadata.name";
-
 /// Where Kubernetes mounts the pod's own token.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
@@ -53,10 +51,9 @@ impl Identity {
     /// Inside a cluster, uses the pod's name, so that a restarted container takes its own lease back at once.
     /// Elsewhere, uses the host's name and a random part.
     ///
-    /// The pod's name is `POD_NAME`, which you set from the downward API's `metadata.name`. If that is not set or is
-    /// empty, it is the name in the service account token that Kubernetes mounts into the pod. Without such a token, the
-    /// identity is the host's name and a random part here too: all replicas may have one host name. A restarted
-    /// container then waits for the end of its old lease.
+    /// The pod's name is `POD_NAME`, from the downward API's `metadata.name`, or else the name in the service account
+    /// token that Kubernetes mounts into the pod. Without both, the host's name needs its random part here too, since all
+    /// replicas may have one host name. A restarted container then waits for the end of its old lease.
     ///
     /// If a candidate finds its own name in the lease when it begins, it takes the lease at once. So a name must not
     /// be used again while an older process with that name may live. This can happen with a `StatefulSet`: if a pod
@@ -81,7 +78,7 @@ impl Identity {
         if let Some(name) = set("POD_NAME") {
             let name = name.into_string().map_err(|given| ErrInvalidIdentity {
                 given: given.to_string_lossy().into_owned(),
-                allowed: ALLOWED_AS_VARIABLE,
+                allowed: "UTF-8; set POD_NAME from the downward API's metadata.name",
             })?;
             return Self::new(name);
         }

@@ -57,7 +57,6 @@ impl EarlyTakeover {
     ///
     /// `client` reads and watches pods. It needs no gate.
     pub fn infer(client: Client) -> Self {
-        // A value that is not UTF-8 is no name, and the election refuses it.
         Self::infer_from(client, |name| env::var_os(name).unwrap_or_default().to_string_lossy().into_owned())
     }
 
