@@ -68,6 +68,7 @@ fn main() -> ExitCode {
             real_time fence::impersonating::forged_name_of_the_holder_passes_and_check_says_so;
             real_time fence::impersonating::permission_of_a_group_is_found;
             real_time fence::judging::only_the_pod_that_holds_the_lease_may_write;
+            real_time fence::judging::token_says_its_pod_in_its_claims;
             real_time fence::judging::a_missing_lease_stops_no_client_and_a_new_one_does;
             real_time fence::judging::a_lease_without_a_holder_refuses_every_replica;
             real_time fence::judging::users_hold_by_their_names;
