@@ -53,7 +53,8 @@ struct Args {
 async fn main() -> ExitCode {
     let args = Args::parse();
     let default = if args.cluster { "info,kube_client=off" } else { "off" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let set = std::env::var("RUST_LOG").ok().filter(|it| !it.is_empty());
+    let filter = set.and_then(|it| it.parse().ok()).unwrap_or_else(|| EnvFilter::new(default));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
     let outcome = if args.cluster { Box::pin(replica(&args)).await } else { show::play(args.mode).await };
     match outcome {

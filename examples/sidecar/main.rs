@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     // A usage error ends the process here, with status 2.
     let args = Args::parse();
     // The election reports each of its troubles once. kube's client would report them with each attempt.
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off"));
+    let set = std::env::var("RUST_LOG").ok().filter(|it| !it.is_empty());
+    let filter = set.and_then(|it| it.parse().ok()).unwrap_or_else(|| EnvFilter::new("info,kube_client=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 impl Fence {
     /// Asks the API server, with the credentials of a replica, whom it takes for the holder, and compares that with the
-    /// Lease. An empty list means that the fence is in force and judges by the present holder. It changes nothing.
+    /// Lease, and whether the replica may impersonate. An empty list means that the fence is in force and judges by the
+    /// present holder. It changes nothing.
     ///
     /// It asks as the [election](crate::election::ElectionBuilder::fence) does, and needs `get` and `create` on `leases`
     /// in the namespace of the Lease. If there are several API servers, one of them answers. It takes two seconds at
@@ -50,6 +51,7 @@ impl Fence {
             }
             sleep(PAUSE).await;
         }
+        findings.extend(self.is_impersonator(replica).await?);
         Ok(findings)
     }
 }

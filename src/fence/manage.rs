@@ -2,7 +2,7 @@
 
 use super::{
     anchor,
-    definition::{Fence, LEASE},
+    definition::Fence,
     error::ErrFence,
     finding::Finding,
     server::{self, Kind},
@@ -33,8 +33,9 @@ impl Fence {
     /// stands, and that its Lease exists. It changes nothing. It does not show whether the API server has taken the
     /// policy in: an election finds that out before its gate opens. Cancel-safe.
     ///
-    /// It needs `get` and `list` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`, and `get`
-    /// on the Lease. If `client` is one of the replicas, it also checks the [token](Self::identify).
+    /// It also finds other fences around the same writers, by name, and writers that may impersonate. It needs `get` and
+    /// `list` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`, `get` on the Lease, and `create`
+    /// on `subjectaccessreviews`. If `client` is one of the replicas, it also checks the [token](Self::identify).
     ///
     /// # Errors
     /// [`ErrFence`] says why the comparison was not possible.
@@ -42,12 +43,9 @@ impl Fence {
         self.check_client(client).await?;
         let Found { policy, binding } = self.find(client).await?;
         let mut findings = Vec::new();
-        for (kind, found, wanted) in [
-            (Kind::Policy, &policy, self.wanted(Kind::Policy)),
-            (Kind::Binding, &binding, self.wanted(Kind::Binding)),
-        ] {
+        for (kind, found) in [(Kind::Policy, &policy), (Kind::Binding, &binding)] {
             match found {
-                Some(found) => findings.extend(Finding::between(kind, &wanted, found)),
+                Some(found) => findings.extend(Finding::between(kind, &self.wanted(kind), found)),
                 None => findings.push(Finding::new(
                     format!("{} {:?}", kind.as_str(), self.name()),
                     "is missing",
@@ -64,10 +62,13 @@ impl Fence {
                 "the API server may refuse every write of the replicas",
             ));
         }
-        findings.extend(self.check_lease(client).await?);
+        if server::lease(client, &self.lease).await?.is_none() {
+            let meaning = "the API server refuses no write until a candidate creates it";
+            findings.push(Finding::new(format!("Lease \"{}\"", self.lease), "is missing", meaning));
+        }
         findings.extend(anchor::check(client).await?);
         findings.extend(self.find_others(client).await?);
-        findings.extend(self.find_other_bindings(client).await?);
+        findings.extend(self.find_impersonators(client).await?);
         Ok(findings)
     }
 
@@ -179,52 +180,35 @@ impl Fence {
         ErrFence::HalfDone { stands: stands.to_owned(), source: Box::new(error) }
     }
 
-    async fn check_lease(&self, client: &Client) -> Result<Option<Finding>, ErrFence> {
-        let found = server::lease(client, &self.lease).await?;
-        Ok(found.is_none().then(|| {
-            Finding::new(
-                format!("Lease \"{}\"", self.lease),
-                "is missing",
-                "the API server refuses no write until a candidate creates it",
-            )
-        }))
-    }
-
-    /// Other fences around the same replicas: the Lease was renamed, and the old fence stayed.
+    /// Other bindings, of this policy or of a fence around the same replicas. The API server judges by each of them.
     async fn find_others(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
-        let writers = self.writers.condition();
-        let others = server::own_policies(client).await?.into_iter().filter(|policy| {
-            let conditions = policy["spec"]["matchConditions"].as_array();
-            policy["metadata"]["name"] != self.name()
-                && conditions.into_iter().flatten().any(|condition| condition["expression"] == *writers)
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = |object: &Value| text(&object["metadata"]["name"]);
+        let mut others = server::list(client, Kind::Policy).await?;
+        // By their form: another tool that applies a fence puts its own label on it.
+        others.retain(|policy| {
+            let conditions = policy["spec"]["matchConditions"].as_array().into_iter().flatten();
+            let mut whose = conditions.filter(|it| it["name"] == "is-from-a-replica");
+            let follows_a_lease = policy["spec"]["paramKind"]["kind"] == "Lease";
+            follows_a_lease && whose.any(|it| self.writers.overlap(&text(&it["expression"])))
         });
-        Ok(others
-            .map(|policy| {
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let lease = text(&policy["metadata"]["annotations"][LEASE]);
-                Finding::new(
-                    format!("{} {}", Kind::Policy.as_str(), policy["metadata"]["name"]),
-                    format!("judges the same replicas by the Lease {lease:?}"),
-                    "a replica can write only if it holds that Lease too; if the Lease was renamed, remove the old \
-                     fence",
-                )
-            })
-            .collect())
-    }
-
-    /// Other bindings of the policy. The API server judges a request by each of them.
-    async fn find_other_bindings(&self, client: &Client) -> Result<Vec<Finding>, ErrFence> {
-        let bindings = server::bindings(client).await?.into_iter().filter(|binding| {
-            binding["spec"]["policyName"] == self.name() && binding["metadata"]["name"] != self.name()
-        });
-        Ok(bindings
-            .map(|binding| {
-                Finding::new(
-                    format!("{} {}", Kind::Binding.as_str(), binding["metadata"]["name"]),
-                    "puts the policy in force too",
-                    "the fence also judges as this binding says, for example by another Lease; remove it",
-                )
-            })
-            .collect())
+        let bindings = server::list(client, Kind::Binding).await?;
+        let mut findings = Vec::new();
+        for binding in bindings.iter().filter(|binding| name(binding) != self.name()) {
+            let (policy, lease) = (text(&binding["spec"]["policyName"]), &binding["spec"]["paramRef"]);
+            if policy == self.name() {
+                let meaning =
+                    "the fence also judges as this binding says, for example by another Lease; remove it";
+                let place = format!("{} {:?}", Kind::Binding.as_str(), name(binding));
+                findings.push(Finding::new(place, "puts the policy in force too", meaning));
+            } else if others.iter().any(|other| name(other) == policy) {
+                let meaning = "a replica can write only if it holds that Lease too; if the Lease was renamed, remove \
+                               the old fence; else give each election writers of its own";
+                let lease = format!("{}/{}", text(&lease["namespace"]), text(&lease["name"]));
+                let what = format!("judges the same replicas by the Lease {lease:?}");
+                findings.push(Finding::new(format!("{} {policy:?}", Kind::Policy.as_str()), what, meaning));
+            }
+        }
+        Ok(findings)
     }
 }

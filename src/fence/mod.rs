@@ -16,7 +16,7 @@
 //! [guide](crate::guide::fencing) has measured numbers, the permissions, and the order of a roll-out.
 //!
 //! # What it does not judge
-//! - Reads, and requests of other users.
+//! - Reads, and requests of other users. A request with `Impersonate-User` counts as that user's.
 //! - Anything while there is no Lease. No candidate leads then. As soon as a candidate creates the Lease, the fence judges
 //!   again.
 //! - Access reviews and token reviews: the API server shows them to no policy.

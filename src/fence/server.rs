@@ -78,30 +78,22 @@ pub(super) async fn lease(client: &Client, name: &LeaseName) -> Result<Option<Va
     match send(client, Method::GET, &path, None).await {
         Ok(lease) => Ok(Some(lease)),
         Err(Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(Error::Api(status)) if status.code == 403 => Err(ErrFence::Forbidden {
-            verb: "get",
-            resource: "leases.coordination.k8s.io",
-            message: status.message.clone(),
-        }),
-        Err(source) => Err(ErrFence::Request { what: format!("get the Lease {name}"), source }),
+        Err(error) => Err(refused("get", "Lease", "leases.coordination.k8s.io", error)),
     }
 }
 
-/// All policies that this crate has made.
-pub(super) async fn own_policies(client: &Client) -> Result<Vec<Value>, ErrFence> {
-    list(client, Kind::Policy, &format!("?labelSelector={}%3D{}", MANAGED_BY.0, MANAGED_BY.1)).await
-}
-
-/// All bindings of the cluster.
-pub(super) async fn bindings(client: &Client) -> Result<Vec<Value>, ErrFence> {
-    list(client, Kind::Binding, "").await
-}
-
-async fn list(client: &Client, kind: Kind, query: &str) -> Result<Vec<Value>, ErrFence> {
-    let path = format!("{}{query}", kind.path());
+/// All objects of this kind in the cluster.
+pub(super) async fn list(client: &Client, kind: Kind) -> Result<Vec<Value>, ErrFence> {
     let mut list =
-        send(client, Method::GET, &path, None).await.map_err(|error| failed("list", kind, error))?;
+        send(client, Method::GET, &kind.path(), None).await.map_err(|error| failed("list", kind, error))?;
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
+}
+
+/// The answer to a question about permissions.
+pub(super) async fn review(client: &Client, resource: &'static str, spec: &Value) -> Result<Value, ErrFence> {
+    let path = format!("/apis/authorization.k8s.io/v1/{}", resource.split('.').next().unwrap_or_default());
+    let answer = send(client, Method::POST, &path, Some(&json!({ "spec": spec }))).await;
+    Ok(answer.map_err(|error| refused("create", resource, resource, error))?["status"].take())
 }
 
 /// Makes the cluster's object say what `wanted` says. `found` is the object as it was read: if it has changed since,
@@ -180,13 +172,17 @@ pub(super) async fn send(
 }
 
 fn failed(verb: &'static str, kind: Kind, error: Error) -> ErrFence {
+    refused(verb, kind.as_str(), kind.resource(), error)
+}
+
+fn refused(verb: &'static str, kind: &'static str, resource: &'static str, error: Error) -> ErrFence {
     match error {
         Error::Api(status) if status.code == 403 => {
-            ErrFence::Forbidden { verb, resource: kind.resource(), message: status.message.clone() }
+            ErrFence::Forbidden { verb, resource, message: status.message.clone() }
         }
         Error::Api(status) if status.code == 409 => {
-            ErrFence::Changed { kind: kind.as_str(), message: status.message.clone() }
+            ErrFence::Changed { kind, message: status.message.clone() }
         }
-        source => ErrFence::Request { what: format!("{verb} the {}", kind.as_str()), source },
+        source => ErrFence::Request { what: format!("{verb} the {kind}"), source },
     }
 }

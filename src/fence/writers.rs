@@ -5,22 +5,14 @@ use super::{
     error::{ErrInvalidFence, refuse},
 };
 use crate::lease::{Identity, is_label, is_subdomain};
-use std::{collections::BTreeSet, str::FromStr};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, slice, str::FromStr};
 
 /// More replicas than an election has. The API server goes through the list at each write of the cluster.
 const MOST_USERS: usize = 100;
 
 /// The pod of a token that is bound to a pod, as the API server reports it.
 pub(super) const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
-
-/// Groups of clients that are no replicas. A fence around one of them would stop the cluster.
-const GROUPS_OF_OTHERS: [&str; 5] = [
-    "system:authenticated",
-    "system:unauthenticated",
-    "system:masters",
-    "system:nodes",
-    "system:serviceaccounts",
-];
 
 /// The clients whose writes a [`Fence`](super::Fence) judges: the replicas of one program, and no other client.
 ///
@@ -79,8 +71,8 @@ impl Writers {
     /// These users, in any order. Each one's identity is its name.
     ///
     /// # Errors
-    /// [`ErrInvalidFence`] if there is no user, if there are more than 100, or if a name is empty or has control
-    /// characters.
+    /// [`ErrInvalidFence`] if there is no user, if there are more than 100, if a name is empty or has control
+    /// characters, or if it begins with `system:` and is not a service account's: `system:serviceaccount:NAMESPACE:NAME`.
     pub fn users(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, ErrInvalidFence> {
         // Two fences around the same users then have the same condition.
         let names: Vec<String> =
@@ -89,8 +81,10 @@ impl Writers {
             let allowed = "1 to 100 users; give more of them a group";
             return refuse("number of users", &names.len().to_string(), allowed);
         }
-        if let Some(name) = names.iter().find(|name| !is_name(name)) {
-            return refuse("user", name, "a name without control characters");
+        if let Some(name) = names.iter().find(|name| !is_name(name) && account_of(name).is_none()) {
+            let allowed = "a name without control characters; of those that begin with system:, which are parts of \
+                           Kubernetes, only system:serviceaccount:NAMESPACE:NAME";
+            return refuse("user", name, allowed);
         }
         Ok(Self::new(Who::Users(names)))
     }
@@ -98,12 +92,13 @@ impl Writers {
     /// The users in this group. Each one's identity is its name.
     ///
     /// # Errors
-    /// [`ErrInvalidFence`] if the name is empty or has control characters, or if it is a group of Kubernetes to which
-    /// other clients belong (`system:authenticated`, for example).
+    /// [`ErrInvalidFence`] if the name is empty or has control characters, or if it begins with `system:`: to such a
+    /// group of Kubernetes other clients belong.
     pub fn group(name: impl Into<String>) -> Result<Self, ErrInvalidFence> {
         let name = name.into();
-        if !is_name(&name) || GROUPS_OF_OTHERS.contains(&name.as_str()) {
-            let allowed = "a group of the replicas alone: the fence judges every write of its members";
+        if !is_name(&name) {
+            let allowed = "a group of the replicas alone, which does not begin with system:, since the fence judges \
+                           every write of its members; give pods of one account service-account:NAMESPACE/NAME";
             return refuse("group", &name, allowed);
         }
         Ok(Self::new(Who::Group(name)))
@@ -155,12 +150,41 @@ impl Writers {
     /// The condition under which the fence judges a request.
     pub(super) fn condition(&self) -> String {
         match &self.who {
-            Who::ServiceAccount(user) => cel::one_of("request.userInfo.username", &[user]),
-            Who::Users(names) => cel::one_of("request.userInfo.username", names),
             Who::Group(group) => {
                 format!("has(request.userInfo.groups) && {} in request.userInfo.groups", cel::text(group))
             }
+            _ => cel::one_of("request.userInfo.username", self.names()),
         }
+    }
+
+    /// The names of the users, or of the group.
+    fn names(&self) -> &[String] {
+        match &self.who {
+            Who::ServiceAccount(name) | Who::Group(name) => slice::from_ref(name),
+            Who::Users(names) => names,
+        }
+    }
+
+    /// Each name, with the user and the groups as an access review takes them.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = (&String, Value)> {
+        self.names().iter().map(|name| {
+            let spec = match (&self.who, account_of(name)) {
+                (Who::Group(_), _) => json!({ "groups": [name] }),
+                (_, Some((namespace, _))) => {
+                    let own = format!("system:serviceaccounts:{namespace}");
+                    json!({ "user": name, "groups": [own, "system:serviceaccounts", "system:authenticated"] })
+                }
+                (_, None) => json!({ "user": name, "groups": ["system:authenticated"] }),
+            };
+            (name, spec)
+        })
+    }
+
+    /// Whether a fence with this condition names one of them too. Who is in which group, only credentials say.
+    pub(super) fn overlap(&self, condition: &str) -> bool {
+        let are_group = matches!(self.who, Who::Group(_));
+        are_group == condition.contains("request.userInfo.groups")
+            && self.names().iter().any(|name| condition.contains(&cel::text(name)))
     }
 
     /// What in a request is compared with the holder. Empty if the request does not say it.
@@ -185,9 +209,8 @@ impl Writers {
     /// Whether a user with this name and these groups is one of them.
     pub(super) fn contain(&self, username: &str, groups: &[String]) -> bool {
         match &self.who {
-            Who::ServiceAccount(user) => user == username,
-            Who::Users(names) => names.iter().any(|name| name == username),
             Who::Group(group) => groups.contains(group),
+            _ => self.names().iter().any(|name| name == username),
         }
     }
 
@@ -222,6 +245,13 @@ impl FromStr for Writers {
     }
 }
 
+/// The namespace and the name of a service account.
+fn account_of(user: &str) -> Option<(&str, &str)> {
+    let account = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    (is_label(account.0) && is_subdomain(account.1)).then_some(account)
+}
+
+/// Not of the users and groups of Kubernetes itself: a fence around one of them would stop the cluster.
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && !text.chars().any(char::is_control)
+    !text.is_empty() && !text.chars().any(char::is_control) && !text.starts_with("system:")
 }

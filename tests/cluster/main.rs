@@ -64,7 +64,11 @@ fn main() -> ExitCode {
             real_time early::restarts::s6_restarted_holder_and_follower_never_write_at_once;
             real_time early::restarts::s6_restarted_holder_that_renewed_is_not_succeeded;
             real_time early::takeovers::write_of_ended_process_never_lands_after_takeover;
+            real_time fence::impersonating::impersonated_write_passes_and_check_names_the_permission;
+            real_time fence::impersonating::forged_name_of_the_holder_passes_and_check_says_so;
+            real_time fence::impersonating::permission_of_a_group_is_found;
             real_time fence::judging::only_the_pod_that_holds_the_lease_may_write;
+            real_time fence::judging::token_says_its_pod_in_its_claims;
             real_time fence::judging::a_missing_lease_stops_no_client_and_a_new_one_does;
             real_time fence::judging::a_lease_without_a_holder_refuses_every_replica;
             real_time fence::judging::users_hold_by_their_names;
@@ -87,6 +91,8 @@ fn main() -> ExitCode {
             real_time fence::opening::the_first_write_of_each_term_is_never_refused;
             real_time fence::opening::s7_theft_deletion_and_stop_are_seen_while_the_gate_is_shut;
             real_time fence::opening::a_candidate_that_may_not_write_leaves_the_lease_to_others;
+            real_time fence::overlapping::fence_with_one_common_writer_is_found;
+            real_time fence::overlapping::overlapping_fence_stops_the_holder;
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::program::it_says_why_it_could_not_ask;
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;

@@ -1,9 +1,20 @@
 //! Options that the sidecar refuses to start with. It says why in plain words, on standard error.
 
-use crate::process::{kubeconfig, run};
+use crate::{
+    process::{kubeconfig, run},
+    wait::SOON,
+};
 use serde_json::{Value, json};
-use std::{fs, net::TcpListener, path::Path};
+use std::{
+    ffi::OsStr,
+    fs,
+    net::TcpListener,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 use tempfile::TempDir;
+use test_support::apiserver::Guarded;
 
 const USAGE: i32 = 2;
 const FAILURE: i32 = 1;
@@ -121,4 +132,22 @@ async fn upstream_pointing_at_sidecar_is_refused() {
     let file = folder.path().join("kubeconfig");
     fs::write(&file, kubeconfig(&format!("http://{own}"), "a").to_string()).unwrap();
     refuses_with(&file, FAILURE, &["--listen", &own], &[&own, "is this proxy itself"]).await;
+}
+
+/// Not passed over: the name of the host may be that of every replica.
+#[tokio::test]
+async fn pod_name_that_is_not_utf8_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, kubeconfig("http://127.0.0.1:1", "a").to_string()).unwrap();
+    let log = folder.path().join("log");
+    let mut command = Command::new(test_support::example::build("sidecar"));
+    command.args(["--listen", "127.0.0.1:0", "--lease", "default/app", "--kubeconfig"]).arg(&file);
+    command.env("POD_NAME", OsStr::from_bytes(b"pod-\xff"));
+    let log_file = fs::File::create(&log).unwrap();
+    let mut process = Guarded::spawn_with(&command, Stdio::null(), log_file.into()).unwrap();
+    let status = process.ended(SOON).await;
+    let said = fs::read_to_string(&log).unwrap();
+    assert_eq!(status.and_then(|status| status.code()), Some(FAILURE), "{said}");
+    assert!(said.contains("allowed: UTF-8; set POD_NAME from the downward API's metadata.name"), "{said}");
 }

@@ -60,7 +60,7 @@ impl Live {
                 stage.place
             ),
         ];
-        Self { head, colours: std::env::var_os("NO_COLOR").is_none(), drawn: 0 }
+        Self { head, colours: std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()), drawn: 0 }
     }
 
     /// What draws the next frame over the last one.

@@ -57,7 +57,7 @@ impl EarlyTakeover {
     ///
     /// `client` reads and watches pods. It needs no gate.
     pub fn infer(client: Client) -> Self {
-        Self::infer_from(client, |name| env::var(name).unwrap_or_default())
+        Self::infer_from(client, |name| env::var_os(name).unwrap_or_default().to_string_lossy().into_owned())
     }
 
     pub(super) fn infer_from(client: Client, variable: impl Fn(&str) -> String) -> Self {

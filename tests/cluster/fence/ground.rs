@@ -37,14 +37,34 @@ impl Ground {
         let ground = Self { cluster, namespace, admin, _own: own };
         let account = json!({ "metadata": { "name": ACCOUNT } });
         ground.post("serviceaccounts", &account).await;
-        let binding = json!({
-            "metadata": { "name": format!("all-{}", ground.namespace) },
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
-            "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": ground.namespace }],
-        });
-        let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-        send(&ground.admin, Method::POST, path, Some(&binding)).await.expect("a binding");
+        // The account may do everything, but not impersonate.
+        let verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+        ground.grant("all", json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": verbs }])).await;
         ground
+    }
+
+    /// Gives the account these permissions too.
+    pub async fn grant(&self, name: &str, rules: Value) {
+        self.grant_in(None, name, rules).await;
+    }
+
+    /// The same in one namespace.
+    pub async fn grant_in(&self, namespace: Option<&str>, name: &str, rules: Value) {
+        let name = format!("{name}-{}", self.namespace);
+        let role = json!({ "metadata": { "name": name }, "rules": rules });
+        let binding = json!({
+            "metadata": { "name": name },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": self.namespace }],
+        });
+        let bindings = match namespace {
+            Some(namespace) => format!("namespaces/{namespace}/rolebindings"),
+            None => "clusterrolebindings".to_owned(),
+        };
+        for (resource, object) in [("clusterroles", role), (&*bindings, binding)] {
+            let path = format!("/apis/rbac.authorization.k8s.io/v1/{resource}");
+            send(&self.admin, Method::POST, &path, Some(&object)).await.expect("granted");
+        }
     }
 
     pub fn lease(&self) -> LeaseName {

@@ -2,6 +2,7 @@
 
 use super::ground::{Ground, refusal, refused, send};
 use crate::support::until;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::Method;
 use kube_leader_gate::{
     Policy,
@@ -10,7 +11,7 @@ use kube_leader_gate::{
     policy::{Preset, Rule},
     request::Verb,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub async fn only_the_pod_that_holds_the_lease_may_write() {
     let ground = Ground::new().await;
@@ -32,6 +33,18 @@ pub async fn only_the_pod_that_holds_the_lease_may_write() {
         let read = send(other.0, Method::GET, &ground.path("configmaps"), None).await;
         assert!(read.is_ok(), "reads pass: {read:?}");
     }
+}
+
+/// `Identity::infer` reads it there, and so its name is the one that the fence compares.
+pub async fn token_says_its_pod_in_its_claims() {
+    let ground = Ground::new().await;
+    let claims = async |pod| -> Value {
+        let token = ground.token(pod).await;
+        let claims = token.split('.').nth(1).expect("a JWT");
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).expect("base64")).expect("JSON")
+    };
+    assert_eq!(claims(Some("pod-a")).await["kubernetes.io"]["pod"]["name"], "pod-a");
+    assert_eq!(claims(None).await["kubernetes.io"]["pod"], Value::Null);
 }
 
 /// No candidate leads then. With `Deny`, Kubernetes would refuse every write in the cluster, of any user.

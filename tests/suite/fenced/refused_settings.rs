@@ -37,6 +37,41 @@ fn writers_that_cannot_be_told_apart_are_refused() {
     );
 }
 
+/// A fence around one of these would stop the cluster.
+#[test]
+fn users_and_groups_of_kubernetes_are_refused() {
+    for group in [
+        "system:",
+        "system:serviceaccounts",
+        "system:serviceaccounts:kube-system",
+        "system:serviceaccount:a:b",
+        "system:nodes",
+        "system:bootstrappers:kubeadm:default-node-token",
+        "system:monitoring",
+    ] {
+        refused(Writers::group(group), "which does not begin with system:");
+        refused(format!("group:{group}").parse::<Writers>(), "give pods of one account service-account:");
+    }
+    for user in [
+        "system:",
+        "system:apiserver",
+        "system:kube-controller-manager",
+        "system:node:n",
+        "system:serviceaccount:a",
+        "system:serviceaccount:a:",
+        "system:serviceaccount::b",
+        "system:serviceaccount:a:b:c",
+        "system:serviceaccount:a:*",
+        "system:serviceaccounts:a:b",
+    ] {
+        refused(Writers::users([user]), "only system:serviceaccount:NAMESPACE:NAME");
+        refused(Writers::users(["a", user, "z"]), &format!("user is {user:?}"));
+    }
+    let account = "system:serviceaccount:a:b.c";
+    assert!(Writers::users([account]).unwrap().prefix("system:serviceaccount:a:").is_ok());
+    assert!(Writers::users([account, "x:system:y"]).is_ok() && Writers::group("kube:system:x").is_ok());
+}
+
 /// So the check finds the fence of a renamed Lease, in whatever order its users were given.
 #[test]
 fn order_and_repetition_of_users_do_not_matter() {

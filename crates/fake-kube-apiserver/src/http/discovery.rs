@@ -45,6 +45,7 @@ pub(crate) fn page(path: &str) -> Option<Page> {
             "authorization.k8s.io/v1",
             &[
                 resource("selfsubjectaccessreviews", "SelfSubjectAccessReview", false, &["create"]),
+                resource("selfsubjectrulesreviews", "SelfSubjectRulesReview", false, &["create"]),
                 resource("subjectaccessreviews", "SubjectAccessReview", false, &["create"]),
             ],
         ),

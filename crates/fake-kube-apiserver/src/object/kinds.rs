@@ -16,7 +16,7 @@ const WITHOUT_STATUS: [&str; 8] = [
     "serviceaccounts",
 ];
 
-const KINDS: [(&str, &str); 24] = [
+const KINDS: [(&str, &str); 25] = [
     ("bindings", "Binding"),
     ("configmaps", "ConfigMap"),
     ("cronjobs", "CronJob"),
@@ -36,6 +36,7 @@ const KINDS: [(&str, &str); 24] = [
     ("secrets", "Secret"),
     ("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
     ("selfsubjectreviews", "SelfSubjectReview"),
+    ("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
     ("serviceaccounts", "ServiceAccount"),
     ("services", "Service"),
     ("statefulsets", "StatefulSet"),

@@ -15,7 +15,10 @@ pub(crate) fn is_review(collection: &Collection) -> bool {
         ("authentication.k8s.io", "tokenreviews" | "selfsubjectreviews")
             | (
                 "authorization.k8s.io",
-                "localsubjectaccessreviews" | "selfsubjectaccessreviews" | "subjectaccessreviews"
+                "localsubjectaccessreviews"
+                    | "selfsubjectaccessreviews"
+                    | "selfsubjectrulesreviews"
+                    | "subjectaccessreviews"
             )
     )
 }
@@ -34,6 +37,11 @@ pub(crate) fn answer(target: &Target, user: &str, mut object: Value) -> Result<A
             }
         },
         "selfsubjectreviews" => json!({ "userInfo": { "username": user, "groups": groups } }),
+        "selfsubjectrulesreviews" => {
+            let all = ["*"];
+            json!({ "resourceRules": [{ "verbs": all, "apiGroups": all, "resources": all }],
+                    "nonResourceRules": [{ "verbs": all, "nonResourceURLs": all }], "incomplete": false })
+        }
         _ => json!({ "allowed": true }),
     };
     let kind = kind_of(collection, &object);
