@@ -11,7 +11,7 @@ use hyper_util::{
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{Election, refusal::ResponseBody, server_time::ServerTimeLayer};
+use kube_leader_gate::{Election, gate::StreamedBody, refusal::ResponseBody, server_time::ServerTimeLayer};
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
@@ -49,6 +49,7 @@ pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure
         .pool_max_idle_per_host(KEPT)
         .build(connector);
     let stack = ServiceBuilder::new()
+        .map_request(|request: Request<Upload>| request.map(StreamedBody::new))
         .layer(election.refusals())
         .layer(election.layer())
         .layer(ServerTimeLayer::new(election.leadership()))

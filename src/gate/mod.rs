@@ -106,6 +106,8 @@
 
 mod admitted;
 mod attempt;
+#[cfg(feature = "election")]
+mod body;
 mod classifier;
 mod error;
 mod find;
@@ -116,6 +118,8 @@ mod observer;
 mod service;
 mod settings;
 
+#[cfg(feature = "election")]
+pub use self::body::StreamedBody;
 #[cfg(feature = "election")]
 pub(crate) use self::settings::Settings;
 pub use self::{

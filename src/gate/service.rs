@@ -95,6 +95,7 @@ impl<S, B> Service<Request<B>> for WriteGate<S>
 where
     S: Service<Request<B>>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: 'static,
 {
     type Response = S::Response;
     type Error = Box<dyn Error + Send + Sync>;
@@ -105,7 +106,8 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    #[cfg_attr(not(feature = "election"), expect(unused_mut, reason = "for the body"))]
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
         if asked.is_read() {
             return ResponseFuture::passed(self.inner.call(request));
@@ -117,13 +119,15 @@ where
             }
             return ResponseFuture::passed(self.inner.call(request));
         }
+        let upgrade = asked.is_upgrade();
         if let Some(admission) = settings.admit(&Attempt::Request(asked)) {
             let verb = asked.verb();
+            #[cfg(feature = "election")]
+            super::body::follow(request.body_mut(), verb, upgrade, &admission);
             let inner = self.inner.call(request);
             return ResponseFuture::admitted(inner, admission, verb, settings.observer.clone());
         }
         // The next call uses what `poll_ready` has reserved of the inner service.
-        let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
         let refused = Refused::Request { method: asked.method, uri: asked.uri };
         ResponseFuture::rejected(settings.refuse(refused, upgrade))

@@ -62,7 +62,7 @@ where
         }
         // A follower's exempted write has no deadline.
         if let Some(deadline) = self.leadership.deadline()
-            && changes_a_resource(&asked)
+            && asked.verb_on_resource().is_some_and(Verb::changes_a_resource)
         {
             let left = deadline.saturating_since(self.leadership.now());
             if let Some(uri) = query::within(request.uri(), left) {
@@ -71,14 +71,6 @@ where
         }
         ResponseFuture::write(self.inner.call(request), self.leadership.clone())
     }
-}
-
-/// Whether the API server itself carries the request out, and no backend reads its query.
-fn changes_a_resource(asked: &RequestInfo<'_>) -> bool {
-    matches!(
-        asked.verb_on_resource(),
-        Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
-    )
 }
 
 #[cfg(all(test, feature = "test-util"))]
