@@ -26,7 +26,10 @@ pub struct StreamedBody {
 }
 
 /// Bytes that count until the connection has sent or dropped them.
-struct Piece(Bytes, Arc<Admission>);
+struct Piece {
+    bytes: Bytes,
+    _admission: Arc<Admission>,
+}
 
 /// Counts the body of an admitted write, if it may still be on its way when the answer begins.
 ///
@@ -47,7 +50,7 @@ pub(super) fn follow<B: 'static>(body: &mut B, verb: Verb, upgrade: bool, admiss
     {
         let admission = admission.of_body();
         admission.body_ended();
-        *kube = Bytes::from_owner(Piece(bytes, admission)).into();
+        *kube = Bytes::from_owner(Piece { bytes, _admission: admission }).into();
     }
 }
 
@@ -85,7 +88,7 @@ impl Body for StreamedBody {
                 if is_last || inner.is_end_stream() || inner.size_hint().exact() == Some(0) {
                     admission.body_ended();
                 }
-                let hold = |bytes| Bytes::from_owner(Piece(bytes, admission.clone()));
+                let hold = |bytes| Bytes::from_owner(Piece { bytes, _admission: admission.clone() });
                 return Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(hold))));
             }
             ready!(ended.as_mut().poll(cx));
@@ -104,6 +107,6 @@ impl Body for StreamedBody {
 
 impl AsRef<[u8]> for Piece {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }

@@ -121,7 +121,7 @@ mod settings;
 #[cfg(feature = "election")]
 pub use self::body::StreamedBody;
 #[cfg(feature = "election")]
-pub(crate) use self::settings::Settings;
+pub(crate) use self::settings::{Exempted, Settings};
 pub use self::{
     attempt::Attempt,
     classifier::{ByLabel, Kubernetes},

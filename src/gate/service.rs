@@ -5,7 +5,7 @@ use super::{
     classifier::{ByLabel, Kubernetes},
     future::ResponseFuture,
     observer::WriteObserver,
-    settings::Settings,
+    settings::{Exempted, Settings},
 };
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
@@ -106,7 +106,6 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    #[cfg_attr(not(feature = "election"), expect(unused_mut, reason = "for the body"))]
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
         if asked.is_read() {
@@ -116,6 +115,9 @@ where
         if self.classifier.policy.permits(&asked) {
             if let Some(observer) = &settings.observer {
                 observer.exempted(&asked);
+            }
+            if settings.leadership.marks() {
+                request.extensions_mut().insert(Exempted);
             }
             return ResponseFuture::passed(self.inner.call(request));
         }

@@ -13,7 +13,7 @@ use std::{
     fmt,
     future::{Future, pending, poll_fn},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::Poll,
     time::Duration,
 };
@@ -67,6 +67,17 @@ impl Leadership {
                 None
             }
         }
+    }
+
+    /// From now on, gates mark what their policies exempt.
+    #[cfg(feature = "election")]
+    pub(crate) fn ask_for_marks(&self) {
+        self.inner.marks.store(true, Relaxed);
+    }
+
+    /// Whether gates mark what their policies exempt. A mark allocates.
+    pub(crate) fn marks(&self) -> bool {
+        self.inner.marks.load(Relaxed)
     }
 
     /// Whether this process leads now. A leader that is closing still leads.

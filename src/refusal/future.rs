@@ -12,10 +12,14 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
+use tokio::time::{Sleep, sleep};
 
 /// How many bytes of an answer are read. The API server allows a policy a message of 5 KiB.
 const MOST: usize = 16 * 1024;
+/// How long they may take to come. The API server sends them with the head.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 type Answer<R> = Response<ResponseBody<R>>;
 
@@ -40,6 +44,7 @@ struct Reading<R: Body> {
     rest: Pin<Box<R>>,
     read: VecDeque<Frame<R::Data>>,
     text: Vec<u8>,
+    late: Pin<Box<Sleep>>,
 }
 
 impl<F, R: Body> ResponseFuture<F, R> {
@@ -66,12 +71,12 @@ where
             };
             *this.reading = Some(Reading::new(asked, answer));
         }
-        let failed = match this.reading {
+        let read = match this.reading {
             Some(reading) => ready!(reading.poll(cx)),
-            None => None,
+            None => Ok(false),
         };
         let reading = this.reading.take().expect("ResponseFuture polled after completion");
-        Poll::Ready(reading.judge(failed))
+        Poll::Ready(reading.judge(read))
     }
 }
 
@@ -80,29 +85,36 @@ where
 impl<R: Body<Data = Bytes>> Reading<R> {
     fn new(asked: Asked, answer: Response<R>) -> Self {
         let (head, body) = answer.into_parts();
-        Self { asked, head, rest: Box::pin(body), read: VecDeque::new(), text: Vec::new() }
+        Self {
+            asked,
+            head,
+            rest: Box::pin(body),
+            read: VecDeque::new(),
+            text: Vec::new(),
+            late: Box::pin(sleep(PATIENCE)),
+        }
     }
 
-    /// Reads to the end, to the limit, or to an error.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Error>> {
+    /// Reads to the end, to a limit, or to an error. Returns whether this is all of it.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, R::Error>> {
         while self.text.len() <= MOST {
-            match ready!(self.rest.as_mut().poll_frame(cx)) {
-                Some(Ok(frame)) => {
+            match self.rest.as_mut().poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
                     self.text.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
                     self.read.push_back(frame);
                 }
-                Some(Err(error)) => return Poll::Ready(Some(error)),
-                None => break,
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+                Poll::Ready(None) => return Poll::Ready(Ok(self.text.len() <= MOST)),
+                Poll::Pending => return self.late.as_mut().poll(cx).map(|()| Ok(false)),
             }
         }
-        Poll::Ready(None)
+        Poll::Ready(Ok(false))
     }
 
-    fn judge(self, failed: Option<R::Error>) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
-        let Self { asked, head, rest, read, text } = self;
-        let complete = failed.is_none() && text.len() <= MOST;
-        let Some(message) = asked.settings.denial.in_answer(&text).filter(|_| complete) else {
-            return Ok(Response::from_parts(head, ResponseBody::replayed(read, failed, rest)));
+    fn judge(self, all: Result<bool, R::Error>) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
+        let Self { asked, head, rest, read, text, late: _ } = self;
+        let Some(message) = asked.settings.denial.in_answer(&text).filter(|_| matches!(all, Ok(true))) else {
+            return Ok(Response::from_parts(head, ResponseBody::replayed(read, all.err(), rest)));
         };
         let error = ErrNotLeader::by_the_fence(asked.method, asked.uri, asked.upgrade, message);
         if let Some(request) = error.attempt().request() {
