@@ -5,13 +5,14 @@
 
 use crate::{Failure, upload::Upload};
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{Election, gate::StreamedBody, refusal::ResponseBody, server_time::ServerTimeLayer};
+use kube_leader_gate::{Election, refusal::ResponseBody, server_time::ServerTimeLayer};
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
@@ -49,7 +50,9 @@ pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure
         .pool_max_idle_per_host(KEPT)
         .build(connector);
     let stack = ServiceBuilder::new()
-        .map_request(|request: Request<Upload>| request.map(StreamedBody::new))
+        .map_request(|request: Request<Upload>| {
+            request.map(|body| body.map_err(BoxError::from).boxed_unsync())
+        })
         .layer(election.refusals())
         .layer(election.layer())
         .layer(ServerTimeLayer::new(election.leadership()))

@@ -4,11 +4,12 @@ use super::error::ErrLeadershipLost;
 use crate::{leadership::Admission, request::Verb};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Empty, combinators::UnsyncBoxBody};
 use std::{
     any::Any,
     error::Error,
     future::Future,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker, ready},
@@ -16,30 +17,31 @@ use std::{
 use tokio::sync::futures::OwnedNotified;
 
 type BoxError = Box<dyn Error + Send + Sync>;
+type Streamed = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A request body that is not in memory. The gate knows this type: it counts the write until its body has left or was
-/// dropped, also after the answer has begun. After a loss the body fails with [`ErrLeadershipLost`].
-#[derive(Debug)]
-pub struct StreamedBody {
-    inner: UnsyncBoxBody<Bytes, BoxError>,
-    admitted: Option<(Arc<Admission>, Pin<Box<OwnedNotified>>)>,
+/// A body that streams, of an admitted write.
+struct Followed {
+    inner: Streamed,
+    admission: Arc<Admission>,
+    ended: Pin<Box<OwnedNotified>>,
 }
 
-/// Bytes that count until the connection has sent or dropped them.
+/// Bytes of it, until the connection has sent or dropped them.
 struct Piece {
     bytes: Bytes,
     _admission: Arc<Admission>,
 }
 
-/// Counts the body of an admitted write, if it may still be on its way when the answer begins.
+/// Lets an admitted write count until its body has left, if that may be after the head of the answer.
 ///
 /// The API server reads a body to its end before it carries a change out. So the rest of a body in memory matters only to
 /// a backend. An upgrade has no body.
 pub(super) fn follow<B: 'static>(body: &mut B, verb: Verb, upgrade: bool, admission: &Admission) {
     let body: &mut dyn Any = body;
-    if let Some(streamed) = body.downcast_mut::<StreamedBody>() {
-        let ended = || Box::pin(admission.term_ended());
-        streamed.admitted = (!streamed.is_end_stream()).then(|| (admission.of_body(), ended()));
+    if let Some(streamed) = body.downcast_mut::<Streamed>().filter(|body| !body.is_end_stream()) {
+        let inner = mem::replace(streamed, Empty::new().map_err(Into::into).boxed_unsync());
+        let ended = Box::pin(admission.term_ended());
+        *streamed = Followed { inner, admission: admission.of_body(), ended }.boxed_unsync();
     } else if !verb.changes_a_resource()
         && !upgrade
         && let Some(kube) = body.downcast_mut::<kube_client::client::Body>()
@@ -54,17 +56,7 @@ pub(super) fn follow<B: 'static>(body: &mut B, verb: Verb, upgrade: bool, admiss
     }
 }
 
-impl StreamedBody {
-    /// Wraps a body.
-    pub fn new<B>(body: B) -> Self
-    where
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-    {
-        Self { inner: body.map_err(Into::into).boxed_unsync(), admitted: None }
-    }
-}
-
-impl Body for StreamedBody {
+impl Body for Followed {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -72,9 +64,7 @@ impl Body for StreamedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Self { inner, admitted } = &mut *self;
-        let mut inner = Pin::new(inner);
-        let Some((admission, ended)) = admitted else { return inner.poll_frame(cx) };
+        let Self { inner, admission, ended } = &mut *self;
         loop {
             // Before each poll, since what it returns is sent (rule S2).
             if !admission.is_valid() {
@@ -82,7 +72,7 @@ impl Body for StreamedBody {
                 tracing::warn!(label = lost.label(), loss = lost.loss().as_str(), "{lost}");
                 return Poll::Ready(Some(Err(lost.into())));
             }
-            if let Poll::Ready(frame) = inner.as_mut().poll_frame(cx) {
+            if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {
                 // A connection need not ask again after the last bytes of a known length, nor after trailers.
                 let is_last = frame.as_ref().is_none_or(|it| it.as_ref().is_ok_and(Frame::is_trailers));
                 if is_last || inner.is_end_stream() || inner.size_hint().exact() == Some(0) {

@@ -119,8 +119,6 @@ mod service;
 mod settings;
 
 #[cfg(feature = "election")]
-pub use self::body::StreamedBody;
-#[cfg(feature = "election")]
 pub(crate) use self::settings::{Exempted, Settings};
 pub use self::{
     attempt::Attempt,

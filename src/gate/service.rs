@@ -11,7 +11,7 @@ use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
     error::Error,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll},
 };
 use tower_service::Service;
@@ -116,7 +116,7 @@ where
             if let Some(observer) = &settings.observer {
                 observer.exempted(&asked);
             }
-            if settings.leadership.marks() {
+            if settings.leadership.marks().load(Relaxed) {
                 request.extensions_mut().insert(Exempted);
             }
             return ResponseFuture::passed(self.inner.call(request));

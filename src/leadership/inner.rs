@@ -27,7 +27,7 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
     unanswered: AtomicU64,
-    /// Whether a layer below the gate has to know which requests the policy exempts.
+    /// As in [`Leadership::marks`](super::Leadership).
     pub(super) marks: AtomicBool,
     /// All other state. The word changes only under its lock, except to close or revoke.
     pub(super) state: Watched<State>,

@@ -13,7 +13,7 @@ use std::{
     fmt,
     future::{Future, pending, poll_fn},
     pin::pin,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::AtomicBool},
     task::Poll,
     time::Duration,
 };
@@ -69,15 +69,9 @@ impl Leadership {
         }
     }
 
-    /// From now on, gates mark what their policies exempt.
-    #[cfg(feature = "election")]
-    pub(crate) fn ask_for_marks(&self) {
-        self.inner.marks.store(true, Relaxed);
-    }
-
-    /// Whether gates mark what their policies exempt. A mark allocates.
-    pub(crate) fn marks(&self) -> bool {
-        self.inner.marks.load(Relaxed)
+    /// Whether gates mark what their policies exempt, for a layer below. A mark allocates.
+    pub(crate) fn marks(&self) -> &AtomicBool {
+        &self.inner.marks
     }
 
     /// Whether this process leads now. A leader that is closing still leads.

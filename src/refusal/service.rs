@@ -32,7 +32,7 @@ impl<S, B, R> Service<Request<B>> for Refusal<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
-    R: Body<Data = Bytes>,
+    R: Body<Data = Bytes> + Unpin,
 {
     type Response = Response<ResponseBody<R>>;
     type Error = Box<dyn Error + Send + Sync>;

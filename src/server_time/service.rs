@@ -7,7 +7,10 @@ use crate::{
     request::{RequestInfo, Verb},
 };
 use http::{Request, Response};
-use std::task::{Context, Poll};
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    task::{Context, Poll},
+};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -30,7 +33,7 @@ impl ServerTimeLayer {
     /// Limits writes to the validity deadline of `leadership`.
     #[must_use]
     pub fn new(leadership: Leadership) -> Self {
-        leadership.ask_for_marks();
+        leadership.marks().store(true, Relaxed);
         Self { leadership }
     }
 }

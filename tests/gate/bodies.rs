@@ -1,15 +1,14 @@
 //! S4 and S2 for a request body that is still on its way when the answer begins.
 
-use crate::support::{PATH, TERM, lead, stage};
+use crate::support::{BoxError, PATH, TERM, lead, stage};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use kube_client::client;
 use kube_leader_gate::{
     ErrLeadershipLost, Leadership, WriteGateLayer,
-    gate::StreamedBody,
     leadership::{Grantor, Loss},
 };
 use std::{
@@ -22,6 +21,13 @@ use tower::{Layer, ServiceExt, service_fn};
 
 const PROXY: &str = "/api/v1/namespaces/a/services/b/proxy/upload";
 
+/// The type of streamed bodies that the gate follows.
+type Streamed = UnsyncBoxBody<Bytes, BoxError>;
+
+fn boxed(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Streamed {
+    body.map_err(Into::into).boxed_unsync()
+}
+
 type Feed = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 
 fn unknown() -> (Feed, impl Body<Data = Bytes, Error = Infallible> + Send + 'static) {
@@ -29,9 +35,9 @@ fn unknown() -> (Feed, impl Body<Data = Bytes, Error = Infallible> + Send + 'sta
     (feed, StreamBody::new(stream::poll_fn(move |cx| frames.poll_recv(cx))))
 }
 
-fn streamed() -> (Feed, StreamedBody) {
+fn streamed() -> (Feed, Streamed) {
     let (feed, body) = unknown();
-    (feed, StreamedBody::new(body))
+    (feed, boxed(body))
 }
 
 fn data(text: &'static str) -> Result<Frame<Bytes>, Infallible> {
@@ -82,7 +88,7 @@ async fn s4_each_end_of_a_body_is_an_end() {
     let _grant = lead(&grantor);
     let (feed, body) = streamed();
     feed.send(Ok(Frame::trailers(HeaderMap::new()))).unwrap();
-    let ends = [body, StreamedBody::new(Full::from("known length"))];
+    let ends = [body, boxed(Full::from("known length"))];
     for body in ends {
         let mut body = answered_early(&leadership, PATH, body).await;
         assert!(body.frame().await.is_some());
@@ -90,7 +96,7 @@ async fn s4_each_end_of_a_body_is_an_end() {
         assert_eq!((leadership.writes_under_way(), leadership.unanswered()), (0, None));
     }
     // The body is over before the answer.
-    drop(answered_early(&leadership, PATH, StreamedBody::new(Full::<Bytes>::default())).await);
+    drop(answered_early(&leadership, PATH, boxed(Full::<Bytes>::default())).await);
     assert_eq!((leadership.writes_under_way(), leadership.unanswered()), (0, None));
 }
 
@@ -173,7 +179,7 @@ async fn s4_dropped_response_leaves_its_body_counted() {
     let kept = Arc::new(Mutex::new(None));
     let keep = kept.clone();
     let gate = WriteGateLayer::new(leadership.clone());
-    let service = gate.layer(service_fn(move |request: Request<StreamedBody>| {
+    let service = gate.layer(service_fn(move |request: Request<Streamed>| {
         *keep.lock().unwrap() = Some(request.into_body());
         std::future::pending::<Result<(), Infallible>>()
     }));
