@@ -95,7 +95,11 @@ impl Stage {
                 Duration::from_secs(4),
                 Duration::from_millis(800),
             )?,
-            place: format!("{}, namespace {}", config.cluster_url, config.default_namespace),
+            place: format!(
+                "{}, namespace {}",
+                config.cluster_url.host().unwrap_or_default(),
+                config.default_namespace
+            ),
             evidence: "an independent watch of both objects, in the order of their resource versions",
             pace: Pace { read: Duration::from_millis(50), write: Duration::from_millis(25) },
             ..Self::over(config, world)?

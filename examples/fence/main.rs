@@ -41,7 +41,10 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let token = args.replica_token()?;
     let config = Config::infer().await?;
-    let server = config.cluster_url.clone();
+    // Without a user and a password.
+    let user = config.cluster_url.authority().and_then(|it| it.as_str().rsplit_once('@'));
+    let user = user.map_or_else(String::new, |(user, _)| format!("{user}@"));
+    let server = config.cluster_url.to_string().replacen(&user, "", 1);
     let asked = ask(args.task, &fence, config, token).await;
     asked.map_err(|error| format!("{} (the API server is {server})", chain(&*error)).into())
 }

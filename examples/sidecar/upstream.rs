@@ -11,7 +11,10 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioTimer,
 };
-use kube_client::{Config, client::ConfigExt};
+use kube_client::{
+    Config,
+    client::{AuthError, ConfigExt},
+};
 use kube_leader_gate::{Election, refusal::ResponseBody, server_time::ServerTimeLayer};
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
@@ -31,8 +34,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure> {
     if let Some(proxy) = &config.proxy_url {
+        let host = proxy.authority().map_or("", |it| it.as_str().rsplit('@').next().unwrap_or_default());
         return Err(format!(
-            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
+            "the kubeconfig sets the proxy {host}, but the sidecar does not support proxies"
         )
         .into());
     }
@@ -85,6 +89,14 @@ pub fn explain(error: &BoxError) -> String {
             format!("the API server did not answer; it is unknown whether it carried the request out: {text}")
         }
         Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
+        // It may have printed a token.
+        None if matches!(
+            error.downcast_ref(),
+            Some(AuthError::AuthExecRun { .. } | AuthError::AuthExecParse(_))
+        ) =>
+        {
+            "the credential plugin failed, nothing was sent; run it by hand to see what it says".into()
+        }
         None => format!("could not get credentials for the API server, nothing was sent: {text}"),
     }
 }

@@ -1,6 +1,7 @@
 //! The errors of a call to the API server.
 
-use http::StatusCode;
+use http::{StatusCode, Uri};
+use kube_client::{Error, client::AuthError};
 use std::{fmt, time::Duration};
 
 /// A failed call, with a message for a person.
@@ -62,5 +63,50 @@ impl Failure {
             Self::Garbage => "garbage",
             Self::Status(_) | Self::Unsendable => "refused",
         }
+    }
+}
+
+/// The same error without what must not be shown: the user part of a proxy's URL, and what a credential plugin was given
+/// and has printed.
+pub(crate) fn without_secrets(error: Error) -> Error {
+    match error {
+        Error::ProxyProtocolUnsupported { mut proxy_url } => {
+            *proxy_url = without_user(&proxy_url);
+            Error::ProxyProtocolUnsupported { proxy_url }
+        }
+        Error::ProxyProtocolDisabled { mut proxy_url, protocol_feature } => {
+            *proxy_url = without_user(&proxy_url);
+            Error::ProxyProtocolDisabled { proxy_url, protocol_feature }
+        }
+        Error::Auth(error) => Error::Auth(without_output(error)),
+        Error::Service(error) => Error::Service(match error.downcast() {
+            Ok(error) => without_output(*error).into(),
+            Err(other) => other,
+        }),
+        other => other,
+    }
+}
+
+fn without_user(url: &Uri) -> Uri {
+    let mut parts = url.clone().into_parts();
+    let host = parts.authority.as_ref().and_then(|it| it.as_str().rsplit('@').next()?.parse().ok());
+    parts.authority = host;
+    Uri::from_parts(parts).unwrap_or_default()
+}
+
+fn without_output(error: AuthError) -> AuthError {
+    match error {
+        AuthError::AuthExecRun { cmd, mut out } => {
+            // Variables come before the program, and arguments after it. A quote within one of them is escaped.
+            let program =
+                format!(" {cmd}").split(" \"").nth(1).and_then(|it| it.split('"').next()).map(str::to_owned);
+            out.stdout.clear();
+            out.stderr.clear();
+            AuthError::AuthExecRun { cmd: program.unwrap_or_default(), out }
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
+            AuthError::AuthExec("what the credential plugin has printed is no ExecCredential".into())
+        }
+        other => other,
     }
 }
