@@ -2,10 +2,7 @@
 
 use super::{inner::Inner, term::Loss};
 use crate::defect;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, atomic::AtomicBool};
 use tokio::sync::futures::OwnedNotified;
 
 /// The right of one write to continue. The write counts as under way until this is dropped, and
@@ -55,7 +52,7 @@ impl Admission {
     /// Records that the whole body was handed on.
     #[cfg(feature = "election")]
     pub(crate) fn body_ended(&self) {
-        self.answered.store(true, Ordering::Relaxed);
+        self.answered.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// A future that resolves when any grant ends: this admission's grant or a later one. Call

@@ -75,6 +75,7 @@ impl Verb {
     }
 
     /// Whether the API server itself carries the request out, and no backend behind it.
+    #[cfg(feature = "election")]
     pub(crate) const fn changes_a_resource(self) -> bool {
         matches!(self, Self::Create | Self::Update | Self::Patch | Self::Delete | Self::DeleteCollection)
     }
