@@ -104,10 +104,12 @@ async fn replica(fence: &Fence, mut config: Config, token: String) -> Result<Cli
     }
 }
 
-/// An error with its causes, outermost first. The text of some errors has their cause in it already.
+/// An error with its causes, outermost first, a line of each: the next ones of a broken kubeconfig would show the token.
+/// The text of some errors has their cause in it already.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(error.source(), |&error| error.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+    let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    causes.map(|it| line(it)).fold(line(error), |text, cause| {
         if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     })
 }

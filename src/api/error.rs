@@ -1,6 +1,6 @@
 //! The errors of a call to the API server.
 
-use http::{StatusCode, Uri};
+use http::{StatusCode, Uri, uri::Authority};
 use kube_client::{Error, client::AuthError};
 use std::{fmt, time::Duration};
 
@@ -68,45 +68,39 @@ impl Failure {
 
 /// The same error without what must not be shown: the user part of a proxy's URL, and what a credential plugin was given
 /// and has printed.
-pub(crate) fn without_secrets(error: Error) -> Error {
-    match error {
-        Error::ProxyProtocolUnsupported { mut proxy_url } => {
-            *proxy_url = without_user(&proxy_url);
-            Error::ProxyProtocolUnsupported { proxy_url }
+pub(crate) fn without_secrets(mut error: Error) -> Error {
+    match &mut error {
+        Error::ProxyProtocolUnsupported { proxy_url } | Error::ProxyProtocolDisabled { proxy_url, .. } => {
+            let mut parts = proxy_url.clone().into_parts();
+            let host = |it: Authority| it.as_str().rsplit('@').next()?.parse().ok();
+            parts.authority = parts.authority.and_then(host);
+            **proxy_url = Uri::from_parts(parts).unwrap_or_default();
         }
-        Error::ProxyProtocolDisabled { mut proxy_url, protocol_feature } => {
-            *proxy_url = without_user(&proxy_url);
-            Error::ProxyProtocolDisabled { proxy_url, protocol_feature }
+        Error::Auth(error) => hide_secrets(error),
+        Error::Service(error) => {
+            if let Some(error) = error.downcast_mut() {
+                hide_secrets(error);
+            }
         }
-        Error::Auth(error) => Error::Auth(without_output(error)),
-        Error::Service(error) => Error::Service(match error.downcast() {
-            Ok(error) => without_output(*error).into(),
-            Err(other) => other,
-        }),
-        other => other,
+        _ => {}
     }
+    error
 }
 
-fn without_user(url: &Uri) -> Uri {
-    let mut parts = url.clone().into_parts();
-    let host = parts.authority.as_ref().and_then(|it| it.as_str().rsplit('@').next()?.parse().ok());
-    parts.authority = host;
-    Uri::from_parts(parts).unwrap_or_default()
-}
-
-fn without_output(error: AuthError) -> AuthError {
+fn hide_secrets(error: &mut AuthError) {
     match error {
-        AuthError::AuthExecRun { cmd, mut out } => {
+        AuthError::AuthExecRun { cmd, out } => {
             // Variables come before the program, and arguments after it. A quote within one of them is escaped.
             let program =
                 format!(" {cmd}").split(" \"").nth(1).and_then(|it| it.split('"').next()).map(str::to_owned);
+            *cmd = program.unwrap_or_default();
             out.stdout.clear();
             out.stderr.clear();
-            AuthError::AuthExecRun { cmd: program.unwrap_or_default(), out }
         }
         AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
-            AuthError::AuthExec("what the credential plugin has printed is no ExecCredential".into())
+            *error =
+                AuthError::AuthExec("what the credential plugin has printed is no ExecCredential".into());
         }
-        other => other,
+        _ => {}
     }
 }

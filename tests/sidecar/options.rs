@@ -107,6 +107,11 @@ async fn kubeconfig_error_names_the_problem() {
         (user, json!({ "as-user-extra": { "a": ["b"] } }), &["as-user-extra", "no user in `as`"]),
         (user, json!({ "as": "", "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
         (user, json!({ "token": null, "exec": plugin }), &["auth exec", "false"]),
+        (
+            user,
+            json!({ "token": "planted", "as-groups": { "not": "a list" } }),
+            &["parse kubeconfig", "line 1"],
+        ),
     ] {
         let mut kubeconfig = kubeconfig("http://127.0.0.1:1", "a");
         let place = kubeconfig.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
