@@ -11,10 +11,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioTimer,
 };
-use kube_client::{
-    Config,
-    client::{AuthError, ConfigExt},
-};
+use kube_client::{Config, client::ConfigExt};
 use kube_leader_gate::{Election, refusal::ResponseBody, server_time::ServerTimeLayer};
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
@@ -89,14 +86,9 @@ pub fn explain(error: &BoxError) -> String {
             format!("the API server did not answer; it is unknown whether it carried the request out: {text}")
         }
         Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
-        // It may have printed a token.
-        None if matches!(
-            error.downcast_ref(),
-            Some(AuthError::AuthExecRun { .. } | AuthError::AuthExecParse(_))
-        ) =>
-        {
-            "the credential plugin failed, nothing was sent; run it by hand to see what it says".into()
+        // A plugin may have printed a token.
+        None => {
+            "could not get credentials for the API server, nothing was sent; the election logs why".into()
         }
-        None => format!("could not get credentials for the API server, nothing was sent: {text}"),
     }
 }

@@ -75,7 +75,7 @@ impl Body for Followed {
             if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {
                 // A connection need not ask again after the last bytes of a known length, nor after trailers.
                 let is_last = frame.as_ref().is_none_or(|it| it.as_ref().is_ok_and(Frame::is_trailers));
-                if is_last || inner.is_end_stream() || inner.size_hint().exact() == Some(0) {
+                if is_last || inner.is_end_stream() {
                     admission.body_ended();
                 }
                 let hold = |bytes| Bytes::from_owner(Piece { bytes, _admission: admission.clone() });

@@ -130,7 +130,7 @@ async fn failing_credential_plugin_shows_no_secret() {
     fs::write(&broken, "").unwrap();
     let answer = ask(sidecar.addr, request("GET", "/version", "")).await;
     let (code, _, message) = answer.status();
-    assert!(code == 502 && message.contains("credential plugin"), "{code}: {message}");
+    assert!(code == 502 && message.contains("could not get credentials"), "{code}: {message}");
     assert!(!message.contains("planted"), "{message}");
     until("the election fails too", || sidecar.log().contains("lease calls fail: ")).await;
     let log = sidecar.log();
