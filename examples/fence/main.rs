@@ -109,7 +109,10 @@ async fn replica(fence: &Fence, mut config: Config, token: String) -> Result<Cli
 fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(error.source(), |&error| error.source());
     let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-    causes.map(|it| line(it)).fold(line(error), |text, cause| {
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
+    causes.map(&line).fold(
+        line(error),
+        |text, cause| {
+            if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+        },
+    )
 }

@@ -69,7 +69,6 @@ impl Body for Followed {
             // Before each poll, since what it returns is sent (rule S2).
             if !admission.is_valid() {
                 let lost = ErrLeadershipLost::new("the body of a request", admission.loss());
-                tracing::warn!(label = lost.label(), loss = lost.loss().as_str(), "{lost}");
                 return Poll::Ready(Some(Err(lost.into())));
             }
             if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {

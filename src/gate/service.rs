@@ -124,6 +124,7 @@ where
         let upgrade = asked.is_upgrade();
         if let Some(admission) = settings.admit(&Attempt::Request(asked)) {
             let verb = asked.verb();
+            request.extensions_mut().remove::<Exempted>(); // by another gate, outside of this one
             #[cfg(feature = "election")]
             super::body::follow(request.body_mut(), verb, upgrade, &admission);
             let inner = self.inner.call(request);

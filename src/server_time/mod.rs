@@ -21,8 +21,8 @@
 //! - A renewal while the server works on the write does not raise the limit. So no write can take longer than the
 //!   renew deadline. With [`LeaseTiming::fast`](crate::LeaseTiming::fast) a write has 8 to 10 s, which is less than a
 //!   very slow admission webhook may take.
-//! - After a 504 the outcome of an admitted write is unknown, whatever has sent it. It counts as a write without an answer
-//!   ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+//! - After a 504 the outcome of an admitted write is unknown, whatever has sent it. It counts as a write without an
+//!   answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //!
 //! [`Election::client`](crate::Election::client) has this layer, unless
 //! [`ElectionBuilder::server_time`](crate::election::ElectionBuilder::server_time) says otherwise. In a stack of your
