@@ -143,6 +143,24 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn stricter_gate_below_takes_the_exemption_back() {
+        let grantor = Grantor::with_clock(Arc::new(ManualClock::new()));
+        let leadership = grantor.leadership();
+        let deadline = grantor.now().saturating_add(Duration::from_secs(8));
+        let _grant = grantor.grant(Term::new("uid", 1), deadline).expect("in time");
+        let echo = service_fn(|request: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(request.uri().query().map(str::to_owned)))
+        });
+        let strict = WriteGateLayer::new(leadership.clone());
+        let outer = strict.clone().with_policy(Policy::strict().allow(Preset::TokenReviews));
+        let stack = outer.layer(strict.layer(ServerTimeLayer::new(leadership).layer(echo)));
+        let review =
+            Request::post("/apis/authentication.k8s.io/v1/tokenreviews").body(()).expect("a request");
+        let query = stack.oneshot(review).await.expect("an answer").into_body();
+        assert_eq!(query.as_deref(), Some("timeout=8000ms"));
+    }
+
     /// Some change nothing. A backend answers the others, and could read the parameter.
     #[tokio::test]
     async fn reads_and_requests_for_a_backend_stay() {
