@@ -86,7 +86,7 @@ impl Stage {
     /// The cluster of the current kubeconfig.
     pub async fn cluster() -> Result<Self, Failure> {
         let config = Config::infer().await?;
-        let line = Proxy::before(&config).await?;
+        let (line, host) = (Proxy::before(&config).await?, config.cluster_url.host().unwrap_or_default());
         let world = World::Cluster(Box::new(Cluster { config: config.clone(), line, witness: None }));
         let mut stage = Self {
             // Time for TLS and a network.
@@ -95,7 +95,7 @@ impl Stage {
                 Duration::from_secs(4),
                 Duration::from_millis(800),
             )?,
-            place: format!("{}, namespace {}", config.cluster_url, config.default_namespace),
+            place: format!("{host}, namespace {}", config.default_namespace),
             evidence: "an independent watch of both objects, in the order of their resource versions",
             pace: Pace { read: Duration::from_millis(50), write: Duration::from_millis(25) },
             ..Self::over(config, world)?

@@ -41,7 +41,10 @@ async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let token = args.replica_token()?;
     let config = Config::infer().await?;
-    let server = config.cluster_url.clone();
+    // Without a user and a password.
+    let user = config.cluster_url.authority().and_then(|it| it.as_str().rsplit_once('@'));
+    let user = user.map_or_else(String::new, |(user, _)| format!("{user}@"));
+    let server = config.cluster_url.to_string().replacen(&user, "", 1);
     let asked = ask(args.task, &fence, config, token).await;
     asked.map_err(|error| format!("{} (the API server is {server})", chain(&*error)).into())
 }
@@ -101,10 +104,15 @@ async fn replica(fence: &Fence, mut config: Config, token: String) -> Result<Cli
     }
 }
 
-/// An error with its causes, outermost first. The text of some errors has their cause in it already.
+/// An error with its causes, outermost first, a line of each: the next ones of a broken kubeconfig would show the token.
+/// The text of some errors has their cause in it already.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(error.source(), |&error| error.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
+    let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    causes.map(&line).fold(
+        line(error),
+        |text, cause| {
+            if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+        },
+    )
 }

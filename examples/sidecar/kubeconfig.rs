@@ -17,7 +17,7 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         None => Config::infer().await?,
     };
     if config.cluster_url.scheme().is_none() || config.cluster_url.authority().is_none() {
-        let url = &config.cluster_url;
+        let url = config.cluster_url.host().unwrap_or(config.cluster_url.path());
         return Err(
             format!("the server {url} in the kubeconfig is not a URL such as https://10.0.0.1:6443").into()
         );
@@ -62,7 +62,7 @@ pub fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
     let is_here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
     if is_here && url.port_u16() == Some(own.port()) {
         return Err(format!(
-            "the kubeconfig's server {url} is this proxy itself: give --kubeconfig the API server's own, not the \
+            "the kubeconfig's server {own} is this proxy itself: give --kubeconfig the API server's own, not the \
              application's"
         )
         .into());

@@ -79,12 +79,14 @@ async fn until_told(args: Args) -> Result<(), Failure> {
     }
 }
 
-/// An error and its causes as one line. Many libraries repeat their cause: a repetition is left out.
+/// An error and its causes as one line. Many libraries repeat their cause: a repetition is left out. And further lines:
+/// of a broken kubeconfig, they would show the token.
 fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    let mut text = line(error);
     let mut next = error.source();
     while let Some(cause) = next {
-        let said = cause.to_string();
+        let said = line(cause);
         if !text.contains(&said) {
             text = format!("{text}: {said}");
         }

@@ -5,6 +5,7 @@
 
 use crate::{Failure, upload::Upload};
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -30,8 +31,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure> {
     if let Some(proxy) = &config.proxy_url {
+        let host = proxy.authority().map_or("", |it| it.as_str().rsplit('@').next().unwrap_or_default());
         return Err(format!(
-            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
+            "the kubeconfig sets the proxy {host}, but the sidecar does not support proxies"
         )
         .into());
     }
@@ -49,6 +51,9 @@ pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure
         .pool_max_idle_per_host(KEPT)
         .build(connector);
     let stack = ServiceBuilder::new()
+        .map_request(|request: Request<Upload>| {
+            request.map(|body| body.map_err(BoxError::from).boxed_unsync())
+        })
         .layer(election.refusals())
         .layer(election.layer())
         .layer(ServerTimeLayer::new(election.leadership()))
@@ -81,6 +86,9 @@ pub fn explain(error: &BoxError) -> String {
             format!("the API server did not answer; it is unknown whether it carried the request out: {text}")
         }
         Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
-        None => format!("could not get credentials for the API server, nothing was sent: {text}"),
+        // A plugin may have printed a token.
+        None => {
+            "could not get credentials for the API server, nothing was sent; the election logs why".into()
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One call to the API server: JSON in both directions, with a size limit.
 
 use super::{
-    error::{CallError, Failure},
+    error::{CallError, Failure, without_secrets},
     lines::LONGEST,
 };
 use bytes::Bytes;
@@ -40,7 +40,7 @@ pub(crate) async fn open(
         .map_err(|error| CallError::new(Failure::Unsendable, error.to_string()))?;
     let response = client.send(request).await.map_err(|error| {
         let failure = if is_dead(&error) { Failure::Dead } else { Failure::Unreachable };
-        CallError::new(failure, chain(&error))
+        CallError::new(failure, chain(&without_secrets(error)))
     })?;
     let status = response.status();
     if status.is_success() {

@@ -1,6 +1,7 @@
 //! The errors of a call to the API server.
 
-use http::StatusCode;
+use http::{StatusCode, Uri, uri::Authority};
+use kube_client::{Error, client::AuthError};
 use std::{fmt, time::Duration};
 
 /// A failed call, with a message for a person.
@@ -62,5 +63,44 @@ impl Failure {
             Self::Garbage => "garbage",
             Self::Status(_) | Self::Unsendable => "refused",
         }
+    }
+}
+
+/// The same error without what must not be shown: the user part of a proxy's URL, and what a credential plugin was given
+/// and has printed.
+pub(crate) fn without_secrets(mut error: Error) -> Error {
+    match &mut error {
+        Error::ProxyProtocolUnsupported { proxy_url } | Error::ProxyProtocolDisabled { proxy_url, .. } => {
+            let mut parts = proxy_url.clone().into_parts();
+            let host = |it: Authority| it.as_str().rsplit('@').next()?.parse().ok();
+            parts.authority = parts.authority.and_then(host);
+            **proxy_url = Uri::from_parts(parts).unwrap_or_default();
+        }
+        Error::Auth(error) => hide_secrets(error),
+        Error::Service(error) => {
+            if let Some(error) = error.downcast_mut() {
+                hide_secrets(error);
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
+fn hide_secrets(error: &mut AuthError) {
+    match error {
+        AuthError::AuthExecRun { cmd, out } => {
+            // Variables come before the program, and arguments after it. A quote within one of them is escaped.
+            let program =
+                format!(" {cmd}").split(" \"").nth(1).and_then(|it| it.split('"').next()).map(str::to_owned);
+            *cmd = program.unwrap_or_default();
+            out.stdout.clear();
+            out.stderr.clear();
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
+            *error =
+                AuthError::AuthExec("what the credential plugin has printed is no ExecCredential".into());
+        }
+        _ => {}
     }
 }

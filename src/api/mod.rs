@@ -14,7 +14,7 @@ pub(crate) use self::{
     backoff::backoff,
     call::{call, open},
     complaint::Complaint,
-    error::{CallError, Failure},
+    error::{CallError, Failure, without_secrets},
     lines::lines,
     watch::{Change, LONGEST_PAUSE, Lines, change, watch_of_all, watch_of_one, watch_one},
 };

@@ -11,6 +11,7 @@ use super::{
     reads_only::ReadsOnly,
 };
 use crate::{
+    api::without_secrets,
     gate::{ByLabel, WriteGateLayer},
     leadership::{Grantor, Leadership},
     lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
@@ -122,7 +123,7 @@ impl<L> Election<L> {
         });
         let mut kube = config.clone();
         kube.default_retry = false;
-        let builder = ClientBuilder::try_from((kube, self.connections()))?;
+        let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
         let bounded = self.server_time.then(|| ServerTimeLayer::new(self.leadership()));
         let sends = builder.with_layer(&option_layer(bounded)).with_layer(&option_layer(reads_again));
         Ok(sends.with_layer(&self.layer()).with_layer(&self.refusals()).build())

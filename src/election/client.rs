@@ -1,6 +1,9 @@
 //! The connections of a kube client behind the gate, and the wrapper around an existing client.
 
-use crate::leadership::{Lapse, Leadership};
+use crate::{
+    api::without_secrets,
+    leadership::{Lapse, Leadership},
+};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use hyper::rt::Executor;
@@ -96,7 +99,7 @@ impl Service<Request<Body>> for WrappedClient {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let client = self.0.clone();
-        Box::pin(async move { client.send(request).await })
+        Box::pin(async move { client.send(request).await.map_err(without_secrets) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads and writes the two objects, as JSON, so that fields which this version does not know are seen too.
 
 use super::error::ErrFence;
-use crate::lease::LeaseName;
+use crate::{api::without_secrets, lease::LeaseName};
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Error};
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ pub(super) async fn send(
     let content = if patches { "application/apply-patch+yaml" } else { "application/json" };
     let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content);
     let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
-    client.request(request.body(body).map_err(Error::HttpError)?).await
+    client.request(request.body(body).map_err(Error::HttpError)?).await.map_err(without_secrets)
 }
 
 fn failed(verb: &'static str, kind: Kind, error: Error) -> ErrFence {

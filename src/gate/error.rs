@@ -154,8 +154,12 @@ impl ErrLeadershipLost {
         find(error)
     }
 
+    /// Logs it too.
     pub(super) fn new(admitted: impl Admitted, loss: Loss) -> Self {
-        Self { verb: admitted.verb(), label: admitted.label(), loss }
+        let error = Self { verb: admitted.verb(), label: admitted.label(), loss };
+        let verb = error.verb.map(Verb::as_str);
+        tracing::warn!(verb, label = error.label, loss = loss.as_str(), "{error}");
+        error
     }
 
     /// The verb of the request that was cut off. None for another write.

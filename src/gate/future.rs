@@ -97,8 +97,6 @@ where
                 // Check before each poll, since each poll may send (rule S2).
                 if !admission.is_valid() {
                     let error = ErrLeadershipLost::new(*write, admission.loss());
-                    let verb = error.verb().map(Verb::as_str);
-                    tracing::warn!(verb, label = error.label(), loss = error.loss().as_str(), "{error}");
                     if let Some(observer) = observer {
                         observer.cut_off(&error);
                     }

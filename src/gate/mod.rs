@@ -23,8 +23,12 @@
 //!   another task: hyper's connection task may send it when the process wakes from a freeze. The connections of an
 //!   `Election`'s client check leadership again before they send. After that, only the API server can refuse the
 //!   request.
-//! - The gate checks an admitted write only until its response arrives. A response body may still stream. If a
-//!   connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
+//! - A request body may still be on its way when the response arrives. The gate counts and checks the write until the
+//!   body has left, if the body is a `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util, or kube's
+//!   own on its way to a backend. It cannot look into other types. So box a body that is not in memory:
+//!   `body.map_err(Into::into).boxed_unsync()`.
+//! - Apart from that, the gate checks an admitted write only until its response arrives. A response body may still
+//!   stream. If a connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
 //! - Any response counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout does),
 //!   the gate does not see that the API server has not answered. The election may then release the lease while the
 //!   API server can still carry out the write.
@@ -106,6 +110,8 @@
 
 mod admitted;
 mod attempt;
+#[cfg(feature = "election")]
+mod body;
 mod classifier;
 mod error;
 mod find;
@@ -117,7 +123,7 @@ mod service;
 mod settings;
 
 #[cfg(feature = "election")]
-pub(crate) use self::settings::Settings;
+pub(crate) use self::settings::{Exempted, Settings};
 pub use self::{
     attempt::Attempt,
     classifier::{ByLabel, Kubernetes},

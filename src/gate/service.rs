@@ -5,13 +5,13 @@ use super::{
     classifier::{ByLabel, Kubernetes},
     future::ResponseFuture,
     observer::WriteObserver,
-    settings::Settings,
+    settings::{Exempted, Settings},
 };
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
     error::Error,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll},
 };
 use tower_service::Service;
@@ -95,6 +95,7 @@ impl<S, B> Service<Request<B>> for WriteGate<S>
 where
     S: Service<Request<B>>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: 'static,
 {
     type Response = S::Response;
     type Error = Box<dyn Error + Send + Sync>;
@@ -105,7 +106,7 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
         if asked.is_read() {
             return ResponseFuture::passed(self.inner.call(request));
@@ -115,15 +116,21 @@ where
             if let Some(observer) = &settings.observer {
                 observer.exempted(&asked);
             }
+            if settings.leadership.marks().load(Relaxed) {
+                request.extensions_mut().insert(Exempted);
+            }
             return ResponseFuture::passed(self.inner.call(request));
         }
+        let upgrade = asked.is_upgrade();
         if let Some(admission) = settings.admit(&Attempt::Request(asked)) {
             let verb = asked.verb();
+            request.extensions_mut().remove::<Exempted>(); // by another gate, outside of this one
+            #[cfg(feature = "election")]
+            super::body::follow(request.body_mut(), verb, upgrade, &admission);
             let inner = self.inner.call(request);
             return ResponseFuture::admitted(inner, admission, verb, settings.observer.clone());
         }
         // The next call uses what `poll_ready` has reserved of the inner service.
-        let upgrade = asked.is_upgrade();
         let (asked, _) = request.into_parts();
         let refused = Refused::Request { method: asked.method, uri: asked.uri };
         ResponseFuture::rejected(settings.refuse(refused, upgrade))

@@ -11,10 +11,14 @@ use crate::{
 };
 use std::sync::Arc;
 
+/// In the extensions of an exempted request, if a layer below the gate [asks](Leadership::marks) for it.
+#[derive(Clone)]
+pub(crate) struct Exempted;
+
 /// Admits writes and refuses them, and reports both. Clones are cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    leadership: Leadership,
+    pub(super) leadership: Leadership,
     pub(super) observer: Option<Arc<dyn WriteObserver>>,
 }
 

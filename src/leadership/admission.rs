@@ -2,7 +2,7 @@
 
 use super::{inner::Inner, term::Loss};
 use crate::defect;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 use tokio::sync::futures::OwnedNotified;
 
 /// The right of one write to continue. The write counts as under way until this is dropped, and
@@ -19,12 +19,12 @@ use tokio::sync::futures::OwnedNotified;
 pub struct Admission {
     inner: Arc<Inner>,
     grant: u64,
-    answered: bool,
+    answered: AtomicBool,
 }
 
 impl Admission {
     pub(super) fn new(inner: Arc<Inner>, grant: u64) -> Self {
-        Self { inner, grant, answered: false }
+        Self { inner, grant, answered: AtomicBool::new(false) }
     }
 
     /// Whether the write may continue: its term has not ended, and the deadline has not passed.
@@ -38,7 +38,21 @@ impl Admission {
     /// The head of an HTTP response is an answer, whatever its status. So is a store's refusal, for example a violated
     /// constraint. Any other error is not an answer: the write may have been sent before the error.
     pub fn answered(&mut self) {
-        self.answered = true;
+        *self.answered.get_mut() = true;
+    }
+
+    /// The right of the request's body, which may still be on its way when the answer begins. It counts as one write
+    /// more, and is without an answer if it is dropped before [`body_ended`](Self::body_ended).
+    #[cfg(feature = "election")]
+    pub(crate) fn of_body(&self) -> Arc<Self> {
+        self.inner.word.enter_again();
+        Arc::new(Self::new(self.inner.clone(), self.grant))
+    }
+
+    /// Records that the whole body was handed on.
+    #[cfg(feature = "election")]
+    pub(crate) fn body_ended(&self) {
+        self.answered.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// A future that resolves when any grant ends: this admission's grant or a later one. Call
@@ -56,7 +70,7 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        if !self.answered && !defect::is_back("dropped-write-counts-as-finished") {
+        if !*self.answered.get_mut() && !defect::is_back("dropped-write-counts-as-finished") {
             // Without a time, the write counts as under way for ever. A stop waits for it, and then cuts it off.
             let Some(now) = self.inner.time_of_end() else { return };
             // Note this before the write is counted out. A drain that no longer counts this write then sees the note.

@@ -13,7 +13,7 @@ use std::{
     fmt,
     future::{Future, pending, poll_fn},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     task::Poll,
     time::Duration,
 };
@@ -80,6 +80,11 @@ impl Leadership {
                 None
             }
         }
+    }
+
+    /// Whether gates mark what their policies exempt, for a layer below. A mark allocates.
+    pub(crate) fn marks(&self) -> &AtomicBool {
+        &self.inner.marks
     }
 
     /// Whether this process leads now. A leader that is closing still leads.

@@ -92,6 +92,12 @@ impl Word {
         if is_open { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
 
+    /// Counts a part of an admitted write in: no drain has seen 0 before.
+    #[cfg(feature = "election")]
+    pub(super) fn enter_again(&self) {
+        self.admitted.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.
     pub(super) fn leave(&self) -> bool {
         // It meets a drain as `enter` does: one of the two sees the other.

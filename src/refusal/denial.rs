@@ -20,13 +20,23 @@ impl Denial {
         message.split_once(&*self.0).map(|(_, reason)| reason)
     }
 
-    /// The message of this answer, if the policy refused a request because its sender does not hold the Lease.
+    /// The message of this answer, if the policy refused a request because its sender does not hold the Lease. Of an
+    /// answer that is no JSON (protobuf, CBOR, YAML), the words by which it is recognised.
     pub(super) fn in_answer(&self, answer: &[u8]) -> Option<Arc<str>> {
-        let status = serde_json::from_slice::<Value>(answer).ok()?;
+        let Ok(status) = serde_json::from_slice::<Value>(answer) else {
+            let words = format!("{}{MARKER}", self.0);
+            let (answer, wanted) = (letters(answer), letters(words.as_bytes()));
+            return answer.windows(wanted.len()).any(|it| it == wanted).then(|| words.into());
+        };
         let message = status.get("message")?.as_str()?;
         let reason = self.reason(message)?;
         reason.starts_with(MARKER).then(|| message.into())
     }
+}
+
+/// Without spaces and quotes: YAML breaks long lines, and doubles the quotes in quoted texts.
+fn letters(text: &[u8]) -> Vec<u8> {
+    text.iter().copied().filter(|it| it.is_ascii_graphic() && !b"'\"\\".contains(it)).collect()
 }
 
 #[cfg(test)]

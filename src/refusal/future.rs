@@ -3,19 +3,22 @@
 use super::{body::ResponseBody, settings::Asked};
 use crate::gate::ErrNotLeader;
 use bytes::Bytes;
-use http::{Response, StatusCode, response};
-use http_body::{Body, Frame};
+use http::{Response, StatusCode};
+use http_body::Body;
 use pin_project_lite::pin_project;
 use std::{
-    collections::VecDeque,
     error::Error,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
+use tokio::time::{Sleep, sleep};
 
 /// How many bytes of an answer are read. The API server allows a policy a message of 5 KiB.
 const MOST: usize = 16 * 1024;
+/// How long they may take to come. The API server sends them with the head.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 type Answer<R> = Response<ResponseBody<R>>;
 
@@ -36,10 +39,9 @@ pin_project! {
 /// An answer to a write that may be a refusal of the fence.
 struct Reading<R: Body> {
     asked: Asked,
-    head: response::Parts,
-    rest: Pin<Box<R>>,
-    read: VecDeque<Frame<R::Data>>,
+    answer: Answer<R>,
     text: Vec<u8>,
+    late: Pin<Box<Sleep>>,
 }
 
 impl<F, R: Body> ResponseFuture<F, R> {
@@ -52,57 +54,57 @@ impl<F, R, E> Future for ResponseFuture<F, R>
 where
     F: Future<Output = Result<Response<R>, E>>,
     E: Into<Box<dyn Error + Send + Sync>>,
-    R: Body<Data = Bytes>,
+    R: Body<Data = Bytes> + Unpin,
 {
     type Output = Result<Answer<R>, Box<dyn Error + Send + Sync>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         if this.reading.is_none() {
-            let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?;
+            let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?.map(ResponseBody::new);
             let refused = answer.status() == StatusCode::FORBIDDEN;
             let Some(asked) = this.asked.take().filter(|_| refused) else {
-                return Poll::Ready(Ok(answer.map(ResponseBody::untouched)));
+                return Poll::Ready(Ok(answer));
             };
-            *this.reading = Some(Reading::new(asked, answer));
+            let late = Box::pin(sleep(PATIENCE));
+            *this.reading = Some(Reading { asked, answer, text: Vec::new(), late });
         }
-        let failed = match this.reading {
+        let complete = match this.reading {
             Some(reading) => ready!(reading.poll(cx)),
-            None => None,
+            None => false,
         };
         let reading = this.reading.take().expect("ResponseFuture polled after completion");
-        Poll::Ready(reading.judge(failed))
+        Poll::Ready(reading.judge(complete))
     }
 }
 
 // === impl Reading ===
 
-impl<R: Body<Data = Bytes>> Reading<R> {
-    fn new(asked: Asked, answer: Response<R>) -> Self {
-        let (head, body) = answer.into_parts();
-        Self { asked, head, rest: Box::pin(body), read: VecDeque::new(), text: Vec::new() }
-    }
-
-    /// Reads to the end, to the limit, or to an error.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Error>> {
+impl<R: Body<Data = Bytes> + Unpin> Reading<R> {
+    /// Reads to the end, to a limit, or to an error. Returns whether this is all.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let body = self.answer.body_mut();
         while self.text.len() <= MOST {
-            match ready!(self.rest.as_mut().poll_frame(cx)) {
-                Some(Ok(frame)) => {
+            match Pin::new(&mut body.rest).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
                     self.text.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
-                    self.read.push_back(frame);
+                    body.read.push_back(frame);
                 }
-                Some(Err(error)) => return Poll::Ready(Some(error)),
-                None => break,
+                Poll::Ready(Some(Err(error))) => {
+                    body.failed = Some(error);
+                    return Poll::Ready(false);
+                }
+                Poll::Ready(None) => return Poll::Ready(self.text.len() <= MOST),
+                Poll::Pending => return self.late.as_mut().poll(cx).map(|()| false),
             }
         }
-        Poll::Ready(None)
+        Poll::Ready(false)
     }
 
-    fn judge(self, failed: Option<R::Error>) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
-        let Self { asked, head, rest, read, text } = self;
-        let complete = failed.is_none() && text.len() <= MOST;
+    fn judge(self, complete: bool) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
+        let Self { asked, answer, text, late: _ } = self;
         let Some(message) = asked.settings.denial.in_answer(&text).filter(|_| complete) else {
-            return Ok(Response::from_parts(head, ResponseBody::replayed(read, failed, rest)));
+            return Ok(answer);
         };
         let error = ErrNotLeader::by_the_fence(asked.method, asked.uri, asked.upgrade, message);
         if let Some(request) = error.attempt().request() {

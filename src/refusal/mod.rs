@@ -6,9 +6,9 @@
 //!
 //! 1. It looks at answers with status 403 to requests that are no reads, and at nothing else. It leaves the answer to a
 //!    `deletecollection` as it came: the API server asks the fence for each object, so some may be gone. The same holds
-//!    for a request that [cannot be parsed](crate::request).
-//! 2. It reads at most 16 KiB of such an answer. If the answer is the refusal of this fence, the caller gets
-//!    that error. If not (RBAC, a quota, another policy), the caller gets the whole answer as it came.
+//!    for a request that [cannot be parsed](crate::request), and for one through `proxy`: the backend may have answered.
+//! 2. It reads at most 16 KiB of such an answer, for at most 5 s, whatever its encoding. If the answer is the refusal of
+//!    this fence, the caller gets that error. If not (RBAC, a quota, another policy), the caller gets the whole answer as it came.
 //! 3. Put it outside of the gate. The gate then sees the answer, and knows that the outcome of the write is certain
 //!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //!

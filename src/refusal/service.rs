@@ -32,7 +32,7 @@ impl<S, B, R> Service<Request<B>> for Refusal<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
-    R: Body<Data = Bytes>,
+    R: Body<Data = Bytes> + Unpin,
 {
     type Response = Response<ResponseBody<R>>;
     type Error = Box<dyn Error + Send + Sync>;
@@ -44,9 +44,13 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let info = RequestInfo::of(&request);
-        // The server deletes the objects of a collection one by one. Before a refusal, some may be gone.
-        let is_whole = !matches!(info.verb(), Verb::DeleteCollection | Verb::Unknown);
-        let judged = !info.is_read() && is_whole;
+        // The server deletes the objects of a collection one by one. Before a refusal, some may be gone. And a backend
+        // behind `proxy` answers in its own words.
+        let judged = match info.verb_on_resource() {
+            Some(Verb::Connect) => info.subresource() != "proxy",
+            Some(verb) => verb.changes_a_resource() && verb != Verb::DeleteCollection,
+            None => false,
+        };
         let asked = self.settings.as_ref().filter(|_| judged).map(|settings| Asked {
             method: request.method().clone(),
             uri: request.uri().clone(),

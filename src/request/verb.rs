@@ -73,6 +73,12 @@ impl Verb {
             Self::Unknown => "unknown",
         }
     }
+
+    /// Whether the API server itself carries the request out, and no backend behind it.
+    #[cfg(feature = "election")]
+    pub(crate) const fn changes_a_resource(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Patch | Self::Delete | Self::DeleteCollection)
+    }
 }
 
 impl fmt::Display for Verb {

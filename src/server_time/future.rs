@@ -21,12 +21,8 @@ pin_project! {
 }
 
 impl<F> ResponseFuture<F> {
-    pub(super) const fn read(inner: F) -> Self {
-        Self { inner, writes: None }
-    }
-
-    pub(super) const fn write(inner: F, leadership: Leadership) -> Self {
-        Self { inner, writes: Some(leadership) }
+    pub(super) const fn new(inner: F, writes: Option<Leadership>) -> Self {
+        Self { inner, writes }
     }
 }
 

@@ -14,14 +14,15 @@
 //! - It is the same for every verb that changes a resource, whether the resource is built in, custom, or of an
 //!   aggregated API: the API server that receives the request keeps the time. It is not added to reads, watches,
 //!   logs, `exec`, `attach`, `portforward` or `proxy`, nor to a path that is not a resource: a backend could read it.
+//! - It is not added to what the gate's policy exempts: a follower sends that too, and has no deadline.
 //! - The server counts from the arrival of the request. Time on the way comes on top, so this layer does not stop a write
 //!   that the network has delayed. A [fence](crate::guide::fencing) does, if the write arrives after the next leader's
 //!   acquisition.
 //! - A renewal while the server works on the write does not raise the limit. So no write can take longer than the
 //!   renew deadline. With [`LeaseTiming::fast`](crate::LeaseTiming::fast) a write has 8 to 10 s, which is less than a
 //!   very slow admission webhook may take.
-//! - After a 504 the outcome of a write is unknown, whatever has sent it. It counts as a write without an answer
-//!   ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+//! - After a 504 the outcome of an admitted write is unknown, whatever has sent it. It counts as a write without an
+//!   answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //!
 //! [`Election::client`](crate::Election::client) has this layer, unless
 //! [`ElectionBuilder::server_time`](crate::election::ElectionBuilder::server_time) says otherwise. In a stack of your

@@ -2,11 +2,15 @@
 
 use super::{future::ResponseFuture, query};
 use crate::{
+    gate::Exempted,
     leadership::Leadership,
     request::{RequestInfo, Verb},
 };
 use http::{Request, Response};
-use std::task::{Context, Poll};
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    task::{Context, Poll},
+};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -28,7 +32,8 @@ pub struct ServerTime<S> {
 impl ServerTimeLayer {
     /// Limits writes to the validity deadline of `leadership`.
     #[must_use]
-    pub const fn new(leadership: Leadership) -> Self {
+    pub fn new(leadership: Leadership) -> Self {
+        leadership.marks().store(true, Relaxed);
         Self { leadership }
     }
 }
@@ -57,35 +62,29 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
-        if asked.is_read() {
-            return ResponseFuture::read(self.inner.call(request));
+        // A follower too may send what the policy exempts. No deadline holds for it.
+        if asked.is_read() || request.extensions().get::<Exempted>().is_some() {
+            return ResponseFuture::new(self.inner.call(request), None);
         }
-        // A follower's exempted write has no deadline.
         if let Some(deadline) = self.leadership.deadline()
-            && changes_a_resource(&asked)
+            && asked.verb_on_resource().is_some_and(Verb::changes_a_resource)
         {
             let left = deadline.saturating_since(self.leadership.now());
             if let Some(uri) = query::within(request.uri(), left) {
                 *request.uri_mut() = uri;
             }
         }
-        ResponseFuture::write(self.inner.call(request), self.leadership.clone())
+        ResponseFuture::new(self.inner.call(request), Some(self.leadership.clone()))
     }
-}
-
-/// Whether the API server itself carries the request out, and no backend reads its query.
-fn changes_a_resource(asked: &RequestInfo<'_>) -> bool {
-    matches!(
-        asked.verb_on_resource(),
-        Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
-    )
 }
 
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
     use crate::{
+        gate::WriteGateLayer,
         leadership::{Grantor, Term},
+        policy::{Policy, Preset},
         testing::ManualClock,
     };
     use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -116,6 +115,50 @@ mod tests {
         for (method, uri) in writes {
             assert_eq!(passed_on(method, uri).await, format!("{uri}?timeout=8000ms"), "{method}");
         }
+    }
+
+    /// It passes on every replica, so it is no leader's write. Its 504 holds up no term either (rule S4).
+    #[tokio::test]
+    async fn exempted_request_has_no_deadline() {
+        let clock = Arc::new(ManualClock::new());
+        let grantor = Grantor::with_clock(clock.clone());
+        let leadership = grantor.leadership();
+        let deadline = grantor.now().saturating_add(Duration::from_secs(8));
+        let _grant = grantor.grant(Term::new("uid", 1), deadline).expect("in time");
+        let refuse = service_fn(|request: Request<()>| async move {
+            assert_eq!(request.uri().query(), None);
+            Ok::<_, Infallible>(Response::builder().status(504).body(()).expect("an answer"))
+        });
+        let policy = Policy::strict().allow(Preset::TokenReviews);
+        let gate = WriteGateLayer::new(leadership.clone()).with_policy(policy);
+        let stack = gate.layer(ServerTimeLayer::new(leadership.clone()).layer(refuse));
+        for late in [false, true] {
+            if late {
+                clock.advance(Duration::from_secs(9));
+            }
+            let review =
+                Request::post("/apis/authentication.k8s.io/v1/tokenreviews").body(()).expect("a request");
+            assert_eq!(stack.clone().oneshot(review).await.expect("an answer").status(), 504);
+            assert_eq!(leadership.unanswered(), None, "late: {late}");
+        }
+    }
+
+    #[tokio::test]
+    async fn stricter_gate_below_takes_the_exemption_back() {
+        let grantor = Grantor::with_clock(Arc::new(ManualClock::new()));
+        let leadership = grantor.leadership();
+        let deadline = grantor.now().saturating_add(Duration::from_secs(8));
+        let _grant = grantor.grant(Term::new("uid", 1), deadline).expect("in time");
+        let echo = service_fn(|request: Request<()>| async move {
+            Ok::<_, Infallible>(Response::new(request.uri().query().map(str::to_owned)))
+        });
+        let strict = WriteGateLayer::new(leadership.clone());
+        let outer = strict.clone().with_policy(Policy::strict().allow(Preset::TokenReviews));
+        let stack = outer.layer(strict.layer(ServerTimeLayer::new(leadership).layer(echo)));
+        let review =
+            Request::post("/apis/authentication.k8s.io/v1/tokenreviews").body(()).expect("a request");
+        let query = stack.oneshot(review).await.expect("an answer").into_body();
+        assert_eq!(query.as_deref(), Some("timeout=8000ms"));
     }
 
     /// Some change nothing. A backend answers the others, and could read the parameter.

@@ -4,6 +4,8 @@
 
 mod abandoned;
 mod allocations;
+#[cfg(feature = "election")]
+mod bodies;
 mod classification;
 mod clock;
 mod closing;

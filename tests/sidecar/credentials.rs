@@ -5,9 +5,12 @@ use crate::{
     process::{Sidecar, kubeconfig},
     subprotocols::{PROTOCOLS, spellings, subprotocol, websocket},
     upstream::Upstream,
+    wait::until,
 };
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
+use std::fs;
+use tempfile::TempDir;
 
 fn protocols(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(PROTOCOLS).iter();
@@ -104,4 +107,34 @@ async fn only_the_kubeconfig_can_impersonate() {
     names.retain(|(name, _)| name.starts_with("impersonate-"));
     names.sort();
     assert_eq!(names, own.map(|(name, value)| (name, value.to_owned())));
+}
+
+/// The plugin runs anew when its token has run out. What it prints then is a secret too, and so are its variables.
+#[tokio::test]
+async fn failing_credential_plugin_shows_no_secret() {
+    let upstream = Upstream::start().await;
+    let folder = TempDir::new().unwrap();
+    let broken = folder.path().join("broken");
+    let credential = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": { "token": "own", "expirationTimestamp": "2020-01-01T00:00:00Z" },
+    });
+    let script = format!("[ -e {} ] && echo planted && exit 3; echo '{credential}'", broken.display());
+    let mut kubeconfig = kubeconfig(&upstream.url(), "own");
+    kubeconfig["users"][0]["user"] = json!({ "exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": "sh", "args": ["-c", script], "env": [{ "name": "SECRET", "value": "planted" }],
+    } });
+    let sidecar = Sidecar::start_with(kubeconfig, "own", &["--timing", "fast"]).await;
+    sidecar.leads().await;
+    fs::write(&broken, "").unwrap();
+    let answer = ask(sidecar.addr, request("GET", "/version", "")).await;
+    let (code, _, message) = answer.status();
+    assert!(code == 502 && message.contains("could not get credentials"), "{code}: {message}");
+    assert!(!message.contains("planted"), "{message}");
+    until("the election fails too", || sidecar.log().contains("lease calls fail: ")).await;
+    let log = sidecar.log();
+    let shown: Vec<_> =
+        log.lines().filter(|line| line.contains("planted") && !line.contains(" kube_client")).collect();
+    assert!(shown.is_empty(), "{shown:#?}");
 }

@@ -36,7 +36,7 @@ async fn refuses_with(kubeconfig: &Path, code: i32, options: &[&str], words: &[&
     }
     let (status, said) = run(&all).await;
     assert_eq!(status.code(), Some(code), "{options:?}: {said}");
-    assert!(!said.contains("panicked"), "{said}");
+    assert!(!said.contains("panicked") && !said.contains("planted"), "{said}");
     for word in words {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
@@ -110,12 +110,19 @@ async fn kubeconfig_error_names_the_problem() {
             &["/nowhere/ca.crt", "No such file"],
         ),
         (cluster, json!({ "proxy-url": "http://127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
+        (cluster, json!({ "proxy-url": "http://user:planted@127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
+        (cluster, json!({ "server": "user:planted@127.0.0.1:1" }), &["not a URL"]),
         (user, json!({ "token": "a\nb" }), &["token", "line break"]),
         (user, json!({ "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
         (user, json!({ "as-uid": "a" }), &["as-uid", "no user in `as`"]),
         (user, json!({ "as-user-extra": { "a": ["b"] } }), &["as-user-extra", "no user in `as`"]),
         (user, json!({ "as": "", "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
         (user, json!({ "token": null, "exec": plugin }), &["auth exec", "false"]),
+        (
+            user,
+            json!({ "token": "planted", "as-groups": { "not": "a list" } }),
+            &["parse kubeconfig", "line 1"],
+        ),
     ] {
         let mut kubeconfig = kubeconfig("http://127.0.0.1:1", "a");
         let place = kubeconfig.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
@@ -130,8 +137,10 @@ async fn upstream_pointing_at_sidecar_is_refused() {
     let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
-    fs::write(&file, kubeconfig(&format!("http://{own}"), "a").to_string()).unwrap();
-    refuses_with(&file, FAILURE, &["--listen", &own], &[&own, "is this proxy itself"]).await;
+    for user in ["", "user:planted@"] {
+        fs::write(&file, kubeconfig(&format!("http://{user}{own}"), "a").to_string()).unwrap();
+        refuses_with(&file, FAILURE, &["--listen", &own], &[&own, "is this proxy itself"]).await;
+    }
 }
 
 /// Not passed over: the name of the host may be that of every replica.

@@ -83,6 +83,29 @@ async fn unfinished_write_delays_the_release() {
     assert_eq!(holder(&upstream), "");
 }
 
+/// A backend may answer before it has the whole body.
+#[tokio::test]
+async fn s4_release_waits_for_body_behind_its_answer() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    sidecar.leads().await;
+    let head =
+        "POST /test/echo HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
+    let mut upload = Raw::send(sidecar.addr, head).await;
+    assert!(upload.read_until("first").await.contains("HTTP/1.1 200"));
+    let told = writes(&upstream, "leases").len();
+    sidecar.process.signal(Signal::TERM);
+    until("the lease is renewed meanwhile", || {
+        assert_eq!(holder(&upstream), "a");
+        writes(&upstream, "leases").len() > told + 5
+    })
+    .await;
+    upload.write("4\r\nlast\r\n0\r\n\r\n").await;
+    upload.read_until("last").await;
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
+    assert_eq!(holder(&upstream), "");
+}
+
 /// The body has stalled, so a part of it is unread when the answer is due.
 #[tokio::test]
 async fn stop_answers_a_stalled_upload() {

@@ -1,19 +1,25 @@
 //! What hyper's connection tasks may still send when a term is over.
 
-use crate::support::{free, until, within};
+use crate::support::{free, spec, until, within};
+use http::{Request, Uri};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config,
     api::{ListParams, PostParams},
-    client::ClientBuilder,
+    client::{Body, ClientBuilder},
 };
 use kube_leader_gate::{
     Election, ErrLeadershipLost, Identity, LeaseTiming,
-    election::Running,
+    election::{LeaseEnd, Running},
     testing::{ApiServer, Endpoint, Fault, ManualClock},
 };
 use std::{pin::pin, sync::Arc, time::Duration};
-use tokio::task::yield_now;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    sync::oneshot,
+    task::{JoinHandle, yield_now},
+};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -111,4 +117,78 @@ async fn lost_term_closes_connections_but_release_does_not() {
     until(PATIENCE, "the read is under way", || delay.hits() == 1).await;
     running.stop().await;
     within(PATIENCE, "the read ends", reading).await.unwrap().expect("its connection went on");
+}
+
+/// More than all sockets on the way can hold.
+const UPLOAD: usize = 32 << 20;
+
+/// A backend that answers an upload at once. It reads the rest only when it is told, and returns how much came.
+async fn hasty(told: oneshot::Receiver<()>) -> (Uri, JoinHandle<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let backend = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut read = Vec::new();
+        while !read.windows(4).any(|it| it == b"\r\n\r\n") {
+            stream.read_buf(&mut read).await.unwrap();
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        told.await.unwrap();
+        let head = read.windows(4).position(|it| it == b"\r\n\r\n").unwrap() + 4;
+        let mut length = read.len() - head;
+        let mut rest = vec![0; 1 << 20];
+        while length < UPLOAD
+            && let Ok(more @ 1..) = stream.read(&mut rest).await
+        {
+            length += more;
+        }
+        length
+    });
+    (url, backend)
+}
+
+/// Sends an upload through `proxy`. The answer comes before the upload has left.
+async fn upload(scene: &Scene, url: Uri) -> (Running, Client) {
+    let config = Config::new(url);
+    let election = Election::builder("default", "operator")
+        .identity(Identity::new("a").unwrap())
+        .timing(LeaseTiming::fast())
+        .clock(scene.clock.clone())
+        .build(&scene.endpoint.config("a"))
+        .unwrap();
+    let client = election.client(&config).unwrap();
+    let running = election.start();
+    within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
+    let path = "/api/v1/namespaces/a/services/b/proxy/upload";
+    let request = Request::post(path).body(Body::from(vec![b'x'; UPLOAD])).unwrap();
+    let answer = within(PATIENCE, "the answer", client.send(request)).await.unwrap();
+    assert_eq!((answer.status().as_u16(), running.candidate().writes_under_way()), (200, 1));
+    (running, client)
+}
+
+#[tokio::test]
+async fn s4_release_waits_for_upload_behind_its_answer() {
+    let scene = Scene::new().await;
+    let (tell, told) = oneshot::channel();
+    let (url, backend) = hasty(told).await;
+    let (running, _client) = upload(&scene, url).await;
+    let candidate = running.candidate().clone();
+    let stopping = tokio::spawn(running.stop());
+    until(PATIENCE, "the gate is closed", || !candidate.can_write()).await;
+    assert_eq!(spec(&scene.server)["holderIdentity"], "a");
+    tell.send(()).unwrap();
+    assert_eq!(within(PATIENCE, "the upload arrives", backend).await.unwrap(), UPLOAD);
+    assert_eq!(within(PATIENCE, "it stops", stopping).await.unwrap(), LeaseEnd::Released);
+}
+
+#[tokio::test]
+async fn s2_loss_cuts_off_upload_behind_its_answer() {
+    let scene = Scene::new().await;
+    let (tell, told) = oneshot::channel();
+    let (url, backend) = hasty(told).await;
+    let (running, _client) = upload(&scene, url).await;
+    scene.clock.advance(LeaseTiming::fast().renew_deadline());
+    until(PATIENCE, "the upload is cut off", || running.candidate().writes_under_way() == 0).await;
+    tell.send(()).unwrap();
+    assert!(within(PATIENCE, "the connection ends", backend).await.unwrap() < UPLOAD);
 }

@@ -75,6 +75,7 @@ impl Clients {
     pub(in crate::lease) fn new(
         make: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Arc<Self>, kube_client::Error> {
+        let make = move || make().map_err(api::without_secrets);
         let first = Made { client: make()?, generation: 0, at: Instant::now() };
         Ok(Arc::new(Self {
             make: Box::new(make),

@@ -22,6 +22,24 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
             .starts_with("write attempt rejected as client is not leader: create configmaps in")
     );
 
+    // The caller may ask for the answer in another encoding. (For CBOR the API server needs a feature gate.)
+    let stranger = ground.pod("stranger-to-the-layer").await;
+    for encoding in ["application/vnd.kubernetes.protobuf", "application/yaml"] {
+        let map = json!({ "metadata": { "name": "a" } }).to_string().into_bytes();
+        let request = || {
+            let request = Request::post(ground.path("configmaps")).header("content-type", "application/json");
+            request.header("accept", encoding).body(map.clone().into()).expect("a request")
+        };
+        let answer = stranger.send(request()).await.expect("an answer");
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["content-type"]),
+            (403, &encoding.parse().unwrap())
+        );
+        let error = client.send(request()).await.expect_err(encoding);
+        let found = ErrNotLeader::find(&error).expect("the gate's error").refusal().expect("its words");
+        assert!(found.contains(fence.name()), "{encoding}: {found}");
+    }
+
     // Another 403, whole.
     let restricted = recognising(ground.cluster.config("restricted-13"), &fence);
     let plain = ground.cluster.client("restricted-13");

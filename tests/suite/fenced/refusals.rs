@@ -6,7 +6,7 @@ use crate::{
     support::{FIRST, SOON, builder, is_not_leader, pass, until, within, write},
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -135,6 +135,84 @@ async fn any_other_403_comes_whole() {
         let body = through(&layer, request, answer(code, vec![data(&marked)])).await.into_body();
         assert_eq!(body.collect().await.unwrap().to_bytes(), marked.as_bytes());
     }
+}
+
+/// What the caller gets of an answer with these bytes.
+async fn recognised(path: &str, text: &[u8]) -> Option<String> {
+    let body = Full::new(Bytes::copy_from_slice(text));
+    let service = service_fn(move |_: Request<()>| {
+        let answer = Response::builder().status(403).body(body.clone()).unwrap();
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let outcome =
+        RefusalLayer::new(FENCE).layer(service).oneshot(Request::post(path).body(()).unwrap()).await;
+    let error = outcome.err()?;
+    Some(ErrNotLeader::find(&*error).expect("the gate's error").refusal().unwrap().to_owned())
+}
+
+/// `Accept` asks for protobuf, CBOR or YAML. The words stand in the answer as they are, or broken into lines.
+#[tokio::test]
+async fn a_refusal_is_recognised_in_each_encoding() {
+    const PODS: &str = "/api/v1/namespaces/a/pods";
+    let json = refusal("x").into_body().collect().await.unwrap().to_bytes();
+    let status: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let message = status["message"].as_str().unwrap();
+    assert_eq!(recognised(PODS, &json).await.as_deref(), Some(message));
+    let length = u8::try_from(message.len() - 128).unwrap();
+    let protobuf = [
+        b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\xff\x01\x12\x07Failure\x1a".as_slice(),
+        &[length | 128, 1],
+    ];
+    let protobuf =
+        [protobuf.concat().as_slice(), message.as_bytes(), b"\x22\x09Forbidden\x30\x93\x03"].concat();
+    let cbor =
+        [b"\xd9\xd9\xf7\xa2gmessagey".as_slice(), &[1, length], message.as_bytes(), b"freasoniForbidden"]
+            .concat();
+    let lines = message.replace('\'', "''").replace(' ', "\n  ");
+    let yaml = format!("code: 403\nmessage: '{lines}'\nreason: Forbidden\n");
+    let quoted = format!("message: \"{}\"\n", message.replace('"', "\\\"").replace(' ', "\\\n  \\ "));
+    for answer in [&protobuf, &cbor, yaml.as_bytes(), quoted.as_bytes()] {
+        let shown = String::from_utf8_lossy(answer);
+        let found = recognised(PODS, answer).await.expect(&shown);
+        assert!(found.contains(FENCE) && found.ends_with("client is not leader"), "{found}");
+        let other = shown.replace(FENCE, "operator.default.other-gate");
+        assert_eq!(recognised(PODS, other.as_bytes()).await, None, "{other}");
+    }
+}
+
+/// A backend may say anything, and may have carried the request out.
+#[tokio::test]
+async fn a_backends_403_comes_as_it_is() {
+    let text = refusal("x").into_body().collect().await.unwrap().to_bytes();
+    for path in [
+        "/api/v1/namespaces/a/services/b/proxy/path",
+        "/api/v1/namespaces/a/pods/b/proxy",
+        "/api/v1/nodes/b/proxy/run",
+        "/api/v1/proxy/namespaces/a/services/b/path",
+        "/apis/own.example/v1/namespaces/a/things/b/proxy",
+        "/anything",
+        "/api/v1/namespaces/a//pods",
+    ] {
+        assert_eq!(recognised(path, &text).await, None, "{path}");
+    }
+    for path in ["/api/v1/namespaces/a/pods/b/exec", "/api/v1/namespaces/a/pods/b/eviction"] {
+        assert!(recognised(path, &text).await.is_some(), "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_403_without_an_end_comes_in_time() {
+    let marked = refusal("x").into_body().collect().await.unwrap().to_bytes();
+    let frames = stream::iter([Ok::<_, Infallible>(Frame::data(marked.clone()))]).chain(stream::pending());
+    let mut body = Some(StreamBody::new(frames));
+    let service = service_fn(move |_: Request<()>| {
+        let answer = Response::builder().status(403).body(body.take().expect("one request")).unwrap();
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let post = Request::post("/api/v1/namespaces/a/pods").body(()).unwrap();
+    let answer = RefusalLayer::new(FENCE).layer(service).oneshot(post);
+    let mut body = within(Duration::from_secs(6), "the head", answer).await.unwrap().into_body();
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), marked);
 }
 
 /// The body's own length is what the caller sees.
