@@ -44,8 +44,11 @@ impl Proxy {
         let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
         let ends_connection = is_held_back || request.body().is_too_long();
         let mut answer = self.answer(exchange, request).await;
-        if ends_connection && matches!(answer.body(), Either::Right(_)) {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        if matches!(answer.body(), Either::Right(_)) {
+            exchange.refuse();
+            if ends_connection {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
         }
         answer
     }
