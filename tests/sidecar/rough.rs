@@ -20,11 +20,11 @@ use tokio::{
 };
 
 /// Below this, the first word of the path is a [`Manner`].
-pub const PROXY: &str = "/api/v1/namespaces/default/services/web/proxy";
+pub(crate) const PROXY: &str = "/api/v1/namespaces/default/services/web/proxy";
 
 /// What the application does with a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Manner {
+pub(crate) enum Manner {
     /// Reads the body, and answers with a [`summary`] of it.
     Plain,
     /// The same, with pauses.
@@ -39,11 +39,11 @@ pub enum Manner {
     Mute,
 }
 
-pub const MANNERS: [Manner; 6] =
+pub(crate) const MANNERS: [Manner; 6] =
     [Manner::Plain, Manner::Slow, Manner::Early, Manner::Hasty, Manner::Half, Manner::Mute];
 
 /// A body that has come in whole.
-pub fn summary(body: &[u8]) -> String {
+pub(crate) fn summary(body: &[u8]) -> String {
     let mut hash = DefaultHasher::new();
     body.hash(&mut hash);
     format!("{} bytes, {:x}", body.len(), hash.finish())
@@ -51,8 +51,8 @@ pub fn summary(body: &[u8]) -> String {
 
 type Bodies = Arc<Mutex<HashMap<String, Vec<String>>>>;
 
-pub struct Rough {
-    pub addr: SocketAddr,
+pub(crate) struct Rough {
+    pub(crate) addr: SocketAddr,
     /// Summaries of the whole bodies, by path.
     bodies: Bodies,
     _upstream: Upstream,
@@ -60,7 +60,7 @@ pub struct Rough {
 }
 
 impl Rough {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let upstream = Upstream::start().await;
         let socket = TcpSocket::new_v4().unwrap();
         // Little room, so that a slow application slows its caller.
@@ -85,7 +85,7 @@ impl Rough {
     }
 
     /// A sidecar in front of it, which leads.
-    pub async fn sidecar(&self) -> Sidecar {
+    pub(crate) async fn sidecar(&self) -> Sidecar {
         let kubeconfig = kubeconfig(&format!("http://{}", self.addr), "a");
         let sidecar = Sidecar::start_with(kubeconfig, "a", &["--timing", "fast"]).await;
         sidecar.leads().await;
@@ -93,7 +93,7 @@ impl Rough {
     }
 
     /// The bodies that have come in whole.
-    pub fn bodies(&self, path: &str) -> Vec<String> {
+    pub(crate) fn bodies(&self, path: &str) -> Vec<String> {
         self.bodies.lock().unwrap().get(path).cloned().unwrap_or_default()
     }
 }
@@ -150,7 +150,7 @@ async fn drain(stream: &mut BufReader<TcpStream>) -> io::Result<()> {
 }
 
 /// The lines of the next head. `None` at the end.
-pub async fn head(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<String>>> {
+pub(crate) async fn head(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<String>>> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -164,13 +164,13 @@ pub async fn head(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
     }
 }
 
-pub fn header(head: &[String], name: &str) -> Option<String> {
+pub(crate) fn header(head: &[String], name: &str) -> Option<String> {
     let mut lines = head.iter().filter_map(|line| line.split_once(':'));
     lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_lowercase())
 }
 
 /// The body behind this head. Fails if it breaks off.
-pub async fn body(
+pub(crate) async fn body(
     stream: &mut (impl AsyncBufRead + Unpin),
     head: &[String],
     slowly: bool,
