@@ -1,7 +1,7 @@
 //! Where the API server is.
 
-use crate::{Failure, upstream::shown};
-use http::HeaderValue;
+use crate::Failure;
+use http::{HeaderValue, Uri};
 use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -21,6 +21,13 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         let server = shown(&config.cluster_url);
         return Err(format!(
             "the server {server} in the kubeconfig is not a URL such as https://10.0.0.1:6443"
+        )
+        .into());
+    }
+    if let Some(proxy) = &config.proxy_url {
+        let proxy = shown(proxy);
+        return Err(format!(
+            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
         )
         .into());
     }
@@ -76,4 +83,11 @@ pub async fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure
         .into());
     }
     Ok(())
+}
+
+/// A URL without a name and a password in it.
+fn shown(url: &Uri) -> String {
+    let host = url.authority().and_then(|authority| authority.as_str().rsplit('@').next());
+    let host = host.unwrap_or_else(|| url.path());
+    url.scheme_str().map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
 }

@@ -16,9 +16,7 @@ use http::{
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{
-    Candidate, ErrLeadershipLost, ErrNotLeader, Policy, request::RequestInfo,
-};
+use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader, Policy, request::RequestInfo};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 

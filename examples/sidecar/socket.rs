@@ -10,7 +10,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, Ready, ReadBuf},
+    io::{AsyncRead, AsyncWrite, ReadBuf, Ready},
     net::TcpStream,
 };
 

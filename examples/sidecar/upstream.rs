@@ -4,7 +4,7 @@
 //! streams, and nothing is sent twice.
 
 use crate::{Failure, upload::Upload};
-use http::{Request, Response, Uri};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -29,13 +29,6 @@ const KEPT: usize = 64;
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure> {
-    if let Some(proxy) = &config.proxy_url {
-        let proxy = shown(proxy);
-        return Err(format!(
-            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
-        )
-        .into());
-    }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -80,16 +73,11 @@ pub fn explain(error: &BoxError) -> (bool, String) {
     match error.downcast_ref::<hyper_util::client::legacy::Error>() {
         Some(sent) if !sent.is_connect() => (
             true,
-            format!("the API server did not answer; it is unknown whether it carried the request out: {text}"),
+            format!(
+                "the API server did not answer; it is unknown whether it carried the request out: {text}"
+            ),
         ),
         Some(_) => (false, format!("the API server cannot be reached, nothing was sent: {text}")),
         None => (false, format!("could not get credentials for the API server, nothing was sent: {text}")),
     }
-}
-
-/// A URL without a name and a password in it.
-pub fn shown(url: &Uri) -> String {
-    let host = url.authority().and_then(|authority| authority.as_str().rsplit('@').next());
-    let host = host.unwrap_or_else(|| url.path());
-    url.scheme_str().map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
 }

@@ -40,7 +40,8 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let bodies = [Framing::Length, Framing::Chunked].into_iter().flat_map(|framing| SIZES.map(|size| (framing, size)));
+    let bodies =
+        [Framing::Length, Framing::Chunked].into_iter().flat_map(|framing| SIZES.map(|size| (framing, size)));
     let bodies: Vec<_> = bodies.chain([(Framing::None, 0)]).collect();
     let mut cases = Vec::new();
     for method in METHODS {
@@ -81,7 +82,8 @@ impl Caller {
         let answered = async {
             let head = head(read).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
             let has_none = case.method == "HEAD";
-            let has_length = ["content-length", "transfer-encoding"].iter().any(|it| header(&head, it).is_some());
+            let has_length =
+                ["content-length", "transfer-encoding"].iter().any(|it| header(&head, it).is_some());
             let content = if has_none {
                 Vec::new()
             } else if has_length {
@@ -171,6 +173,12 @@ async fn every_byte_of_every_body_arrives() {
         play(number, case, addr, server).await.err().map(|wrong| format!("{case:?}: {wrong}"))
     });
     let failed: Vec<_> = played.buffer_unordered(AT_ONCE).filter_map(|it| async { it }).collect().await;
-    assert!(failed.is_empty(), "{} of {}: {:#?}", failed.len(), cases().len(), &failed[..failed.len().min(40)]);
+    assert!(
+        failed.is_empty(),
+        "{} of {}: {:#?}",
+        failed.len(),
+        cases().len(),
+        &failed[..failed.len().min(40)]
+    );
     assert!(!sidecar.log().contains("panicked"), "{}", sidecar.log());
 }

@@ -14,6 +14,7 @@ mod options;
 mod probes;
 mod raw_bytes;
 mod refusals;
+mod repeats;
 mod rough;
 mod stopping;
 mod streams;
