@@ -4,12 +4,7 @@
 //! same: in both cases there is nothing more to read. So a plain read is answered all the same. What never ends by
 //! itself (a watch), or changes something and has no answer yet, ends with the caller.
 
-use crate::{
-    exchange::Exchange,
-    proxy::Proxy,
-    serve::Stop,
-    socket::{SEES_END, Socket},
-};
+use crate::{exchange::Exchange, proxy::Proxy, serve::Stop, socket::Socket};
 use hyper::{
     body::{Body, Incoming},
     server::conn::http1,
@@ -47,7 +42,7 @@ pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
         .header_read_timeout(IDLE)
         .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
-        .half_close(SEES_END)
+        .half_close(true)
         .serve_connection(TokioIo::new(socket.clone()), handle)
         .with_upgrades();
     let mut connection = pin!(connection);

@@ -8,17 +8,24 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf, Ready},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready},
     net::TcpStream,
+    time::sleep,
 };
 
 #[derive(Clone)]
 pub struct Socket(Arc<TcpStream>);
 
-/// Whether [`Socket::end`] sees the end. Elsewhere hyper looks for it, when it has no unread bytes.
-pub const SEES_END: bool = cfg!(target_os = "linux");
+/// What the kernel tells of an end. On Linux it can be asked for that alone; elsewhere unread bytes are news too.
+#[cfg(target_os = "linux")]
+const NEWS: Interest = Interest::PRIORITY.add(Interest::ERROR);
+#[cfg(not(target_os = "linux"))]
+const NEWS: Interest = Interest::READABLE.add(Interest::ERROR);
+/// How long to wait while there are unread bytes.
+const PAUSE: Duration = Duration::from_secs(1);
 
 // === impl Socket ===
 
@@ -30,16 +37,14 @@ impl Socket {
     }
 
     /// Waits until the caller has ended its side, or reset the connection. Reads nothing.
-    #[cfg(target_os = "linux")]
     pub async fn end(&self) -> Ready {
-        use tokio::io::Interest;
-        // Not `READABLE`: unread bytes would end the wait.
-        self.0.ready(Interest::PRIORITY | Interest::ERROR).await.unwrap_or(Ready::ERROR)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub async fn end(&self) -> Ready {
-        std::future::pending().await
+        loop {
+            let news = self.0.ready(NEWS).await.unwrap_or(Ready::ERROR);
+            if news.is_read_closed() || news.is_error() {
+                return news;
+            }
+            sleep(PAUSE).await;
+        }
     }
 }
 
