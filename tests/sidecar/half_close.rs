@@ -120,12 +120,18 @@ async fn watch_with_bytes_behind_it_ends_with_its_caller() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let watch = format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n");
-    for rest in
-        ["\r\nGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n", "transfer-encoding: chunked\r\n\r\nzz\r\n"]
-    {
+    for rest in [
+        "\r\nGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nGET /version HTTP/1.1\r\n",
+        "transfer-encoding: chunked\r\n\r\n5\r\nhalf",
+    ] {
         let raw = Raw::send(sidecar.addr, &format!("{watch}{rest}")).await;
         until("it watches", || upstream.server.open_watches() == 2).await;
         drop(raw);
         until("only the election watches", || upstream.server.open_watches() == 1).await;
     }
+    let mut broken =
+        Raw::send(sidecar.addr, &format!("{watch}transfer-encoding: chunked\r\n\r\nzz\r\n")).await;
+    assert!(broken.rest().await.starts_with("HTTP/1.1 400"));
+    until("only the election watches", || upstream.server.open_watches() == 1).await;
 }

@@ -2,11 +2,13 @@
 
 use crate::{
     callers::{EXEC, MAPS, Raw, ask, request},
-    process::Sidecar,
+    process::{Sidecar, kubeconfig},
     upstream::{LEASE, Upstream},
 };
 use rustix::{net::sockopt::set_socket_linger, process::Signal};
 use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Opens a tunnel byte by byte, and reads a byte back.
 async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
@@ -142,6 +144,28 @@ async fn follower_watches_custom_resources_without_upgrade() {
         let answer = raw.read_until("\r\n\r\n").await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{path}: {answer}");
     }
+}
+
+/// What a server grants must be what was asked for, too.
+#[tokio::test]
+async fn granted_upgrade_to_http2_opens_no_tunnel() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let _server = AbortOnDropHandle::new(tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut raw = Raw(stream);
+            raw.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
+                .await;
+            open.push(raw);
+        }
+    }));
+    let sidecar = Sidecar::start_with(kubeconfig(&url, "a"), "a", &["--allow", "exec"]).await;
+    let head = format!(
+        "GET {EXEC} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
+    );
+    let answer = Raw::send(sidecar.addr, &head).await.read_until("OutcomeUnknown").await;
+    assert!(answer.starts_with("HTTP/1.1 424"), "{answer}");
 }
 
 #[tokio::test]
