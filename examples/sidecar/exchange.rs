@@ -47,13 +47,9 @@ impl Exchange {
         }
     }
 
-    /// The head of the answer has come. It opens a tunnel, or not.
-    pub fn settle(&self, tunnel: Option<Tunnel>) {
-        let mut state = self.state();
-        if tunnel.is_some() {
-            state.present = Present::None;
-        }
-        state.tunnel = tunnel;
+    /// The answer opens a tunnel.
+    pub fn open(&self, tunnel: Tunnel) {
+        *self.state() = State { present: Present::None, tunnel: Some(tunnel) };
     }
 
     /// The answer is the sidecar's own.

@@ -111,9 +111,7 @@ impl Proxy {
             };
             let server = upgrade::on(&mut response);
             let candidate = needs_leadership.then(|| self.candidate.clone());
-            exchange.settle(Some(Tunnel::new(caller, server, candidate)));
-        } else {
-            exchange.settle(None);
+            exchange.open(Tunnel::new(caller, server, candidate));
         }
         response.map(Either::Left)
     }

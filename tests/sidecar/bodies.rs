@@ -152,9 +152,9 @@ async fn play(number: usize, case: Case, addr: SocketAddr, server: &Rough) -> Re
         if case.manner != Manner::Hasty && timeout(BOUND, whole).await.is_err() {
             return Err(format!("{again}: the body has not come"));
         }
-        let came = server.bodies(&path);
-        if came.iter().any(|body| *body != expected) || came.len() > 1 {
-            return Err(format!("{again}: {came:?}, not {expected}"));
+        let bodies = server.bodies(&path);
+        if bodies.iter().any(|body| *body != expected) || bodies.len() > 1 {
+            return Err(format!("{again}: {bodies:?}, not {expected}"));
         }
         // The answer names it, or the body was not wanted.
         if case.manner == Manner::Hasty {
