@@ -12,7 +12,7 @@ use std::{error::Error, net::SocketAddr, path::PathBuf};
 /// writes pass while this process leads.
 ///
 /// The answer to a rejected write is 503 and a Status with the reason "NotLeader": nothing was sent. If this process
-/// loses leadership during a write, the answer is 504 and the reason "LeadershipLost": it is unknown whether the API
+/// loses leadership during a write, the answer is 424 and the reason "LeadershipLost": it is unknown whether the API
 /// server carried the write out.
 #[derive(Parser)]
 #[command(name = "sidecar")]

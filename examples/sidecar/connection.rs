@@ -1,4 +1,8 @@
 //! One connection of a caller, from the first request to its end, including an upgrade.
+//!
+//! A caller may end its sending side after a request and still wait for the answer. A caller that has gone away looks the
+//! same: in both cases there is nothing more to read. So a plain read is answered all the same. What never ends by
+//! itself (a watch), or changes something and has no answer yet, ends with the caller.
 
 use crate::{exchange::Exchange, proxy::Proxy, serve::Stop, socket::Socket};
 use hyper::{
@@ -7,8 +11,15 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
-use tokio::net::TcpStream;
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+use tokio::{io::Ready, net::TcpStream};
 
 /// The longest request line and headers. A longer request gets 431.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -20,55 +31,68 @@ const IDLE: Duration = Duration::from_secs(120);
 pub async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
     let exchange = Exchange::default();
     let handle = service_fn(|request: http::Request<Incoming>| {
-        // At once: hyper may look for the end of the caller's side before it asks for the answer.
+        // At once: the caller's end may be looked for before hyper asks for the answer.
         exchange.arrive(request.body().is_end_stream());
         let (proxy, exchange) = (proxy.clone(), exchange.clone());
         async move { Ok::<_, Infallible>(proxy.handle(&exchange, request).await) }
     });
-    let (socket, listener) = Socket::new(stream, exchange.clone());
+    let socket = Socket::new(stream);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
         .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(socket), handle)
+        .half_close(true)
+        .serve_connection(TokioIo::new(socket.clone()), handle)
         .with_upgrades();
     let mut connection = pin!(connection);
-    let mut served = pin!(poll_fn(|cx| {
-        if exchange.take_end() {
-            connection.as_mut().graceful_shutdown();
-        }
-        listener.begin();
-        let served = connection.as_mut().poll(cx);
-        if served.is_pending() && listener.poll_gone(cx).is_ready() {
-            tracing::debug!("the caller of an endless read has gone");
-            return Poll::Ready(Ok(()));
-        }
-        served
-    }));
-    tokio::select! {
-        served = served.as_mut() => {
-            // Taken in any case: what is left there would keep the socket, which keeps the exchange.
-            let tunnel = exchange.tunnel();
-            match (served, tunnel) {
-                // The tunnel of a failed connection would wait for its caller for ever.
-                (Err(error), _) => tracing::debug!("a connection failed: {}", crate::chain(&error)),
-                (Ok(()), Some(tunnel)) => tokio::select! {
-                    () = tunnel.run() => {}
-                    () = stop.told() => {}
-                },
-                (Ok(()), None) => {}
-            }
-        }
+    let served = tokio::select! {
+        served = until_gone(connection.as_mut(), &socket, &exchange) => served,
         () = stop.told() => {
             if exchange.ends_by_itself() {
-                exchange.end_with_this();
+                connection.as_mut().graceful_shutdown();
                 // From here on the connection no longer delays the release of the lease.
                 drop(stop);
-                let _ = served.await;
+                let _ = until_gone(connection, &socket, &exchange).await;
                 // An upgrade that was granted meanwhile.
                 drop(exchange.tunnel());
             }
+            return;
         }
+    };
+    drop(socket);
+    // Taken in any case: what is left there would keep the socket, which keeps the exchange.
+    match (served, exchange.tunnel()) {
+        // The tunnel of a failed connection would wait for its caller for ever.
+        (Err(error), _) => tracing::debug!("a connection failed: {}", crate::chain(&error)),
+        (Ok(()), Some(tunnel)) => tokio::select! {
+            () = tunnel.run() => {}
+            () = stop.told() => {}
+        },
+        (Ok(()), None) => {}
     }
+}
+
+/// Serves until the end, or until the caller has gone and what it waits for ends with it.
+async fn until_gone(
+    mut connection: Pin<&mut impl Future<Output = hyper::Result<()>>>,
+    socket: &Socket,
+    exchange: &Exchange,
+) -> hyper::Result<()> {
+    let (mut end, mut seen) = (pin!(socket.end()), Ready::EMPTY);
+    poll_fn(|cx| {
+        let served = connection.as_mut().poll(cx);
+        if seen.is_empty()
+            && let Poll::Ready(end) = end.as_mut().poll(cx)
+        {
+            seen = end;
+        }
+        let is_gone = seen.is_error() || !seen.is_empty() && exchange.ends_with_its_caller();
+        if served.is_pending() && is_gone {
+            tracing::debug!("the caller has gone before the end of its answer");
+            return Poll::Ready(Ok(()));
+        }
+        served
+    })
+    .await
 }

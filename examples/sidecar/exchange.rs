@@ -11,33 +11,21 @@ pub struct Exchange(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     present: Present,
-    /// The present request is the last one.
-    ending: Ending,
     tunnel: Option<Tunnel>,
 }
 
 /// The present request.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Present {
-    /// It ends only when one side ends it: a command, a tunnel. Or there is none yet.
+    /// There is none yet, or a tunnel, which sees the caller's end itself.
     #[default]
-    Open,
-    /// It ends by itself, so a stop waits for its answer.
+    None,
+    /// It ends by itself, so a stop waits for its answer. It ends with its caller too.
     Finite,
-    /// The same, and it may be answered although the caller has ended its side.
-    PlainRead,
-    /// A read without an end. What the caller sends meanwhile has no meaning.
-    EndlessRead,
-    /// The same, but its answer may open a tunnel, to which further bytes would belong.
-    UpgradingRead,
-}
-
-#[derive(Clone, Copy, Default, PartialEq)]
-enum Ending {
-    #[default]
-    No,
+    /// It ends by itself, and its answer is due although the caller has ended its side.
     Due,
-    Told,
+    /// It ends only when one side ends it.
+    Endless,
 }
 
 // === impl Exchange ===
@@ -45,31 +33,28 @@ enum Ending {
 impl Exchange {
     /// A request has come in. Its content is not known yet.
     pub fn arrive(&self, is_whole: bool) {
-        self.state().present = if is_whole { Present::PlainRead } else { Present::Finite };
+        self.state().present = if is_whole { Present::Due } else { Present::Finite };
     }
 
     /// Records what the request asks for.
     pub fn begin(&self, asked: &RequestInfo<'_>) {
         let mut state = self.state();
-        state.present = match (is_endless(asked), asked.is_read()) {
-            (false, true) => state.present,
-            (false, false) => Present::Finite,
-            (true, true) if asked.is_upgrade() => Present::UpgradingRead,
-            (true, true) => Present::EndlessRead,
-            (true, false) => Present::Open,
-        };
+        if is_endless(asked) {
+            state.present = Present::Endless;
+        } else if !asked.is_read() || asked.verb() == Verb::Connect {
+            // An application behind `proxy` may let a read wait for hours.
+            state.present = Present::Finite;
+        }
     }
 
-    /// The head of the answer has come. It opens a tunnel, or not.
-    pub fn settle(&self, tunnel: Option<Tunnel>) {
-        let mut state = self.state();
-        if tunnel.is_some() {
-            // The tunnel sees all bytes of the caller, and its end, whatever the request looked like.
-            state.present = Present::Open;
-        } else if state.present == Present::UpgradingRead {
-            state.present = Present::EndlessRead;
-        }
-        state.tunnel = tunnel;
+    /// The answer opens a tunnel.
+    pub fn open(&self, tunnel: Tunnel) {
+        *self.state() = State { present: Present::None, tunnel: Some(tunnel) };
+    }
+
+    /// The answer is the sidecar's own.
+    pub fn refuse(&self) {
+        self.state().present = Present::Due;
     }
 
     pub fn tunnel(&self) -> Option<Tunnel> {
@@ -77,35 +62,11 @@ impl Exchange {
     }
 
     pub fn ends_by_itself(&self) -> bool {
-        matches!(self.state().present, Present::Finite | Present::PlainRead)
+        matches!(self.state().present, Present::Finite | Present::Due)
     }
 
-    pub fn answers_a_read(&self) -> bool {
-        self.state().present == Present::PlainRead
-    }
-
-    pub fn answers_an_endless_read(&self) -> bool {
-        self.state().present == Present::EndlessRead
-    }
-
-    /// Ends the connection with the present request. Returns whether this is the first call.
-    pub fn end_with_this(&self) -> bool {
-        let mut state = self.state();
-        let is_news = state.ending == Ending::No;
-        if is_news {
-            state.ending = Ending::Due;
-        }
-        is_news
-    }
-
-    /// Returns true once when the connection is to end.
-    pub fn take_end(&self) -> bool {
-        let mut state = self.state();
-        let is_due = state.ending == Ending::Due;
-        if is_due {
-            state.ending = Ending::Told;
-        }
-        is_due
+    pub fn ends_with_its_caller(&self) -> bool {
+        matches!(self.state().present, Present::Finite | Present::Endless)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -113,7 +74,10 @@ impl Exchange {
     }
 }
 
-/// What the API server calls long-running: it ends only when one side ends it.
+/// A watch, an upgrade, and a log that is followed.
 fn is_endless(asked: &RequestInfo<'_>) -> bool {
-    matches!(asked.verb(), Verb::Watch | Verb::Connect | Verb::Proxy) || asked.subresource() == "log"
+    let follows = |pair: &str| pair.starts_with("follow") && !["follow=0", "follow=false"].contains(&pair);
+    asked.verb() == Verb::Watch
+        || asked.is_upgrade() && !asked.is_read()
+        || asked.subresource() == "log" && asked.query().unwrap_or_default().split('&').any(follows)
 }

@@ -24,6 +24,8 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
+/// What the API server switches to.
+const PROTOCOLS: [&[u8]; 2] = [b"websocket", b"SPDY/3.1"];
 /// The API server believes these headers from a client with a front-proxy certificate, and the sidecar's own
 /// certificate could be one.
 const FRONT_PROXY: &str = "x-remote-";
@@ -31,17 +33,22 @@ const IMPERSONATION: &str = "impersonate-";
 /// How a subprotocol with a bearer token begins: browsers cannot set `Authorization` on a WebSocket.
 const TOKEN: &[u8] = b"base64url.bearer.authorization.k8s.io";
 
-/// The protocol that a request asks for, or that an answer grants. A proxy must not pass on `h2c`, not even in a
-/// list: the requests in such a tunnel would bypass the gate.
+/// The protocol that a request asks for, or that an answer grants. Only the API server's own pass, and none in a list
+/// with others: the requests in a tunnel of HTTP/2 would bypass the gate.
 pub fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let asked = words(headers, &CONNECTION).any(|word| word.eq_ignore_ascii_case("upgrade"));
-    let h2c = words(headers, &UPGRADE).any(|word| word.eq_ignore_ascii_case("h2c"));
-    headers.get(UPGRADE).filter(|_| asked && !h2c).cloned()
+    let is_known = |word: &[u8]| PROTOCOLS.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let first = words(headers, &UPGRADE).next().filter(|_| has(headers, &CONNECTION, b"upgrade"))?;
+    words(headers, &UPGRADE).all(is_known).then(|| HeaderValue::from_bytes(first).ok())?
 }
 
 /// Whether the caller waits for `100 Continue` before it sends the body.
 pub fn holds_body_back(headers: &HeaderMap) -> bool {
-    words(headers, &EXPECT).any(|word| word.eq_ignore_ascii_case("100-continue"))
+    has(headers, &EXPECT, b"100-continue")
+}
+
+/// Whether the caller asks as another user.
+pub fn impersonates(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with(IMPERSONATION))
 }
 
 /// Makes the headers of a request with this method fit for the API server.
@@ -50,7 +57,7 @@ pub fn holds_body_back(headers: &HeaderMap) -> bool {
 /// `impersonates`. The sidecar's own credentials are added behind the gate.
 pub fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates: bool) {
     let upgrade = upgrade(headers);
-    let trailers = words(headers, &TE).any(|word| word.eq_ignore_ascii_case("trailers"));
+    let trailers = has(headers, &TE, b"trailers");
     strip(headers);
     remove_credentials(headers, impersonates);
     // The upstream's name takes its place.
@@ -121,13 +128,19 @@ fn keep_upgrade(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
 
 /// Removes the headers of one connection, and those that `Connection` names.
 fn strip(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = words(headers, &CONNECTION).filter_map(|word| word.parse().ok()).collect();
+    let named = words(headers, &CONNECTION).filter_map(|word| HeaderName::from_bytes(word).ok());
+    let named: Vec<_> = named.collect();
     for name in named.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
 }
 
-fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim).filter(|word| !word.is_empty())
+fn has(headers: &HeaderMap, name: &HeaderName, word: &[u8]) -> bool {
+    words(headers, name).any(|found| found.eq_ignore_ascii_case(word))
+}
+
+/// The elements of a list. They are bytes, so that one that is not ASCII hides no other.
+fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let values = headers.get_all(name).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    values.map(<[u8]>::trim_ascii).filter(|word| !word.is_empty())
 }

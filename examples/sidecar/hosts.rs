@@ -1,23 +1,27 @@
-//! Which `Host` a request may carry, and which `Origin`. A web page can give its own name the address 127.0.0.1 and then
+//! Which `Host` a request may carry, and which origin. A web page can give its own name the address 127.0.0.1 and then
 //! talk to this port as to itself (DNS rebinding); the browser sends that name. Or it talks to `localhost` outright: it may
-//! not see the answer, but a write is done by then, and a WebSocket (`exec`) is open. Then the browser sends its origin.
+//! not see the answer, but a write is done by then, and a WebSocket (`exec`) is open. Then the browser sends the page's
+//! origin, or with a `GET` at least whether that is another one.
 
 use http::{
     HeaderMap, HeaderValue, Uri,
     header::{HOST, ORIGIN},
     uri::Authority,
 };
+use std::net::IpAddr;
 
-const USUAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+const FETCH_SITE: &str = "sec-fetch-site";
+/// The browser's user has asked, or a page that came from here.
+const HARMLESS: [&[u8]; 2] = [b"none", b"same-origin"];
 
-/// The accepted names, without ports.
+/// The accepted names, without ports. Loopback addresses are accepted too: no page can have one as its name.
 #[derive(Clone, Debug)]
 pub struct Hosts(Vec<String>);
 
 impl Hosts {
     /// The default names and these.
     pub fn new(also: Vec<String>) -> Self {
-        Self(USUAL.map(String::from).into_iter().chain(also).collect())
+        Self([String::from("localhost")].into_iter().chain(also).collect())
     }
 
     /// Checks a request. The error is for the caller.
@@ -36,18 +40,26 @@ impl Hosts {
             let host = authority(origin).ok_or("the Origin header names no site")?;
             self.check_name("Origin", &host)?;
         }
-        Ok(())
+        if headers.get_all(FETCH_SITE).iter().all(|site| HARMLESS.contains(&site.as_bytes())) {
+            return Ok(());
+        }
+        Err("a browser sent the request for a page of another origin (Sec-Fetch-Site)".to_owned())
     }
 
     fn check_name(&self, header: &str, host: &Authority) -> Result<(), String> {
         // Neither `user@localhost` nor `localhost:port` is a name.
-        let name = host.host();
-        let accepted = self.0.iter().any(|accepted| accepted.eq_ignore_ascii_case(name));
+        let (name, ip) = (host.host(), ip(host.host()));
+        let is_same = |accepted: &String| match ip {
+            Some(_) => self::ip(accepted) == ip,
+            None => accepted.eq_ignore_ascii_case(name),
+        };
+        let accepted = ip.is_some_and(|ip| ip.is_loopback()) || self.0.iter().any(is_same);
         if accepted && !host.as_str().contains('@') {
             return Ok(());
         }
         Err(format!(
-            "the {header} {:?} is not accepted, allowed: {}; start the sidecar with --accept-host {name} to accept it",
+            "the {header} {:?} is not accepted, allowed: loopback addresses, {}; start the sidecar with --accept-host \
+             {name} to accept it",
             host.as_str(),
             self.0.join(", "),
         ))
@@ -59,10 +71,18 @@ fn authority(origin: &HeaderValue) -> Option<Authority> {
     origin.to_str().ok()?.split_once("://")?.1.parse().ok()
 }
 
+fn ip(host: &str) -> Option<IpAddr> {
+    match host.strip_prefix('[') {
+        Some(host) => host.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
+        None => host.parse().ok().map(IpAddr::V4),
+    }
+}
+
 /// Reads a value of `--accept-host`.
 pub fn parse(given: &str) -> Result<String, String> {
-    match given.parse::<Authority>() {
-        Ok(authority) if authority.host() == given => Ok(given.to_owned()),
-        _ => Err("allowed: a host without a port, such as my-pod, 10.0.0.7 or [fe80::1]".to_owned()),
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if ip(given).is_some() || !given.is_empty() && given.bytes().all(is_name) {
+        return Ok(given.to_owned());
     }
+    Err("allowed: a host without a port, such as my-pod, 10.0.0.7 or [fe80::1]; no patterns".to_owned())
 }

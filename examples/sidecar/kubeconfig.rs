@@ -1,12 +1,13 @@
 //! Where the API server is.
 
 use crate::Failure;
-use http::HeaderValue;
+use http::{HeaderValue, Uri};
 use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
 use std::{net::SocketAddr, path::Path};
+use tokio::net::lookup_host;
 
 /// The configuration from `file`, or from where kubectl and pods have it.
 pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
@@ -17,10 +18,18 @@ pub async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         None => Config::infer().await?,
     };
     if config.cluster_url.scheme().is_none() || config.cluster_url.authority().is_none() {
-        let url = config.cluster_url.host().unwrap_or(config.cluster_url.path());
-        return Err(
-            format!("the server {url} in the kubeconfig is not a URL such as https://10.0.0.1:6443").into()
-        );
+        let server = shown(&config.cluster_url);
+        return Err(format!(
+            "the server {server} in the kubeconfig is not a URL such as https://10.0.0.1:6443"
+        )
+        .into());
+    }
+    if let Some(proxy) = &config.proxy_url {
+        let proxy = shown(proxy);
+        return Err(format!(
+            "the kubeconfig sets the proxy {proxy}, but the sidecar does not support proxies"
+        )
+        .into());
     }
     // kube would panic on such a token. Only the library of its secret type can read it.
     let token = serde_json::to_value(&config.auth_info)?["token"].take();
@@ -56,16 +65,29 @@ async fn from(file: &Path) -> Result<Config, String> {
 
 /// The application's kubeconfig names this proxy as its server. If the proxy itself gets that file by mistake, each
 /// request goes round in a circle until the descriptors run out.
-pub fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
+pub async fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
     let url = &config.cluster_url;
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
-    if is_here && url.port_u16() == Some(own.port()) {
+    let usual = if url.scheme_str() == Some("https") { 443 } else { 80 };
+    if url.port_u16().unwrap_or(usual) != own.port() {
+        return Ok(());
+    }
+    // A name that is not known yet is not this proxy. To connect to the address 0.0.0.0 is to connect to this machine.
+    let mut found = lookup_host((host, own.port())).await.into_iter().flatten();
+    if found.any(|found| found.ip().to_canonical() == own.ip() || found.ip().is_unspecified()) {
         return Err(format!(
-            "the kubeconfig's server {own} is this proxy itself: give --kubeconfig the API server's own, not the \
-             application's"
+            "the kubeconfig's server {} is this proxy itself: give --kubeconfig the API server's own, not the \
+             application's",
+            shown(url)
         )
         .into());
     }
     Ok(())
+}
+
+/// A URL without a name and a password in it.
+fn shown(url: &Uri) -> String {
+    let host = url.authority().and_then(|authority| authority.as_str().rsplit('@').next());
+    let host = host.unwrap_or_else(|| url.path());
+    url.scheme_str().map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
 }

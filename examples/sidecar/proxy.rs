@@ -9,13 +9,14 @@ use crate::{
     upload::Upload,
     upstream::{self, Upstream},
 };
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode, Version,
+    header::{CONNECTION, RETRY_AFTER, TRANSFER_ENCODING, UPGRADE},
+};
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{
-    Candidate, ErrLeadershipLost, ErrNotLeader, Policy, refusal::ResponseBody, request::RequestInfo,
-};
+use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader, Policy, request::RequestInfo};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -24,6 +25,9 @@ const LONGEST_TARGET: usize = 32 * 1024;
 
 const CUT_OFF: &str = "the sidecar stops and cannot wait for the API server's answer; whether the API server has carried \
                        the request out is not known";
+const NOT_ASKED: &str = "the API server switched to a protocol that the caller has not asked for";
+const IMPERSONATES: &str =
+    "the sidecar relies on a fence, which does not judge what is asked as another user (Impersonate-*)";
 
 pub struct Proxy {
     pub upstream: Upstream,
@@ -32,6 +36,8 @@ pub struct Proxy {
     pub policy: Policy,
     /// Whether the kubeconfig impersonates another user.
     pub impersonates: bool,
+    /// Whether a fence judges the writes.
+    pub is_fenced: bool,
     /// Requests without an answer get the sidecar's own answer when this is set.
     pub cut_off: CancellationToken,
 }
@@ -44,8 +50,11 @@ impl Proxy {
         let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
         let ends_connection = is_held_back || request.body().is_too_long();
         let mut answer = self.answer(exchange, request).await;
-        if ends_connection && matches!(answer.body(), Either::Right(_)) {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        if matches!(answer.body(), Either::Right(_)) {
+            exchange.refuse();
+            if ends_connection {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
         }
         answer
     }
@@ -55,58 +64,64 @@ impl Proxy {
             tracing::warn!("{message}");
             return reply::forbidden(&message);
         }
+        if self.is_fenced && headers::impersonates(request.headers()) {
+            return reply::forbidden(IMPERSONATES);
+        }
         let target = request.uri().path_and_query().map_or("", |target| target.as_str());
         if !target.starts_with('/') || target.len() > LONGEST_TARGET || request.method() == Method::CONNECT {
             let message = format!("the request must be for a path of at most {LONGEST_TARGET} bytes");
             return reply::bad_request(&message);
         }
-        let method = request.method().clone();
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let plain = RequestInfo::from_parts(&method, &uri, false);
+        if !RequestInfo::of(&request).is_read() && has_no_upgrade(&plain) {
+            request.headers_mut().remove(UPGRADE);
+        }
         headers::to_upstream(&method, request.headers_mut(), self.impersonates);
+        if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
+            // By itself hyper drops the body of a `GET` or `HEAD` without a length.
+            request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         *request.version_mut() = Version::HTTP_11;
         // Judges the request as it will be sent.
-        let is_write = self.is_write(&request);
-        exchange.begin(&RequestInfo::of(&request));
+        let asked = RequestInfo::of(&request);
+        let is_read = asked.is_read();
+        let needs_leadership = !is_read && !self.policy.permits(&asked);
+        exchange.begin(&asked);
         let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
-        let uri = request.uri().clone();
         let outcome = tokio::select! {
             outcome = self.upstream.clone().oneshot(request) => outcome,
-            () = self.cut_off.cancelled() => return reply::bad_gateway(CUT_OFF),
+            () = self.cut_off.cancelled() => return reply::no_answer(is_read, CUT_OFF),
         };
-        match outcome {
-            Ok(response) => self.pass_on(exchange, response, caller, is_write),
-            Err(error) => fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
-        }
-    }
-
-    fn is_write(&self, request: &Request<Upload>) -> bool {
-        let asked = RequestInfo::of(request);
-        !asked.is_read() && !self.policy.permits(&asked)
-    }
-
-    fn pass_on(
-        &self,
-        exchange: &Exchange,
-        mut response: Response<ResponseBody<Incoming>>,
-        caller: Option<upgrade::OnUpgrade>,
-        is_write: bool,
-    ) -> Response<Answer> {
+        let mut response = match outcome {
+            Ok(response) => response,
+            Err(error) => return fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
+        };
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         *response.version_mut() = Version::HTTP_11;
         headers::to_caller(response.headers_mut(), switches);
+        if !is_read && response.status().is_server_error() {
+            // The API server, or what is behind it, may have carried the write out. The body says what it said.
+            *response.status_mut() = reply::UNKNOWN;
+            response.headers_mut().remove(RETRY_AFTER);
+        }
         if switches {
-            let Some(caller) = caller else {
-                return reply::bad_gateway(
-                    "the API server switched to a protocol that the caller has not asked for",
-                );
+            let Some(caller) = caller.filter(|_| response.headers().contains_key(UPGRADE)) else {
+                return reply::no_answer(is_read, NOT_ASKED);
             };
             let server = upgrade::on(&mut response);
-            let candidate = is_write.then(|| self.candidate.clone());
-            exchange.settle(Some(Tunnel::new(caller, server, candidate)));
-        } else {
-            exchange.settle(None);
+            let candidate = needs_leadership.then(|| self.candidate.clone());
+            exchange.open(Tunnel::new(caller, server, candidate));
         }
         response.map(Either::Left)
     }
+}
+
+/// Whether the request reads a resource itself, where a kube-apiserver grants no upgrade except to a watch. The gate
+/// takes such a wish for a write if it does not know the resource. A server may ignore it (RFC 9110, 7.8), and so does
+/// the sidecar: then a follower can watch custom resources.
+fn has_no_upgrade(plain: &RequestInfo<'_>) -> bool {
+    plain.is_read() && plain.is_resource() && plain.subresource().is_empty()
 }
 
 fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
@@ -125,7 +140,7 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return answer;
     }
-    let message = upstream::explain(error);
+    let (is_sent, message) = upstream::explain(error);
     tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
-    reply::bad_gateway(&message)
+    reply::no_answer(!is_sent || asked.is_read(), &message)
 }

@@ -1,5 +1,9 @@
 //! The sidecar's own answers: `v1.Status`, as the API server sends it, so that kubectl and client libraries show the
 //! message. None has a `Retry-After`: clients would send a write again by themselves.
+//!
+//! They also do that with some statuses: kube with 429, 503 and 504, fabric8's client with 429 and all from 500 on,
+//! others with 408, 421 or 425, and controllers repeat a conflict. So a write whose outcome is unknown gets none of
+//! these, but [`UNKNOWN`].
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
@@ -11,6 +15,10 @@ use serde_json::{Value, json};
 /// The body of the API server's answer, streamed, or the sidecar's own.
 pub type Answer = Either<ResponseBody<Incoming>, Full<Bytes>>;
 
+/// The status of a write whose outcome is unknown. It depended on an answer, or on leadership. No client library
+/// repeats it, and the API server has no meaning for it.
+pub const UNKNOWN: StatusCode = StatusCode::FAILED_DEPENDENCY;
+
 /// The gate rejected the write.
 pub fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
     status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &error.to_string(), &details(asked))
@@ -18,7 +26,7 @@ pub fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Ans
 
 /// The gate cut the write off.
 pub fn leadership_lost(error: &ErrLeadershipLost, asked: &RequestInfo<'_>) -> Response<Answer> {
-    status(StatusCode::GATEWAY_TIMEOUT, "LeadershipLost", &error.to_string(), &details(asked))
+    status(UNKNOWN, "LeadershipLost", &error.to_string(), &details(asked))
 }
 
 fn details(asked: &RequestInfo<'_>) -> Value {
@@ -39,9 +47,11 @@ pub fn bad_request(message: &str) -> Response<Answer> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, &json!({}))
 }
 
-/// The API server did not answer.
-pub fn bad_gateway(message: &str) -> Response<Answer> {
-    status(StatusCode::BAD_GATEWAY, "BadGateway", message, &json!({}))
+/// The API server did not answer. To repeat the request does no harm if it is a read, or was not sent.
+pub fn no_answer(is_harmless: bool, message: &str) -> Response<Answer> {
+    let (code, reason) =
+        if is_harmless { (StatusCode::BAD_GATEWAY, "BadGateway") } else { (UNKNOWN, "OutcomeUnknown") };
+    status(code, reason, message, &json!({}))
 }
 
 fn status(code: StatusCode, reason: &str, message: &str, details: &Value) -> Response<Answer> {

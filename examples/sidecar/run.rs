@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
     let config = kubeconfig::load(args.kubeconfig.as_deref()).await?;
     let listener = bind(args.listen).await?;
-    kubeconfig::refuse_loop(&config, listener.local_addr()?)?;
+    kubeconfig::refuse_loop(&config, listener.local_addr()?).await?;
     let hosts = Hosts::new(args.accept_host.clone());
     let policy = args.policy();
     let mut builder = Election::builder(args.lease.namespace(), args.lease.name())
@@ -38,6 +38,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
     if let Some(identity) = args.identity {
         builder = builder.identity(identity);
     }
+    let is_fenced = args.fence.is_some();
     if let Some(writers) = args.fence {
         builder = builder.fence(writers, Client::try_from(config.clone())?);
     }
@@ -48,6 +49,7 @@ pub async fn run(args: Args, stopped: oneshot::Receiver<()>) -> Result<(), Failu
         candidate: election.candidate(),
         policy,
         impersonates: kubeconfig::impersonates(&config),
+        is_fenced,
         cut_off: CancellationToken::new(),
     });
     let mut background = JoinSet::new();

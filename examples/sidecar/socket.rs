@@ -1,86 +1,65 @@
 //! The caller's end of a connection.
 //!
-//! A caller may end its sending side after a request and still wait for the answer. A caller that has gone away looks the
-//! same: in both cases there is nothing more to read. While a plain read is answered, this socket hides the end from
-//! hyper, which would drop the request. What never ends by itself (a watch) or changes something ends with the caller.
-//!
-//! hyper does not wait for that end while it has bytes that it does not need yet, such as a second request behind a
-//! watch. Then [`Listener`] looks for it.
+//! Only hyper reads it, so no byte is lost. A second owner learns from the kernel that the caller has ended its side,
+//! even if there are bytes that hyper does not need yet, such as a second request behind a watch.
 
-use crate::exchange::Exchange;
 use std::{
-    io::{self, IoSlice},
+    io::{self, ErrorKind, IoSlice},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready},
     net::TcpStream,
+    time::sleep,
 };
 
-pub struct Socket {
-    shared: Arc<Mutex<Shared>>,
-    exchange: Exchange,
-}
+#[derive(Clone)]
+pub struct Socket(Arc<TcpStream>);
 
-/// Waits for the caller's end when hyper does not.
-pub struct Listener {
-    shared: Arc<Mutex<Shared>>,
-    exchange: Exchange,
-}
-
-struct Shared {
-    stream: TcpStream,
-    /// Since the listener last asked, hyper has looked at the socket and found nothing. Then the next byte or the end
-    /// wakes it. Nothing wakes it if it has found bytes and stops there.
-    waits: bool,
-}
+/// What the kernel tells of an end. On Linux it can be asked for that alone; elsewhere unread bytes are news too.
+#[cfg(target_os = "linux")]
+const NEWS: Interest = Interest::PRIORITY.add(Interest::ERROR);
+#[cfg(not(target_os = "linux"))]
+const NEWS: Interest = Interest::READABLE.add(Interest::ERROR);
+/// How long to wait while there are unread bytes.
+const PAUSE: Duration = Duration::from_secs(1);
 
 // === impl Socket ===
 
 impl Socket {
-    pub fn new(stream: TcpStream, exchange: Exchange) -> (Self, Listener) {
+    pub fn new(stream: TcpStream) -> Self {
         // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
         let _ = stream.set_nodelay(true);
-        let shared = Arc::new(Mutex::new(Shared { stream, waits: false }));
-        let listener = Listener { shared: shared.clone(), exchange: exchange.clone() };
-        (Self { shared, exchange }, listener)
-    }
-}
-
-// === impl Listener ===
-
-impl Listener {
-    /// Forgets what hyper has done so far.
-    pub fn begin(&self) {
-        lock(&self.shared).waits = false;
+        Self(Arc::new(stream))
     }
 
-    /// Ready if the caller has ended its side while a read without an end is answered, and hyper has not come to wait for
-    /// that end since [`begin`](Self::begin). Drops the bytes that come before that end. After that the connection must
-    /// serve no further request: the exchange knows.
-    pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut shared = lock(&self.shared);
-        if shared.waits || !self.exchange.answers_an_endless_read() {
-            return Poll::Pending;
-        }
-        let mut dropped = [0; 1024];
+    /// Waits until the caller has ended its side, or reset the connection. Reads nothing.
+    pub async fn end(&self) -> Ready {
         loop {
-            let mut buffer = ReadBuf::new(&mut dropped);
-            let read = ready!(Pin::new(&mut shared.stream).poll_read(cx, &mut buffer));
-            if read.is_err() || buffer.filled().is_empty() {
-                return Poll::Ready(());
+            let news = self.0.ready(NEWS).await.unwrap_or(Ready::ERROR);
+            if news.is_read_closed() || news.is_error() {
+                return news;
             }
-            if self.exchange.end_with_this() {
-                cx.waker().wake_by_ref();
-            }
+            sleep(PAUSE).await;
         }
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+/// Tries again when the socket is ready.
+fn when_ready<T>(
+    mut poll_ready: impl FnMut() -> Poll<io::Result<()>>,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    loop {
+        ready!(poll_ready())?;
+        match attempt() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            done => return Poll::Ready(done),
+        }
+    }
 }
 
 // === impl AsyncRead and AsyncWrite for Socket ===
@@ -91,26 +70,13 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let mut shared = lock(&self.shared);
-        let read = Pin::new(&mut shared.stream).poll_read(cx, buffer);
-        shared.waits = read.is_pending();
-        ready!(read)?;
-        let has_ended = buffer.filled().len() == before && buffer.remaining() > 0;
-        if has_ended && self.exchange.answers_a_read() {
-            // The exchange tells the connection that this request is the last one.
-            if self.exchange.end_with_this() {
-                cx.waker().wake_by_ref();
-            }
-            return Poll::Pending;
-        }
-        Poll::Ready(Ok(()))
+        when_ready(|| self.0.poll_read_ready(cx), || self.0.try_read_buf(buffer).map(drop))
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut lock(&self.shared).stream).poll_write(cx, bytes)
+        when_ready(|| self.0.poll_write_ready(cx), || self.0.try_write(bytes))
     }
 
     fn poll_write_vectored(
@@ -118,18 +84,21 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut lock(&self.shared).stream).poll_write_vectored(cx, bytes)
+        when_ready(|| self.0.poll_write_ready(cx), || self.0.try_write_vectored(bytes))
     }
 
     fn is_write_vectored(&self) -> bool {
-        lock(&self.shared).stream.is_write_vectored()
+        true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut lock(&self.shared).stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut lock(&self.shared).stream).poll_shutdown(cx)
+    /// Without Unix, the end of the socket is the end of both sides.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        #[cfg(unix)]
+        rustix::net::shutdown(&*self.0, rustix::net::Shutdown::Write)?;
+        Poll::Ready(Ok(()))
     }
 }

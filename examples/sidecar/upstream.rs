@@ -30,13 +30,6 @@ const KEPT: usize = 64;
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub fn connect(config: &Config, election: &Election) -> Result<Upstream, Failure> {
-    if let Some(proxy) = &config.proxy_url {
-        let host = proxy.authority().map_or("", |it| it.as_str().rsplit('@').next().unwrap_or_default());
-        return Err(format!(
-            "the kubeconfig sets the proxy {host}, but the sidecar does not support proxies"
-        )
-        .into());
-    }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -78,17 +71,21 @@ pub fn broken_body(error: &BoxError) -> Option<String> {
     })
 }
 
-/// Describes the failure, and what is known of the request.
-pub fn explain(error: &BoxError) -> String {
+/// Describes the failure, and says whether the request may have been sent.
+pub fn explain(error: &BoxError) -> (bool, String) {
     let text = crate::chain(&**error);
     match error.downcast_ref::<hyper_util::client::legacy::Error>() {
-        Some(sent) if !sent.is_connect() => {
-            format!("the API server did not answer; it is unknown whether it carried the request out: {text}")
-        }
-        Some(_) => format!("the API server cannot be reached, nothing was sent: {text}"),
+        Some(sent) if !sent.is_connect() => (
+            true,
+            format!(
+                "the API server did not answer; it is unknown whether it carried the request out: {text}"
+            ),
+        ),
+        Some(_) => (false, format!("the API server cannot be reached, nothing was sent: {text}")),
         // A plugin may have printed a token.
         None => {
-            "could not get credentials for the API server, nothing was sent; the election logs why".into()
+            let text = "could not get credentials for the API server, nothing was sent; the election logs why";
+            (false, text.to_owned())
         }
     }
 }

@@ -19,6 +19,11 @@ use tokio::io::AsyncWriteExt;
 /// The pool of connections to the API server may have a few more than at first.
 const SPARE: u64 = 3;
 
+/// A wish for a WebSocket, up to the name of its subprotocol.
+const WEBSOCKET: &str = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-protocol: ";
+/// A subprotocol that the server grants.
+const ECHO: &str = "echo";
+
 /// A further request on the same connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Behind {
@@ -32,6 +37,7 @@ enum Behind {
 struct Kind {
     method: &'static str,
     path: String,
+    /// A wish for a WebSocket with this subprotocol.
     protocol: Option<&'static str>,
     /// The server's answer is due even if the caller has ended its side.
     is_plain_read: bool,
@@ -55,23 +61,22 @@ enum When {
 fn kinds() -> Vec<Kind> {
     let watch = format!("{MAPS}?watch=1");
     let mut kinds = Vec::new();
-    for protocol in [None, Some("websocket"), Some(UNKNOWN)] {
+    for protocol in [None, Some(ECHO), Some(UNKNOWN)] {
         let ask = |method, path: &str, is_refused| {
-            let is_plain_read = path == MAPS && protocol != Some("websocket");
+            let is_plain_read = path == MAPS && protocol != Some(ECHO);
             Kind { method, path: path.to_owned(), protocol, is_plain_read, is_refused }
         };
         kinds.extend([ask("GET", MAPS, false), ask("GET", &watch, false)]);
         kinds.push(ask("DELETE", &format!("{MAPS}/x"), true));
     }
     let path = EXEC.to_owned();
-    let exec =
-        Kind { method: "GET", path, protocol: Some("websocket"), is_plain_read: false, is_refused: false };
+    let exec = Kind { method: "GET", path, protocol: Some(ECHO), is_plain_read: false, is_refused: false };
     kinds.push(exec);
     kinds
 }
 
 fn head(method: &str, path: &str, protocol: Option<&str>) -> String {
-    let wish = protocol.map_or_else(String::new, |it| format!("connection: upgrade\r\nupgrade: {it}\r\n"));
+    let wish = protocol.map_or_else(String::new, |it| format!("{WEBSOCKET}{it}\r\n"));
     format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{wish}\r\n")
 }
 

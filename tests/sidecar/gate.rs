@@ -64,7 +64,7 @@ async fn leadership_is_handed_over() {
 }
 
 #[tokio::test]
-async fn loss_cuts_off_write_with_504() {
+async fn loss_cuts_off_write_with_424() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
@@ -75,7 +75,7 @@ async fn loss_cuts_off_write_with_504() {
         .edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "outsider".into())
         .unwrap();
     let (code, reason, message) = write.await.unwrap().status();
-    assert_eq!((code, reason.as_str()), (504, "LeadershipLost"));
+    assert_eq!((code, reason.as_str()), (424, "LeadershipLost"));
     assert!(message.contains("another candidate holds the lease; its outcome is unknown"), "{message}");
     let log = upstream.server.write_log();
     let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");

@@ -5,11 +5,12 @@ use crate::{
     callers::{EXEC, MAPS, Raw},
     process::Sidecar,
     upstream::{BIG, Upstream},
-    wait::until,
+    wait::{SOON, until, within},
 };
 use kube_leader_gate::testing::Fault;
+use rustix::net::sockopt::set_socket_linger;
 use std::{net::SocketAddr, time::Duration};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Sends a request, and ends the sending side.
 async fn half_closed(addr: SocketAddr, head: &str) -> Raw {
@@ -120,12 +121,58 @@ async fn watch_with_bytes_behind_it_ends_with_its_caller() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let watch = format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n");
-    for rest in
-        ["\r\nGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n", "transfer-encoding: chunked\r\n\r\nzz\r\n"]
-    {
+    for rest in [
+        "\r\nGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nGET /version HTTP/1.1\r\n",
+        "transfer-encoding: chunked\r\n\r\n5\r\nhalf",
+    ] {
         let raw = Raw::send(sidecar.addr, &format!("{watch}{rest}")).await;
         until("it watches", || upstream.server.open_watches() == 2).await;
         drop(raw);
         until("only the election watches", || upstream.server.open_watches() == 1).await;
     }
+    let mut broken =
+        Raw::send(sidecar.addr, &format!("{watch}transfer-encoding: chunked\r\n\r\nzz\r\n")).await;
+    assert!(broken.rest().await.starts_with("HTTP/1.1 400"));
+    until("only the election watches", || upstream.server.open_watches() == 1).await;
+}
+
+/// An application behind `proxy` may let a read wait for hours.
+#[tokio::test]
+async fn half_close_cancels_a_read_through_proxy() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let _held = upstream.hold();
+    let mut raw = Raw::send(sidecar.addr, &get("/api/v1/namespaces/default/services/web/proxy/x")).await;
+    until("the request hangs", || upstream.waiting() == 1).await;
+    raw.0.shutdown().await.unwrap();
+    assert_eq!(raw.rest().await, "");
+    until("the server is hung up on", || upstream.waiting() == 0).await;
+}
+
+#[tokio::test]
+async fn reset_cancels_a_plain_read() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let _held = upstream.hold();
+    let raw = Raw::send(sidecar.addr, &get(MAPS)).await;
+    until("the request hangs", || upstream.waiting() == 1).await;
+    set_socket_linger(&raw.0, Some(Duration::ZERO)).unwrap();
+    drop(raw);
+    until("the server is hung up on", || upstream.waiting() == 0).await;
+}
+
+/// The rest of the body has come when the answer goes out. A reset could take the answer with it.
+#[tokio::test]
+async fn refusal_after_half_close_resets_nothing() {
+    const LONG: usize = 200_000;
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let head = format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n\r\n");
+    sidecar.process.freeze();
+    let mut raw = half_closed(sidecar.addr, &(head + &" ".repeat(LONG))).await;
+    sidecar.process.thaw();
+    let mut answer = String::new();
+    within(SOON, "the answer", raw.0.read_to_string(&mut answer)).await.expect("no reset");
+    assert!(answer.contains("NotLeader"), "{answer}");
 }

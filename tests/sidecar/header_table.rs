@@ -87,9 +87,7 @@ async fn send(sidecar: &Sidecar, path: &str, headers: &[String]) -> String {
     } else {
         ""
     };
-    // hyper's client sends no body of unknown length with a GET.
-    let method = if body.is_empty() { "GET" } else { "POST" };
-    let mut raw = Raw::send(sidecar.addr, &format!("{method} {path} HTTP/1.1\r\n{head}\r\n{body}")).await;
+    let mut raw = Raw::send(sidecar.addr, &format!("GET {path} HTTP/1.1\r\n{head}\r\n{body}")).await;
     raw.read_until("\r\n\r\n").await
 }
 

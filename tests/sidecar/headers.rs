@@ -49,9 +49,17 @@ async fn only_local_host_names_are_accepted() {
         let mut raw = Raw::send(sidecar.addr, &format!("{lines}connection: close\r\n\r\n")).await;
         raw.rest().await
     };
-    for host in
-        ["localhost", "127.0.0.1", "[::1]", "LOCALHOST:8001", "127.0.0.1:80", "[::1]:80", "app.test:1"]
-    {
+    for host in [
+        "localhost",
+        "127.0.0.1",
+        "[::1]",
+        "LOCALHOST:8001",
+        "127.0.0.1:80",
+        "127.0.0.2:80",
+        "[::1]:80",
+        "[0:0::1]:80",
+        "app.test:1",
+    ] {
         let answer = answer(&format!("GET /version HTTP/1.1\r\nhost: {host}\r\n")).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{host}: {answer}");
     }
@@ -62,6 +70,9 @@ async fn only_local_host_names_are_accepted() {
         "GET /version HTTP/1.1\r\nhost: localhost@evil.example\r\n",
         "GET /version HTTP/1.1\r\nhost: evil.example@localhost\r\n",
         "GET /version HTTP/1.1\r\nhost: 127.0.0.1.\r\n",
+        "GET /version HTTP/1.1\r\nhost: 127.0.0.1.evil.example\r\n",
+        "GET /version HTTP/1.1\r\nhost: 10.0.0.1\r\n",
+        "GET /version HTTP/1.1\r\nhost: [fe80::1]\r\n",
         "GET /version HTTP/1.1\r\nhost: \r\n",
         "GET /version HTTP/1.1\r\n",
         "GET /version HTTP/1.0\r\n",
@@ -104,4 +115,70 @@ async fn requests_from_other_web_sites_are_refused() {
     two.headers_mut().append("origin", HeaderValue::from_static("http://localhost"));
     two.headers_mut().append("origin", HeaderValue::from_static("https://evil.example"));
     assert_eq!(ask(sidecar.addr, two).await.code, 403);
+}
+
+/// A browser sends no `Origin` with a plain `GET`, but says that another site's page asks.
+#[tokio::test]
+async fn gets_of_other_web_sites_are_refused() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    for (site, code) in [
+        ("", 403),
+        ("cross-site", 403),
+        ("same-site", 403),
+        ("none, cross-site", 403),
+        ("Cross-Site", 403),
+        ("same-origin", 200),
+        ("none", 200),
+    ] {
+        for addr in [sidecar.addr, sidecar.status] {
+            let mut request = request("GET", if addr == sidecar.addr { "/version" } else { "/leader" }, "");
+            request.headers_mut().insert("sec-fetch-site", HeaderValue::from_static(site));
+            assert_eq!(ask(addr, request).await.code, code, "{site:?}");
+        }
+    }
+    let mut two = request("GET", "/version", "");
+    two.headers_mut().append("sec-fetch-site", HeaderValue::from_static("none"));
+    two.headers_mut().append("sec-fetch-site", HeaderValue::from_static("cross-site"));
+    assert_eq!(ask(sidecar.addr, two).await.code, 403);
+}
+
+/// A header that is not ASCII hides no other.
+#[tokio::test]
+async fn lists_of_other_bytes_hide_nothing() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for (number, line) in
+        ["X-Own, \u{e4}", "\u{e4}, X-Own", "\u{a0}, ,\tX-Own", "\u{e4}\r\nconnection: x-own"]
+            .into_iter()
+            .enumerate()
+    {
+        let path = format!("/test/hidden-{number}");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: {line}\r\nx-own: 1\r\nte: \u{e4}, trailers\r\n\r\n"
+        );
+        Raw::send(sidecar.addr, &head).await.read_until("\r\n\r\n").await;
+        let seen = upstream.seen(&path);
+        assert!(!seen.headers().contains_key("x-own"), "{line:?}: {seen:?}");
+        assert_eq!(seen.headers()["te"], "trailers", "{line:?}");
+    }
+    let held = "POST /api/v1/pods HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 9\r\nexpect: \u{e4}, 100-continue\r\n\r\n";
+    let answer = Raw::send(sidecar.addr, held).await.read_until("\r\n\r\n").await;
+    assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+}
+
+/// The fence judges the writers that it knows, and would let another user's write pass.
+#[tokio::test]
+async fn impersonation_is_refused_under_a_fence() {
+    let upstream = Upstream::start().await;
+    let plain = Sidecar::following(&upstream, "a", &[]).await;
+    let fenced = Sidecar::following(&upstream, "a", &["--fence", "users:a"]).await;
+    for name in ["impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-scopes"] {
+        for (sidecar, code) in [(&plain, 200), (&fenced, 403)] {
+            let mut request = request("GET", "/version", "");
+            request.headers_mut().insert(name, HeaderValue::from_static("jane"));
+            let answer = ask(sidecar.addr, request).await;
+            assert_eq!(answer.code, code, "{name}: {answer:?}");
+        }
+    }
 }

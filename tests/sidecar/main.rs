@@ -2,6 +2,7 @@
 //! `tests/cluster/kubectl.rs` and `tests/cluster/credentials.rs` put it in front of a real one.
 
 mod bad_input;
+mod bodies;
 mod callers_end;
 mod credentials;
 mod gate;
@@ -13,6 +14,8 @@ mod options;
 mod probes;
 mod raw_bytes;
 mod refusals;
+mod repeats;
+mod rough;
 mod stopping;
 mod streams;
 mod streams_of_bytes;

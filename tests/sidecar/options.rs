@@ -1,14 +1,16 @@
 //! Options that the sidecar refuses to start with. It says why in plain words, on standard error.
 
 use crate::{
-    process::{kubeconfig, run},
+    callers::{ask, request},
+    process::{Sidecar, kubeconfig, run},
+    upstream::Upstream,
     wait::SOON,
 };
 use serde_json::{Value, json};
 use std::{
     ffi::OsStr,
     fs,
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     os::unix::ffi::OsStrExt,
     path::Path,
     process::{Command, Stdio},
@@ -36,7 +38,7 @@ async fn refuses_with(kubeconfig: &Path, code: i32, options: &[&str], words: &[&
     }
     let (status, said) = run(&all).await;
     assert_eq!(status.code(), Some(code), "{options:?}: {said}");
-    assert!(!said.contains("panicked") && !said.contains("planted"), "{said}");
+    assert!(!["panicked", "planted", "hidden"].iter().any(|word| said.contains(word)), "{said}");
     for word in words {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
@@ -69,6 +71,12 @@ async fn option_errors_name_allowed_values() {
         ("--fence", "users:", &["a name without control characters"]),
         ("--fence", "group:system:masters", &["a group of the replicas alone"]),
         ("--accept-host", "app.test:80", &["a host without a port"]),
+        ("--accept-host", "*", &["a host without a port", "no patterns"]),
+        ("--accept-host", "*.test", &["no patterns"]),
+        ("--accept-host", "^localhost$", &["no patterns"]),
+        ("--accept-host", "fe80::1", &["[fe80::1]"]),
+        ("--accept-host", "[x]", &["[fe80::1]"]),
+        ("--accept-host", "", &["a host without a port"]),
     ] {
         refuses(USAGE, &[&format!("{option}={value}")], words).await;
     }
@@ -112,6 +120,7 @@ async fn kubeconfig_error_names_the_problem() {
         (cluster, json!({ "proxy-url": "http://127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
         (cluster, json!({ "proxy-url": "http://user:planted@127.0.0.1:3128" }), &["proxy", "127.0.0.1:3128"]),
         (cluster, json!({ "server": "user:planted@127.0.0.1:1" }), &["not a URL"]),
+        (cluster, json!({ "server": "u:hidden@10.0.0.1:6443" }), &["10.0.0.1:6443", "not a URL"]),
         (user, json!({ "token": "a\nb" }), &["token", "line break"]),
         (user, json!({ "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
         (user, json!({ "as-uid": "a" }), &["as-uid", "no user in `as`"]),
@@ -134,13 +143,37 @@ async fn kubeconfig_error_names_the_problem() {
 
 #[tokio::test]
 async fn upstream_pointing_at_sidecar_is_refused() {
-    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
-    for user in ["", "user:planted@"] {
-        fs::write(&file, kubeconfig(&format!("http://{user}{own}"), "a").to_string()).unwrap();
-        refuses_with(&file, FAILURE, &["--listen", &own], &[&own, "is this proxy itself"]).await;
+    let port = own.port();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "LOCALHOST",
+        "user:hidden@localhost",
+        "0.0.0.0",
+        "[::ffff:127.0.0.1]",
+        "[::]",
+    ] {
+        fs::write(&file, kubeconfig(&format!("http://{host}:{port}"), "a").to_string()).unwrap();
+        let said = [&port.to_string(), "is this proxy itself"];
+        refuses_with(&file, FAILURE, &["--listen", &own.to_string()], &said).await;
     }
+}
+
+#[tokio::test]
+async fn every_loopback_address_serves() {
+    let upstream = Upstream::start().await;
+    let sidecar =
+        Sidecar::start(&upstream, "a", &["--listen", "127.0.0.2:0", "--status", "127.0.0.3:0"]).await;
+    let code = async |addr: SocketAddr, path| {
+        let mut request = request("GET", path, "");
+        request.headers_mut().insert("host", addr.to_string().parse().unwrap());
+        ask(addr, request).await.code
+    };
+    assert_eq!(code(sidecar.addr, "/version").await, 200);
+    assert_eq!(code(sidecar.status, "/leader").await, 200);
 }
 
 /// Not passed over: the name of the host may be that of every replica.

@@ -1,7 +1,7 @@
 //! Rule S4: the order of a stop.
 
 use crate::{
-    callers::{Answer, Caller, MAPS, Raw, ask, create, map, request},
+    callers::{Answer, Caller, EXEC, MAPS, Raw, ask, create, map, request},
     process::Sidecar,
     upstream::{BIG, LEASE, Upstream},
     wait::{SOON, until},
@@ -71,9 +71,9 @@ async fn unfinished_write_delays_the_release() {
     until("the request hangs", || hang.hits() == 1).await;
     let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
-    let (code, reason, _) = write.await.unwrap().status();
+    let answer = write.await.unwrap();
     // From the API server: it gives the write up when the leader that sent it may no longer be the leader.
-    assert_eq!((code, reason.as_str()), (504, "Timeout"));
+    assert_eq!((answer.code, &answer.json()["reason"]), (424, &"Timeout".into()));
     assert!(since.elapsed() >= Duration::from_secs(6), "it had its time: {:?}", since.elapsed());
     assert_eq!(holder(&upstream), "a");
     let cut_off = Instant::now();
@@ -127,7 +127,7 @@ async fn stop_answers_a_stalled_upload() {
     sidecar.process.signal(Signal::TERM);
     for upload in &mut uploads {
         let answer = upload.read_until("LeadershipLost").await;
-        assert!(answer.contains("HTTP/1.1 504"), "{answer}");
+        assert!(answer.contains("HTTP/1.1 424"), "{answer}");
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
         assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
     }
@@ -151,7 +151,7 @@ async fn stop_answers_hanging_permitted_write() {
     until("the request hangs", || hang.hits() == 1).await;
     sidecar.process.signal(Signal::TERM);
     let (code, reason, message) = write.await.unwrap().status();
-    assert_eq!((code, reason.as_str()), (502, "BadGateway"));
+    assert_eq!((code, reason.as_str()), (424, "OutcomeUnknown"));
     assert!(message.contains("the sidecar stops") && message.contains("is not known"), "{message}");
     assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
@@ -188,6 +188,39 @@ async fn stop_delivers_answer_already_on_its_way() {
     until("the lease is free", || holder(&upstream).is_empty()).await;
     assert_eq!(Answer::read(response).await.body.len(), BIG);
     assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
+}
+
+/// Only a watch, an upgrade and a log that is followed have no end.
+#[tokio::test]
+async fn stop_answers_proxied_requests_and_plain_logs() {
+    let upstream = Upstream::start().await;
+    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let held = upstream.hold();
+    let (proxied, log) =
+        ("/api/v1/namespaces/default/services/web/proxy/x", EXEC.replace("exec?command=sh", "log"));
+    let mut finite = Vec::new();
+    for (method, path) in [
+        ("GET", proxied.to_owned()),
+        ("POST", proxied.to_owned()),
+        ("GET", log.clone()),
+        ("GET", format!("{log}?follow=false")),
+    ] {
+        finite.push((path.clone(), tokio::spawn(ask(sidecar.addr, request(method, &path, "")))));
+    }
+    let follow = format!("GET {log}?tailLines=1&follow=true HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let mut endless = Raw::send(sidecar.addr, &follow).await;
+    until("the requests have arrived", || upstream.waiting() == finite.len() + 1).await;
+    let since = Instant::now();
+    sidecar.process.signal(Signal::TERM);
+    assert_eq!(endless.rest().await, "");
+    drop(held);
+    for (path, answer) in finite {
+        // The server in the tests has neither.
+        assert_eq!(answer.await.expect("an answer").code, 404, "{path}");
+    }
+    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert_eq!(holder(&upstream), "");
 }
 
 #[tokio::test]

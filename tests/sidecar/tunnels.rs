@@ -2,11 +2,13 @@
 
 use crate::{
     callers::{EXEC, MAPS, Raw, ask, request},
-    process::Sidecar,
+    process::{Sidecar, kubeconfig},
     upstream::{LEASE, Upstream},
 };
 use rustix::{net::sockopt::set_socket_linger, process::Signal};
 use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Opens a tunnel byte by byte, and reads a byte back.
 async fn tunnel(sidecar: &Sidecar, method: &str, protocol: &str) -> Raw {
@@ -94,7 +96,18 @@ async fn frozen_tunnel_sends_nothing_after_deadline() {
 async fn upgrade_to_http2_is_refused() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    for lines in ["upgrade: h2c", "upgrade: websocket, H2C", "upgrade: websocket\r\nupgrade: h2c"] {
+    for lines in [
+        "upgrade: h2c",
+        "upgrade: websocket, H2C",
+        "upgrade: websocket\r\nupgrade: h2c",
+        "upgrade: h2c, \u{e4}",
+        "upgrade: \u{e4}, h2c",
+        "upgrade: websocket, \u{e4}",
+        "upgrade: \u{e4}\r\nupgrade: websocket",
+        "upgrade: websocket/13",
+        "upgrade: TLS/1.0",
+        "upgrade: ,",
+    ] {
         let head = format!(
             "GET {MAPS} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade, HTTP2-Settings\r\n\
              http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n{lines}\r\n\r\n"
@@ -103,6 +116,56 @@ async fn upgrade_to_http2_is_refused() {
         let answer = raw.read_until("\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{lines}: {answer}");
     }
+}
+
+/// A server may ignore the wish, and fabric8's client then watches without it. Where the upgrade is what the request is
+/// for, it stays a write.
+#[tokio::test]
+async fn follower_watches_custom_resources_without_upgrade() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let wish = "connection: Upgrade\r\nupgrade: websocket\r\n";
+    let head = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{wish}\r\n");
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    for (path, code) in [
+        (format!("{widgets}?watch=1"), "200"),
+        (format!("{widgets}/x"), "404"),
+        (format!("{MAPS}?watch=1"), "101"),
+        (format!("{widgets}/x/console"), "503"),
+        (EXEC.to_owned(), "503"),
+        (EXEC.replace("exec", "attach"), "503"),
+        (EXEC.replace("exec", "portforward"), "503"),
+        (EXEC.replace("exec", "proxy"), "503"),
+        (EXEC.replace("exec", "proxy/x"), "503"),
+        ("/api/v1/proxy/namespaces/default/pods/web".to_owned(), "503"),
+        ("/test/x".to_owned(), "503"),
+    ] {
+        let mut raw = Raw::send(sidecar.addr, &head(&path)).await;
+        let answer = raw.read_until("\r\n\r\n").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{path}: {answer}");
+    }
+}
+
+/// What a server grants must be what was asked for, too.
+#[tokio::test]
+async fn granted_upgrade_to_http2_opens_no_tunnel() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let _server = AbortOnDropHandle::new(tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut raw = Raw(stream);
+            raw.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
+                .await;
+            open.push(raw);
+        }
+    }));
+    let sidecar = Sidecar::start_with(kubeconfig(&url, "a"), "a", &["--allow", "exec"]).await;
+    let head = format!(
+        "GET {EXEC} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
+    );
+    let answer = Raw::send(sidecar.addr, &head).await.read_until("OutcomeUnknown").await;
+    assert!(answer.starts_with("HTTP/1.1 424"), "{answer}");
 }
 
 #[tokio::test]

@@ -105,6 +105,7 @@ impl Follower {
             candidate: election.candidate(),
             policy,
             impersonates: false,
+            is_fenced: false,
             cut_off: CancellationToken::new(),
         });
         let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a port");

@@ -35,7 +35,12 @@ impl Sidecar {
         let file = folder.path().join("kubeconfig");
         fs::write(&file, kubeconfig.to_string()).unwrap();
         let mut command = Command::new(binary());
-        command.args(["--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--lease", "default/app"]);
+        for option in ["--listen", "--status"] {
+            if !options.contains(&option) {
+                command.args([option, "127.0.0.1:0"]);
+            }
+        }
+        command.args(["--lease", "default/app"]);
         command.args(["--identity", identity, "--kubeconfig"]).arg(&file).args(options);
         command.env("RUST_LOG", "debug,hyper_util=info");
         let log = File::create(folder.path().join("log")).unwrap();

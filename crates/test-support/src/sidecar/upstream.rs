@@ -8,9 +8,9 @@
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
 //! | an upgrade | the bytes back |
-//! | an upgrade to [`DEAF`] | the bytes back; it does not end when the caller ends |
-//! | an upgrade to [`BRIEF`] | nothing; the server ends the tunnel at once |
-//! | an upgrade to [`UNKNOWN`] | what is answered without it |
+//! | with the subprotocol [`DEAF`] | the bytes back; it does not end when the caller ends |
+//! | with the subprotocol [`BRIEF`] | nothing; the server ends the tunnel at once |
+//! | with the subprotocol [`UNKNOWN`] | what is answered without it |
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -48,11 +48,11 @@ type Body = UnsyncBoxBody<Bytes, BoxError>;
 /// More than all sockets on the way can hold.
 pub const BIG: usize = 32 << 20;
 
-/// A protocol that the server grants, but it goes on when its other side has ended.
+/// A subprotocol that the server grants, but it goes on when its other side has ended.
 pub const DEAF: &str = "deaf";
-/// A protocol that the server grants, and ends at once.
+/// A subprotocol that the server grants, and ends at once.
 pub const BRIEF: &str = "brief";
-/// A protocol that the server does not grant.
+/// A subprotocol that the server does not grant.
 pub const UNKNOWN: &str = "unknown";
 
 pub struct Upstream {
@@ -191,7 +191,9 @@ async fn answer(
         // It fails only when the server has gone.
         let _ = shared.is_held.subscribe().wait_for(|held| !held).await;
     }
-    let protocol = request.headers().get(header::UPGRADE).filter(|it| *it != UNKNOWN).cloned();
+    let within = request.headers().get(header::SEC_WEBSOCKET_PROTOCOL).cloned();
+    let is_granted = within.as_ref().is_none_or(|it| it != UNKNOWN);
+    let protocol = request.headers().get(header::UPGRADE).filter(|_| is_granted).cloned();
     if !path.starts_with("/test/") && protocol.is_none() {
         if request.method() != Method::GET || request.body().is_end_stream() {
             let response = server.service().oneshot(request).await?;
@@ -207,7 +209,7 @@ async fn answer(
     *head.headers_mut() = request.headers().clone();
     shared.seen.lock().unwrap().push(head);
     if let Some(protocol) = protocol {
-        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared, protocol.clone()));
+        tokio::spawn(echo(hyper::upgrade::on(&mut request), shared, within));
         let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
         let response = response.header(header::CONNECTION, "Upgrade").header(header::UPGRADE, protocol);
         return Ok(response.body(whole(""))?);
@@ -271,9 +273,9 @@ fn endless(shared: Arc<Shared>) -> Body {
     StreamBody::new(pieces.boxed()).boxed_unsync()
 }
 
-async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, protocol: HeaderValue) {
+async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, within: Option<HeaderValue>) {
     let Ok(upgraded) = upgrade.await else { return };
-    if protocol == BRIEF {
+    if within.as_ref().is_some_and(|it| it == BRIEF) {
         return;
     }
     let _open = Counted::new(&shared.tunnels);
@@ -285,7 +287,7 @@ async fn echo(upgrade: hyper::upgrade::OnUpgrade, shared: Arc<Shared>, protocol:
             return;
         }
     }
-    if protocol == DEAF {
+    if within.is_some_and(|it| it == DEAF) {
         pending::<()>().await;
     }
 }

@@ -1,0 +1,86 @@
+//! kube's client as it comes repeats a request after a 429, 503 or 504, up to 15 times. Through the sidecar one call makes
+//! at most one object, whatever becomes of the answer and of the term.
+
+use crate::{
+    process::Sidecar,
+    upstream::{LEASE, Upstream},
+    wait::{SOON, until, within},
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config, Error,
+    api::{ObjectMeta, PostParams},
+};
+use kube_leader_gate::testing::Fault;
+
+/// A client with its own retries.
+fn maps(sidecar: &Sidecar) -> Api<ConfigMap> {
+    let config = Config::new(format!("http://{}", sidecar.addr).parse().unwrap());
+    Api::default_namespaced(Client::try_from(config).unwrap())
+}
+
+/// The server chooses the name, so that a second request makes a second object.
+async fn create(maps: &Api<ConfigMap>) -> Result<ConfigMap, Error> {
+    let metadata = ObjectMeta { generate_name: Some("x-".to_owned()), ..ObjectMeta::default() };
+    let map = ConfigMap { metadata, ..ConfigMap::default() };
+    within(SOON, "the call ends", maps.create(&PostParams::default(), &map)).await
+}
+
+/// Requests that have reached the server.
+fn creates(upstream: &Upstream) -> usize {
+    upstream.server.write_log().iter().filter(|write| write.resource == "configmaps").count()
+}
+
+fn held_by(upstream: &Upstream, holder: &str) {
+    upstream.server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = holder.into()).unwrap();
+}
+
+fn reason(outcome: Result<ConfigMap, Error>) -> String {
+    match outcome {
+        Err(Error::Api(status)) => status.reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn kube_does_not_repeat_unknown_outcomes() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let maps = maps(&sidecar);
+    let faults = [500, 502, 503, 504].map(Fault::status).into_iter();
+    for (number, fault) in faults.chain([Fault::drop_before(), Fault::drop_after()]).enumerate() {
+        let fault = upstream.server.inject(fault.resource("configmaps").times(1));
+        reason(create(&maps).await);
+        assert_eq!((fault.hits(), creates(&upstream)), (1, number + 1));
+    }
+}
+
+/// The write took effect, but its answer is held back, and the term ends. In the next term a repetition would pass.
+#[tokio::test]
+async fn kube_does_not_repeat_a_write_in_next_term() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let hang = upstream.server.inject(Fault::hang_after().resource("configmaps").times(1));
+    let maps = maps(&sidecar);
+    let call = tokio::spawn(async move { create(&maps).await });
+    until("the answer hangs", || hang.hits() == 1).await;
+    held_by(&upstream, "outsider");
+    sidecar.sees("outsider").await;
+    held_by(&upstream, "");
+    sidecar.leads().await;
+    assert_eq!(reason(call.await.unwrap()), "LeadershipLost");
+    assert_eq!(creates(&upstream), 1);
+}
+
+/// Nothing was sent, so a repetition is welcome.
+#[tokio::test]
+async fn kube_repeats_until_the_sidecar_leads() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &["--timing", "fast"]).await;
+    let maps = maps(&sidecar);
+    let call = tokio::spawn(async move { create(&maps).await });
+    until("the gate has rejected it", || sidecar.log().contains("write attempt rejected")).await;
+    held_by(&upstream, "");
+    call.await.unwrap().expect("created");
+    assert_eq!(creates(&upstream), 1);
+}
