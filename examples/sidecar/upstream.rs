@@ -84,7 +84,8 @@ pub fn explain(error: &BoxError) -> (bool, String) {
         Some(_) => (false, format!("the API server cannot be reached, nothing was sent: {text}")),
         // A plugin may have printed a token.
         None => {
-            let text = "could not get credentials for the API server, nothing was sent; the election logs why";
+            let text =
+                "could not get credentials for the API server, nothing was sent; the election logs why";
             (false, text.to_owned())
         }
     }

@@ -70,11 +70,23 @@ impl Formers {
         // An edit keeps the times, and so does a copy.
         let same = |of: fn(&LeaseRecord) -> Option<&str>| known.is_some_and(|known| of(known) == of(news));
         let was_held = known.is_none_or(|known| known.holder().is_some() || known.term() != news.term());
-        let released =
-            (news.is_released() && was_held && !same(LeaseRecord::renew_time)).then(|| news.transitions());
-        // A coordinator writes a name without the time of an acquisition.
-        let claims = !mine && news.acquire_time().is_some() && !same(LeaseRecord::acquire_time);
-        let claimed_by = news.holder().filter(|_| claims);
+        let released = news.is_released() && was_held && !same(LeaseRecord::renew_time);
+        let released = released.then(|| news.transitions());
+        // A coordinator writes a name without the time of an acquisition. A holder that still waits has said nothing yet.
+        let claims = !mine
+            && news.acquire_time().is_some()
+            && !same(LeaseRecord::acquire_time)
+            && Handover::under_way(news).is_none();
+        // What a holder says in one term it says of all its terms.
+        let speaks = |former: &&Former| {
+            let term = former.who.term().filter(|term| term.lease_uid() == news.uid());
+            let count = term.map(Term::transitions);
+            count.is_some() && (count == acknowledged || count == released)
+        };
+        let speaker = self.all.iter().find(speaks).and_then(|former| former.who.name()).map(str::to_owned);
+        let holder = known.filter(|known| released.is_some() && known.term() == news.term());
+        let names =
+            [news.holder().filter(|_| claims), holder.and_then(LeaseRecord::holder), speaker.as_deref()];
         // A holder that has waited renews without the handover once its wait is over.
         let renewed = known.is_some_and(|known| {
             known.term() == news.term()
@@ -84,7 +96,7 @@ impl Formers {
         let opened = (renewed && Handover::under_way(news).is_none()).then(|| news.transitions());
         self.all.retain(|former| {
             let (term, by) = match &former.who {
-                Who::Holder { name, .. } if claimed_by == Some(name) => return false,
+                Who::Holder { name, .. } if names.contains(&Some(name)) => return false,
                 Who::Holder { term, .. } => (term, None),
                 Who::Before { of, by } => (of, Some(*by)),
                 Who::Unknown => return true,
@@ -123,10 +135,7 @@ impl Formers {
     /// The one that may write longest, in words.
     pub(super) fn last_to_end(&self) -> Option<String> {
         let last = self.all.iter().max_by_key(|former| former.until)?;
-        Some(match &last.who {
-            Who::Holder { name, .. } if !name.is_empty() => format!("{name:?}"),
-            _ => "a former holder".to_owned(),
-        })
+        Some(last.who.name().map_or_else(|| "a former holder".to_owned(), |name| format!("{name:?}")))
     }
 }
 
@@ -136,6 +145,12 @@ impl Who {
     /// The holder of `record`.
     pub(super) fn holder_of(record: &LeaseRecord) -> Self {
         Self::Holder { name: record.holder().unwrap_or_default().to_owned(), term: record.term() }
+    }
+
+    /// The holder's name, if it is known.
+    fn name(&self) -> Option<&str> {
+        let Self::Holder { name, .. } = self else { return None };
+        Some(name.as_str()).filter(|name| !name.is_empty())
     }
 
     fn term(&self) -> Option<&Term> {

@@ -10,6 +10,9 @@ use crate::{election::preemption::Handover, leadership::Moment, lease::LeaseReco
 use serde_json::json;
 use std::time::Duration;
 
+/// The time that a user writes into the lease.
+const SHORT: Duration = Duration::from_secs(1);
+
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 /// One step. The number is a candidate's.
@@ -122,10 +125,12 @@ impl Race {
         }
     }
 
-    /// Not after a deletion: a process that begins then cannot know that a holder may still be writing.
+    /// Not after a deletion, nor after an edit of its time: a process that begins then cannot know how long a holder may
+    /// still be writing.
     fn shows_its_holder(&self) -> bool {
         let made_anew = |lease: &LeaseRecord| lease.uid().starts_with(ANEW) && lease.holder().is_none();
-        self.server.lease.as_ref().is_some_and(|lease| !made_anew(lease))
+        let shortened = |lease: &LeaseRecord| lease.holder().is_some() && lease.duration() == Some(SHORT);
+        self.server.lease.as_ref().is_some_and(|lease| !made_anew(lease) && !shortened(lease))
     }
 
     /// Whether all candidates know the lease as it is. Then what a user does to it hides no holder from them. client-go
@@ -286,7 +291,7 @@ impl Race {
             Fault::Shortened => {
                 // It still is the holder's.
                 let (author, overtaken) = (self.author, self.overtaken);
-                self.put(|object| object["spec"]["leaseDurationSeconds"] = 1.into());
+                self.put(|object| object["spec"]["leaseDurationSeconds"] = SHORT.as_secs().into());
                 (self.author, self.overtaken) = (author, overtaken);
             }
             Fault::Third(seconds) => {
