@@ -23,9 +23,9 @@ pub struct Claim {
     pub holder: String,
     /// Whole seconds, at least 1.
     pub duration_seconds: u64,
-    /// When the holder acquired the lease, by its wall clock. For people, and for early takeover.
+    /// When the holder acquired the lease, by its wall clock. A claim is recognised by it.
     pub acquire_time: String,
-    /// When the holder renewed the lease, by its wall clock. For people, and for early takeover.
+    /// When the holder renewed the lease, by its wall clock. Each renewal has another one.
     pub renew_time: String,
     /// How often the lease has changed its holder.
     pub transitions: u64,

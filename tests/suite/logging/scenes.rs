@@ -40,6 +40,7 @@ pub fn play_all() {
     play(true, handover_and_theft());
     play(true, refused_calls_and_watches());
     play(true, nonsense_in_the_lease());
+    play(true, a_long_wait());
     play(true, races_and_silence());
     play(true, async { invalid_rule() });
     play(true, stops_that_fail());
@@ -115,6 +116,16 @@ async fn nonsense_in_the_lease() {
     }
     server.edit("x", LEASE, |lease| lease["spec"]["leaseDurationSeconds"] = 10.into()).unwrap();
     pass(SOON).await;
+}
+
+async fn a_long_wait() {
+    let server = ApiServer::new();
+    let held = json!({ "holderIdentity": "x", "leaseDurationSeconds": 40 });
+    server.put("x", LEASE, lease(&held)).unwrap();
+    let a = candidate(&server, "a").start();
+    until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
+    server.delete("user", LEASE).unwrap();
+    leads(&a).await;
 }
 
 async fn races_and_silence() {
