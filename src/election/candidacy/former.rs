@@ -85,8 +85,8 @@ impl Formers {
         };
         let speaker = self.all.iter().find(speaks).and_then(|former| former.who.name()).map(str::to_owned);
         let holder = known.filter(|known| released.is_some() && known.term() == news.term());
-        let names =
-            [news.holder().filter(|_| claims), holder.and_then(LeaseRecord::holder), speaker.as_deref()];
+        let said_by = [holder.and_then(LeaseRecord::holder), speaker.as_deref()];
+        let claimed_by = news.holder().filter(|_| claims);
         // A holder that has waited renews without the handover once its wait is over.
         let renewed = known.is_some_and(|known| {
             known.term() == news.term()
@@ -96,7 +96,10 @@ impl Formers {
         let opened = (renewed && Handover::under_way(news).is_none()).then(|| news.transitions());
         self.all.retain(|former| {
             let (term, by) = match &former.who {
-                Who::Holder { name, .. } if names.contains(&Some(name)) => return false,
+                Who::Holder { name, .. } if said_by.contains(&Some(name)) => return false,
+                Who::Holder { name, term } if claimed_by == Some(name) && *term != news.term() => {
+                    return false;
+                }
                 Who::Holder { term, .. } => (term, None),
                 Who::Before { of, by } => (of, Some(*by)),
                 Who::Unknown => return true,

@@ -197,7 +197,7 @@ impl Candidacy {
             return None;
         }
         // The holder waits for the word of this candidate, or for its time. It has not begun to write.
-        if self.own.owes_an_acknowledgement() && at < self.end() {
+        if self.own.is_waited_for() && at < self.end() {
             return None;
         }
         // Of its own writes this candidate knows, and an earlier process with this identity has ended.

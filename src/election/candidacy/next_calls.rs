@@ -2,10 +2,7 @@
 
 use super::{Decision, Task, next_world::World};
 use crate::{
-    election::{
-        hooks::LeaseCall,
-        preemption::{Handover, OwnTerm},
-    },
+    election::hooks::LeaseCall,
     leadership::{Moment, Term},
     lease::{ErrLockKind, LeaseName, LeaseRecord},
 };
@@ -77,10 +74,7 @@ impl World {
             }
             LeaseCall::Acknowledge => {
                 assert!(now >= self.settles_at, "acknowledged before the writes ended");
-                let Some(claim) = self.candidacy.record().and_then(Handover::acknowledgement) else {
-                    self.candidacy.own = OwnTerm::None;
-                    return;
-                };
+                let Some(claim) = self.candidacy.acknowledgement() else { return };
                 if self.swap(&claim) {
                     self.hear();
                 }

@@ -49,7 +49,7 @@ impl Outside {
             }
             (Self::Edits, 0 | 2) => object["spec"]["holderIdentity"] = "".into(),
             (Self::Edits, 1) => object["spec"]["holderIdentity"] = "thief".into(),
-            (Self::Third, 0..=2) if Handover::under_way(&lease).is_some() => {
+            (Self::Third, 0..=2) if Handover::under_way(&lease).is_some() && all_know(server, rivals) => {
                 let time = format!("third at {}", server.version);
                 object["spec"] = json!({ "holderIdentity": "third", "leaseDurationSeconds": 1 + how % 3,
                     "leaseTransitions": lease.transitions() + 1, "acquireTime": time, "renewTime": time });

@@ -3,10 +3,7 @@
 
 use super::{Candidacy, Decision, Inputs, Next, Task, rivals_server::Server};
 use crate::{
-    election::{
-        hooks::LeaseCall,
-        preemption::{Handover, OwnTerm, Priority},
-    },
+    election::{hooks::LeaseCall, preemption::Priority},
     leadership::Moment,
     lease::{Claim, ErrLockKind, Identity, LeaseEvent, LeaseRecord, LeaseTiming},
 };
@@ -221,12 +218,8 @@ impl Rival {
             }
             LeaseCall::Renew => Some(self.candidacy.renewal(now, time)),
             LeaseCall::Acknowledge => {
-                let claim = seen.as_ref().and_then(Handover::acknowledgement);
-                if claim.is_none() {
-                    self.candidacy.own = OwnTerm::None;
-                    return;
-                }
-                claim
+                let Some(claim) = self.candidacy.acknowledgement() else { return };
+                Some(claim)
             }
             LeaseCall::Release => {
                 self.lose(now);

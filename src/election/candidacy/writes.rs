@@ -7,7 +7,11 @@ use super::{
     state::{Candidacy, Known},
 };
 use crate::{
-    election::{early::HOLDER_POD, preemption::HOLDER_KEY, wall_clock},
+    election::{
+        early::HOLDER_POD,
+        preemption::{HOLDER_KEY, Handover, OwnTerm},
+        wall_clock,
+    },
     leadership::Moment,
     lease::{Claim, LeaseRecord},
 };
@@ -57,6 +61,18 @@ impl Candidacy {
         let transitions = record.map_or(0, LeaseRecord::transitions);
         let renewed = wall_clock::later_than(record.and_then(LeaseRecord::renew_time), wall_clock);
         self.claim(&self.formers, now, transitions, acquired, renewed)
+    }
+
+    /// Makes the claim that tells the preempting holder of the end of this candidate's writes. It changes nothing else.
+    pub(in crate::election) fn acknowledgement(&mut self) -> Option<Claim> {
+        let claim = self.known.record().and_then(Handover::acknowledgement);
+        if claim.is_some() {
+            self.own.tells();
+        } else {
+            // This crate did not write this.
+            self.own = OwnTerm::None;
+        }
+        claim
     }
 
     /// Makes the claim that releases the lease, as client-go writes it: no holder, one second, the same count. It

@@ -3,12 +3,7 @@
 use super::Elector;
 use crate::{
     defect,
-    election::{
-        candidacy::Decision,
-        hooks::LeaseCall,
-        preemption::{Handover, OwnTerm, holder_key},
-        wall_clock,
-    },
+    election::{candidacy::Decision, hooks::LeaseCall, preemption::holder_key, wall_clock},
     leadership::Moment,
     lease::{LeaseRecord, Lock},
 };
@@ -139,11 +134,7 @@ impl<L: Lock> Elector<L> {
 
     /// Tells the candidate that preempted this one that the writes of its term have ended.
     async fn acknowledge(&mut self) {
-        let Some(claim) = self.candidacy.record().and_then(Handover::acknowledgement) else {
-            // This crate did not write this.
-            self.candidacy.own = OwnTerm::None;
-            return;
-        };
+        let Some(claim) = self.candidacy.acknowledgement() else { return };
         if self.write(LeaseCall::Acknowledge, claim).await {
             tracing::info!("told the preempting holder that the last write has ended");
         }

@@ -22,7 +22,11 @@ pub(in crate::election) enum OwnTerm {
     Open(Term),
     /// It was preempted. The gate admits no new writes, and admitted writes finish until the deadline, as in a clean
     /// stop. Then its successor must be told.
-    Preempted(Term),
+    Preempted {
+        term: Term,
+        /// The successor may have been told.
+        told: bool,
+    },
     /// The lease has no holder since. The next one may ask for the end of this term's writes.
     Freed(Term),
 }
@@ -32,9 +36,10 @@ impl OwnTerm {
     pub(in crate::election) fn is_of(&self, other: &Term) -> bool {
         match self {
             Self::None => false,
-            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term) | Self::Freed(term) => {
-                term == other
-            }
+            Self::NeverOpened { term, .. }
+            | Self::Open(term)
+            | Self::Preempted { term, .. }
+            | Self::Freed(term) => term == other,
         }
     }
 
@@ -49,7 +54,19 @@ impl OwnTerm {
 
     /// Whether the successor waits for the end of this term's writes. Some may still be under way.
     pub(in crate::election) fn owes_an_acknowledgement(&self) -> bool {
-        matches!(self, Self::Preempted(_))
+        matches!(self, Self::Preempted { .. })
+    }
+
+    /// Whether the successor waits, and cannot know yet that this term's writes have ended.
+    pub(in crate::election) fn is_waited_for(&self) -> bool {
+        matches!(self, Self::Preempted { told: false, .. })
+    }
+
+    /// Takes in that the successor is told.
+    pub(in crate::election) fn tells(&mut self) {
+        if let Self::Preempted { told, .. } = self {
+            *told = true;
+        }
     }
 
     /// Takes in that the lease holds a claim of this process. If a preemption was undone, for example by a backup,
@@ -64,10 +81,14 @@ impl OwnTerm {
 
     /// Takes in a lease that holds no claim of this process.
     pub(in crate::election) fn meets(&mut self, record: &LeaseRecord) {
+        let told = matches!(self, Self::Preempted { told: true, .. });
         *self = match std::mem::take(self) {
-            Self::NeverOpened { term, .. } | Self::Open(term) | Self::Preempted(term) | Self::Freed(term) => {
+            Self::NeverOpened { term, .. }
+            | Self::Open(term)
+            | Self::Preempted { term, .. }
+            | Self::Freed(term) => {
                 match record.holder() {
-                    _ if awaits(record, &term) => Self::Preempted(term),
+                    _ if awaits(record, &term) => Self::Preempted { term, told },
                     None => Self::Freed(term),
                     // It was lost in another way, or its successor knows. Its count may be used again.
                     Some(_) => Self::None,
@@ -81,7 +102,7 @@ impl OwnTerm {
     /// it held the lease; a candidate that preempted it waits for its end. News of any other term changes nothing.
     pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
         if awaits(record, &term) {
-            *self = Self::Preempted(term);
+            *self = Self::Preempted { term, told: false };
         }
     }
 }
@@ -130,7 +151,7 @@ mod tests {
     /// After a backup, a count of transitions may be used again.
     #[test]
     fn a_later_term_cancels_the_acknowledgement() {
-        let mut own = OwnTerm::Preempted(term(4));
+        let mut own = OwnTerm::Preempted { term: term(4), told: false };
         own.meets(&taken("u", "from 5 to 5"));
         own.meets(&taken("u", "from 4 to 5"));
         assert!(!own.owes_an_acknowledgement());
@@ -149,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_undone_preemption_does_not_reopen_the_term() {
-        let mut own = OwnTerm::Preempted(term(4));
+        let mut own = OwnTerm::Preempted { term: term(4), told: false };
         own.stands(term(4));
         assert_eq!(own, OwnTerm::NeverOpened { term: term(4), anew: false });
         let mut own = OwnTerm::Open(term(4));
