@@ -206,9 +206,9 @@ impl Candidacy {
         }
         let another = news.uid() != record.uid() && !defect::is_back("forgets-a-deleted-holder");
         let edited = record.acquire_time() == news.acquire_time() && record.renew_time() == news.renew_time();
-        let replaced = if mine {
-            Some(self.early.settles(record, until, at))
-        } else if another || edited {
+        // Of a process that has ended, only what it has sent counts.
+        let until = self.early.settles(record, until, at);
+        let replaced = if mine || another || edited {
             Some(until)
         } else if news.is_released() {
             // The release of a later holder is no word of this one, if a claim of this process may have stood between.
