@@ -12,6 +12,7 @@ use kube_client::{
     api::{ObjectMeta, PostParams},
 };
 use kube_leader_gate::testing::Fault;
+use serde_json::Value;
 
 /// A client with its own retries.
 fn maps(sidecar: &Sidecar) -> Api<ConfigMap> {
@@ -31,8 +32,16 @@ fn creates(upstream: &Upstream) -> usize {
     upstream.server.write_log().iter().filter(|write| write.resource == "configmaps").count()
 }
 
+/// With an empty name, the last holder has released it.
 fn held_by(upstream: &Upstream, holder: &str) {
-    upstream.server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = holder.into()).unwrap();
+    let edit = |lease: &mut Value| {
+        lease["spec"]["holderIdentity"] = holder.into();
+        if holder.is_empty() {
+            lease["spec"]["leaseDurationSeconds"] = 1.into();
+            lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into();
+        }
+    };
+    upstream.server.edit("outsider", LEASE, edit).unwrap();
 }
 
 fn reason(outcome: Result<ConfigMap, Error>) -> String {

@@ -1,8 +1,8 @@
 //! What a lease and a server can do wrong. The candidate never panics, never opens its gate, and goes on contending.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, until, within,
-    write,
+    FIRST, LEASE, SOON, build, builder, candidate, gated, is_not_leader, leading, lease, pass, release,
+    until, within, write,
 };
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
@@ -52,7 +52,7 @@ async fn huge_lease_duration_is_respected() {
     let a = candidate(&server, "a").start();
     pass(Duration::from_secs(3600)).await;
     assert!(!a.candidate().is_leader());
-    server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
+    release(&server);
     within(FIRST, "the candidate leads", a.candidate().elected()).await;
 }
 

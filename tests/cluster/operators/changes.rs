@@ -72,11 +72,15 @@ impl Replica {
     }
 }
 
-/// Another candidate holds the lease. An empty name stands for no holder.
+/// Another candidate holds the lease. With an empty name, that one has released it.
 fn held_by(server: &ApiServer, holder: &str) {
     let edited = server.edit("outsider", LEASE, |lease| {
         lease["spec"]["holderIdentity"] = holder.into();
         lease["spec"]["leaseTransitions"] = 7.into();
+        if holder.is_empty() {
+            lease["spec"]["leaseDurationSeconds"] = 1.into();
+            lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into();
+        }
     });
     edited.unwrap();
 }
