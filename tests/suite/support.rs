@@ -100,7 +100,7 @@ pub fn release(server: &ApiServer) {
         .edit("outsider", LEASE, |lease| {
             lease["spec"]["holderIdentity"] = "".into();
             lease["spec"]["leaseDurationSeconds"] = 1.into();
-            lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into();
+            lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
         })
         .expect("the lease is there");
 }

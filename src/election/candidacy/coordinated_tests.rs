@@ -272,7 +272,7 @@ proptest! {
                 0 => lease = held(version, "other", version),
                 1 => lease = edited(&lease, version, |lease| {
                     lease["spec"]["holderIdentity"] = "".into();
-                    lease["spec"]["renewTime"] = format!("released at {version}").into();
+                    lease["spec"]["acquireTime"] = format!("released at {version}").into();
                     lease["spec"]["leaseDurationSeconds"] = 1.into();
                 }),
                 // A user frees it, which is no word of its holder.

@@ -25,9 +25,9 @@ pub(super) fn record(version: u64, spec: &Value) -> LeaseRecord {
 
 /// The lease of this holder. If there is none, the last one has released it.
 pub(super) fn held(version: u64, holder: &str, renewed: u64) -> LeaseRecord {
-    let seconds = if holder.is_empty() { 1 } else { 15 };
+    let (seconds, acquired) = if holder.is_empty() { (1, "released") } else { (15, "then") };
     let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": 3,
-                       "acquireTime": "then", "renewTime": renewed.to_string() });
+                       "acquireTime": acquired, "renewTime": renewed.to_string() });
     record(version, &spec)
 }
 

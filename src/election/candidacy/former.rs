@@ -70,7 +70,7 @@ impl Formers {
         // An edit keeps the times, and so does a copy.
         let same = |of: fn(&LeaseRecord) -> Option<&str>| known.is_some_and(|known| of(known) == of(news));
         let was_held = known.is_none_or(|known| known.holder().is_some() || known.term() != news.term());
-        let released = news.is_released() && was_held && !same(LeaseRecord::renew_time);
+        let released = news.is_released() && was_held && !same(LeaseRecord::acquire_time);
         let released = released.then(|| news.transitions());
         // A coordinator writes a name without the time of an acquisition. A holder that still waits has said nothing yet.
         let claims = !mine

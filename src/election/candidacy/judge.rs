@@ -109,9 +109,11 @@ impl Candidacy {
     pub(in crate::election) fn long_wait(&self, now: Moment) -> Option<String> {
         let rest = self.formers.until(now)?.saturating_since(now);
         let name = self.formers.last_to_end().filter(|_| rest > self.timing.lease_duration())?;
+        // A lease that names this candidate says to its next process too that it waits.
+        let first = if self.is_mine() { "delete the lease and " } else { "" };
         Some(format!(
             "{name} held this lease for a longer time than this candidate does, and may write for {} s; if its process \
-             has ended, restart this one",
+             has ended, {first}restart the replicas",
             rest.as_secs()
         ))
     }

@@ -38,6 +38,8 @@ mod crowd_world;
 #[cfg(test)]
 mod deleted_tests;
 #[cfg(test)]
+mod edited_tests;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod former_tests;

@@ -205,10 +205,15 @@ impl Candidacy {
             return self.freed_by_hand(news, at);
         }
         let another = news.uid() != record.uid() && !defect::is_back("forgets-a-deleted-holder");
-        let edited = record.acquire_time() == news.acquire_time() && record.renew_time() == news.renew_time();
+        // A holder that acquires or releases the lease writes the time.
+        let edited = record.acquire_time() == news.acquire_time()
+            && (record.renew_time() == news.renew_time() || news.holder().is_none());
+        // A restored backup. The count begins again after its maximum.
+        let before = record.transitions();
+        let back = news.is_older_than(record) || news.transitions() < before && before < i32::MAX as u64;
         // Of a process that has ended, only what it has sent counts.
         let until = self.early.settles(record, until, at);
-        let replaced = if mine || another || edited {
+        let replaced = if mine || another || edited || back {
             Some(until)
         } else if news.is_released() {
             // The release of a later holder is no word of this one, if a claim of this process may have stood between.

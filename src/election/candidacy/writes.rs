@@ -82,7 +82,9 @@ impl Candidacy {
             self.opening.rest(now, self.timing);
         }
         let transitions = self.record().map_or(0, LeaseRecord::transitions);
-        let mut claim = self.claim(&self.formers, now, transitions, wall_clock.clone(), wall_clock);
+        // Its time differs from that of the acquisition, also if the wall clock stands still.
+        let time = wall_clock::later_than(self.record().and_then(LeaseRecord::renew_time), wall_clock);
+        let mut claim = self.claim(&self.formers, now, transitions, time.clone(), time);
         claim.holder.clear();
         claim.duration_seconds = 1;
         claim.annotations.values_mut().for_each(|value| *value = None);

@@ -102,7 +102,8 @@ impl OwnTerm {
     /// it held the lease; a candidate that preempted it waits for its end. News of any other term changes nothing.
     pub(in crate::election) fn stood(&mut self, term: Term, record: &LeaseRecord) {
         if awaits(record, &term) {
-            *self = Self::Preempted { term, told: false };
+            let told = self.is_of(&term) && matches!(self, Self::Preempted { told: true, .. });
+            *self = Self::Preempted { term, told };
         }
     }
 }

@@ -79,7 +79,7 @@ fn held_by(server: &ApiServer, holder: &str) {
         lease["spec"]["leaseTransitions"] = 7.into();
         if holder.is_empty() {
             lease["spec"]["leaseDurationSeconds"] = 1.into();
-            lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into();
+            lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
         }
     });
     edited.unwrap();
