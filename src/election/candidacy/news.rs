@@ -213,6 +213,10 @@ impl Candidacy {
         let back = news.is_older_than(record) || news.transitions() < before && before < i32::MAX as u64;
         // Of a process that has ended, only what it has sent counts.
         let until = self.early.settles(record, until, at);
+        // A renewal that was not shown came before the edit.
+        let renewed = edited && record.renew_time() != news.renew_time();
+        let duration = record.sane_duration().unwrap_or(self.timing.lease_duration());
+        let until = if renewed { until.max(at.saturating_add(duration)) } else { until };
         let replaced = if mine || another || edited || back {
             Some(until)
         } else if news.is_released() {
