@@ -49,4 +49,4 @@ misses() {
 
 # Cargo builds only the tests that run, not the examples and the other tests.
 misses --no-default-features --features test-util --cargo-arg={--lib,--test=gate} || exit 0
-! misses --iterate --all-features --cargo-arg={--lib,--test=suite} -- -- --skip candidacy::model --skip docs --skip layout
+! misses --iterate --all-features --cargo-arg={--lib,--test=gate,--test=suite} -- -- --skip candidacy::model --skip docs --skip layout

@@ -120,8 +120,7 @@ impl LeaseRecord {
     /// Whether the last holder has released the lease, as client-go, this crate and others do. If a user empties the holder
     /// by hand, its times stay.
     pub(crate) fn is_released(&self) -> bool {
-        let short = self.duration() <= Some(Duration::from_secs(1))
-            || defect::is_back("freed-by-hand-counts-as-released");
+        let short = self.duration() <= Some(Duration::from_secs(1));
         self.holder().is_none() && (short || self.renew_time().is_none())
     }
 
