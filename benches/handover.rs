@@ -109,8 +109,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The times between two consecutive writes of the lease that are such a pair, minus `wait`. A standby that joins renews
-/// nothing, so its write does not count.
+/// The times between two consecutive writes of the lease that are such a pair, minus `wait`.
 fn between(
     server: &ApiServer,
     pair: impl Fn(&WriteRecord, &WriteRecord) -> bool,
@@ -118,8 +117,6 @@ fn between(
 ) -> Vec<Duration> {
     let mut writes = server.write_log();
     writes.retain(|write| write.resource == "leases" && write.took_effect());
-    let renewed = |write: &WriteRecord| write.lease.as_ref().map(|lease| lease.renew_time.clone());
-    writes.dedup_by(|later, earlier| renewed(later) == renewed(earlier));
     let completed = |write: &WriteRecord| write.completed.map(|moment| moment.at);
     let late = |since: Instant, until: Instant| until.saturating_duration_since(since + wait);
     let pairs = writes.windows(2).filter(|writes| pair(&writes[0], &writes[1]));

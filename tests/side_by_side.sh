@@ -12,13 +12,13 @@ out=$PWD/target/side-by-side
 # What builds once and changes no code keeps nothing for the next build.
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
-# The crate, and what it publishes or tests with. `make neighbours` tests what only uses the crate.
-packages=(--package kube-leader-gate --package fake-kube-apiserver --package test-support)
+# The crate, what it publishes or tests with, and its proof. `make neighbours` tests what only uses the crate.
+packages=(--package kube-leader-gate --package kube-leader-gate-early-takeover --package kube-leader-gate-coordination --package kube-leader-gate-fence --package kube-leader-gate-sidecar --package fake-kube-apiserver --package test-support --package proof)
 
 # Real servers and real time: the others, which only compute, are nice to these.
 real_time=" cluster chaos attack sidecar "
 # Those that take longest begin first. The rest has no order.
-order=(cluster suite gate-alone chaos attack loom sim sidecar doc kube_leader_gate)
+order=(cluster suite gate-alone chaos attack proof sim loom sidecar doc kube_leader_gate)
 
 # Shares most dependencies with the build of all features.
 gate-alone() { cargo test --package kube-leader-gate --no-default-features --features test-util; }
@@ -41,7 +41,6 @@ run() { # NAME
 	touch "$out/$name.running"
 	case $name in
 	gate-alone | doc) call=("$script" "$name") ;;
-	loom) call=(tests/loom.sh) ;;
 	*) call=(bash "$out/$name.call") ;;
 	esac
 	[[ $real_time == *" $name "* ]] || call=(nice "${call[@]}")
@@ -62,8 +61,8 @@ all() {
 	mkdir -p "$out"
 	cargo test "${packages[@]}" --all-features --no-run --tests
 	# Those that tests run as processes.
-	cargo build "${packages[@]}" --all-features --example fence --example operator --example sidecar
-	export LEADER_GATE_EXAMPLES=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples
+	cargo build "${packages[@]}" --all-features --example fence --example minimal --example operator --bin kube-leader-gate-sidecar
+	export LEADER_GATE_BUILD=${CARGO_TARGET_DIR:-$PWD/target}/debug
 	cargo test --quiet "${packages[@]}" --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)

@@ -5,7 +5,7 @@ use crate::{
     server::{cpu_time, own_cpu_time},
 };
 use futures_util::StreamExt;
-use kube_leader_gate::lease::{KubeLock, LeaseEvent, LeaseName, Lock};
+use kube_leader_gate::lease::{LeaseEvent, LeaseName, LeasePool, LeaseTiming, Lock};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use test_support::apiserver::{Assets, Cluster};
@@ -41,10 +41,8 @@ async fn row(assets: &'static Assets, watchers: usize) -> Outcome<String> {
     let (tell, mut told) = mpsc::unbounded_channel();
     let mut watching = JoinSet::new();
     for watcher in 0..watchers {
-        let lock = KubeLock::new(
-            &cluster.config(&format!("candidate-{}", watcher % 32)),
-            LeaseName::new("default", "crowd")?,
-        )?;
+        let pool = LeasePool::new(&cluster.config(&format!("candidate-{}", watcher % 32)))?;
+        let lock = pool.lock(LeaseName::new("default", "crowd")?, &LeaseTiming::fast());
         let tell = tell.clone();
         watching.spawn(async move {
             let Ok(mut events) = lock.watch().await else { return };

@@ -1,6 +1,6 @@
 //! What a crowd of candidates on one lease costs, on a real kube-apiserver: time and lease requests of a handover, of a
 //! crash and of a mass start, and what the watches cost the server. Each candidate has a client of its own, all in this
-//! process, at 15/10/2 s. `make crowd`, or
+//! process, at 15/10/2 s. `make -C benches crowd`, or
 //! `tests/apiserver/assets.sh cargo bench --bench crowd -- [SIZES] [ROUNDS] [CRASHES]`, for example `3,1000 12 3`.
 //! `-- fan-out [WATCHERS]` measures the watches alone.
 

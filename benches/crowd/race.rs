@@ -13,7 +13,7 @@ use std::{
 use test_support::apiserver::{Assets, Audit, AuditEvent, Cluster};
 use tokio::time::sleep;
 
-/// Long enough for a crowd to fill the free places of its standbys.
+/// Long enough for the followers to know the leader, and to send nothing more.
 const SETTLES: Duration = Duration::from_millis(2_500);
 /// How long the requests of a handover are counted.
 const COUNTED: Duration = Duration::from_millis(1_500);

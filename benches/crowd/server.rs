@@ -13,7 +13,7 @@ pub(crate) struct Count {
     pub(crate) refused: usize,
     /// When the last write that emptied the holder was answered.
     pub(crate) released: Option<Timestamp>,
-    /// The last `renewTime`, and when the write that brought it was answered. A join brings none.
+    /// The last `renewTime`, and when the write that brought it was answered.
     pub(crate) renewed: Option<(String, Timestamp)>,
 }
 

@@ -1,5 +1,5 @@
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use kube_leader_gate::lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock};
+use kube_leader_gate::lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, LeaseUpdate, Lock};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -75,7 +75,7 @@ impl Lock for MapLock {
         Ok(self.leases.0.lock().unwrap().leases.get(&self.lease).cloned())
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let mut store = self.leases.0.lock().unwrap();
         if store.leases.contains_key(&self.lease) {
             return Err(ErrLock::new(ErrLockKind::Conflict, "the lease exists"));
@@ -86,7 +86,7 @@ impl Lock for MapLock {
         Ok(store.put(&self.lease, object))
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let mut store = self.leases.0.lock().unwrap();
         match store.leases.get(&self.lease) {
             None => Err(ErrLock::new(ErrLockKind::NotFound, "there is no lease")),

@@ -1,15 +1,13 @@
-//! A small operator with three replicas, of which one writes: `cargo run --features fence,runtime --example operator`. See
+//! A small operator with three replicas, of which one writes: `cargo run --features runtime --example operator`. See
 //! `--help` for its options.
 //!
 //! `operator` is the operator: the file to copy. The others show it at work: `show` runs it without a cluster, `user`
-//! is its user, `report` says what the server saw, and `signals` stops it.
+//! is its user, and `report` says what the server saw.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of an example")]
 
 mod operator;
 mod report;
 mod show;
-#[path = "../demo/signals.rs"]
-mod signals;
 mod user;
 
 use crate::{
@@ -18,8 +16,9 @@ use crate::{
 };
 use clap::Parser;
 use kube::{Client, Config};
-use kube_leader_gate::{CancellationToken, Election, LeaseTiming, fence::Writers};
+use kube_leader_gate::{CancellationToken, Election, LeaseTiming, Policy, lease::LeaseName, shutdown_signal};
 use std::process::ExitCode;
+use test_support::kube_leader_gate_fence::{Fence, Writers}; // in a program: kube_leader_gate_fence
 use tracing_subscriber::EnvFilter;
 
 /// A small operator that greets. It gives each greeting a text, in an object that it owns, and a status.
@@ -68,15 +67,21 @@ async fn main() -> ExitCode {
 
 /// Runs one replica until it receives a signal.
 async fn replica(args: &Args) -> Result<(), Failure> {
-    let told = signals::first()?;
+    let told = shutdown_signal()?;
     let config = Config::infer().await?;
     let timing = if args.fast { LeaseTiming::fast() } else { LeaseTiming::default() };
     let mut election = Election::builder(&config.default_namespace, NAME).timing(timing);
+    let mut fence = None;
     if let Some(writers) = &args.fence {
-        election = election.fence(writers.clone(), Client::try_from(config.clone())?);
+        let lease = LeaseName::new(&config.default_namespace, NAME)?;
+        let fence = fence.insert(Fence::new(&lease, writers, &Policy::strict())?);
+        election = election.layer_lock(fence.layer(Client::try_from(config.clone())?));
     }
     let election = election.build(&config)?;
-    let client = election.client(&config)?;
+    let mut client = election.client(&config)?;
+    if let Some(fence) = fence {
+        client = fence.refusals().wrap(client);
+    }
     let shutdown = CancellationToken::new();
     let replica = operator::run(election, client, args.mode, shutdown.clone());
     let never = async {

@@ -95,7 +95,7 @@ async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: Cance
         () = shutdown.cancelled() => return,
     };
     let controller = controller(&client, shutdown.clone());
-    let skipped = Skipped::new(&candidate, controller.store());
+    let skipped = Skipped::new(&candidate, controller.store(), ());
     let controller = match mode {
         Mode::WholeStore => controller.reconcile_all_on(candidate.gains()),
         _ => controller.reconcile_on(skipped.due()),
@@ -215,7 +215,7 @@ fn text_of(greeting: &Greeting) -> String {
 }
 
 fn retry(_: Arc<Greeting>, _: &finalizer::Error<kube::Error>, _: Arc<Client>) -> Action {
-    Action::requeue(Duration::from_secs(5))
+    Action::requeue(Duration::from_secs(30))
 }
 
 type Outcome =

@@ -1,20 +1,15 @@
-//! Calls to the API server, shared by the lease and the events: one call, its errors, a watch, the pause after
+//! Calls to the API server, shared by the lease and the events: one call, a watch, the pause after
 //! failures, and the log of trouble.
 
-mod backoff;
 mod call;
-mod complaint;
-mod error;
-mod lines;
+mod rate_limited_log;
 mod watch;
 
-#[cfg(any(test, fuzzing))]
-pub(crate) use self::lines::LONGEST;
+#[cfg(feature = "internal")]
+pub(crate) use self::call::LONGEST;
+pub use self::call::without_secrets;
 pub(crate) use self::{
-    backoff::backoff,
     call::{call, open},
-    complaint::Complaint,
-    error::{CallError, Failure, without_secrets},
-    lines::lines,
-    watch::{Change, LONGEST_PAUSE, Lines, change, watch_of_all, watch_of_one, watch_one},
+    rate_limited_log::RateLimitedLog,
+    watch::{Change, LONGEST_PAUSE, backoff, change, lines, watch_of_all, watch_of_one},
 };

@@ -1,17 +1,14 @@
-//! A watch of objects: its path, how long it lasts, and what its lines say.
+//! A watch of objects: its path, how long it lasts, its lines and what they say, and the pause after failures.
 
-use super::{
-    call::open,
-    error::{CallError, Failure},
-    lines::lines,
-};
-use bytes::Bytes;
-use futures_util::{StreamExt, stream::BoxStream};
-use http::{Method, StatusCode};
-use kube_client::Client;
+use super::call::LONGEST;
+use crate::lease::error::{ErrLock, ErrLockKind};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt, stream};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use kube_client::client::Body;
 use serde_json::Value;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
 
 /// The longest pause between two attempts to watch, for example if the API server refuses the watch.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -19,12 +16,6 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The shortest time that a watch asks for, in seconds. It adds a random time up to the same again, so that watches
 /// do not all end together.
 const SECONDS: u64 = 300;
-
-/// How much later than asked for a watch ends by itself. The API server's end of it may be lost with the connection.
-const OVERDUE: Duration = Duration::from_secs(30);
-
-/// The lines of a watch.
-pub(crate) type Lines = BoxStream<'static, Result<Bytes, CallError>>;
 
 /// What has happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,24 +36,10 @@ pub(crate) fn watch_of_one(collection: &str, name: &str) -> String {
     of_one(collection, name, seconds())
 }
 
-/// Begins to watch the object `name` of a collection. The API server must begin to answer within `patience`. The stream
-/// ends soon after the time that the watch asks for, even if its connection hangs.
-pub(crate) async fn watch_one(
-    client: &Client,
-    collection: &str,
-    name: &str,
-    patience: Duration,
-) -> Result<Lines, CallError> {
-    let seconds = seconds();
-    let opened = open(client, Method::GET, of_one(collection, name, seconds), None);
-    let body = timeout(patience, opened).await.unwrap_or_else(|_| Err(CallError::timeout(patience)))?;
-    Ok(lines(body).take_until(sleep(Duration::from_secs(seconds) + OVERDUE)).boxed())
-}
-
 /// Reads a line: what has happened, and the object. None for a bookmark. An error ends the watch: either the API server
 /// reports one, or the line makes no sense.
-pub(crate) fn change(line: &[u8]) -> Result<Option<(Change, Value)>, CallError> {
-    let garbage = |message: String| CallError::new(Failure::Garbage, message);
+pub(crate) fn change(line: &[u8]) -> Result<Option<(Change, Value)>, ErrLock> {
+    let garbage = |message: String| ErrLock::new(ErrLockKind::Garbage, message);
     let mut event: Value = serde_json::from_slice(line)
         .map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
     let object = event.get_mut("object").map(Value::take).unwrap_or_default();
@@ -88,9 +65,42 @@ fn of_one(collection: &str, name: &str, seconds: u64) -> String {
 }
 
 /// The error in a line. One without a code counts as an error of the server.
-fn reported(status: &Value) -> CallError {
+fn reported(status: &Value) -> ErrLock {
     let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());
     let message = status.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
-    CallError::new(Failure::Status(code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)), message)
+    ErrLock::new(ErrLockKind::of(code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)), message)
+}
+
+/// Splits `body` at line feeds. A line of more than [`LONGEST`] bytes is an error and ends the stream. A body that
+/// breaks off does the same. A last line without a line feed is dropped.
+pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, ErrLock>> + Send + Unpin {
+    stream::unfold(Some((body, BytesMut::new(), 0)), |state| async move {
+        let (mut body, mut read, mut searched) = state?;
+        loop {
+            if let Some(at) = read[searched..].iter().position(|byte| *byte == b'\n') {
+                let line = read.split_to(searched + at + 1).freeze();
+                return Some((Ok(line), Some((body, read, 0))));
+            }
+            searched = read.len();
+            if read.len() > LONGEST {
+                let message = format!("a line of the watch is longer than {LONGEST} bytes");
+                return Some((Err(ErrLock::new(ErrLockKind::Garbage, message)), None));
+            }
+            match body.frame().await? {
+                Ok(frame) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+                Err(error) => {
+                    let message = format!("the watch broke: {error}");
+                    return Some((Err(ErrLock::new(ErrLockKind::Unreachable, message)), None));
+                }
+            }
+        }
+    })
+    .boxed()
+}
+
+/// The pause after `failures + 1` failures in a row. It doubles each time up to `longest`, and half of it is random.
+pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
+    let full = first.saturating_mul(1 << failures.min(16)).min(longest);
+    full.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

@@ -1,21 +1,20 @@
 //! The settings of an election.
 
 use super::{
-    attendants::Attendants,
     built::{Election, ErrBuild},
-    candidate::{Candidate, Profile},
-    coordination::{self, Coordination, Enrolment},
-    early::EarlyTakeover,
-    hooks::{Hooks, MakeFence},
+    candidate::{Alive, Candidate, Profile},
+    hooks::Hooks,
+    layer::{self, LockContext, LockLayer, WrapLock},
+    liveness::Liveness,
+    observers::Observers,
     preemption::Priority,
-    pulse::{Alive, Pulse},
 };
 use crate::{
     leadership::{BootClock, Clock, Grantor},
-    lease::{Identity, KubeLock, LeaseName, LeasePool, LeaseTiming, Lock},
+    lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::Policy,
 };
-use kube_client::{Client, Config};
+use kube_client::Config;
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -31,18 +30,16 @@ pub struct ElectionBuilder {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) hooks: Hooks,
-    coordination: Option<Enrolment>,
-    pub(crate) fence: Option<MakeFence>,
     identity: Option<Identity>,
     timing: LeaseTiming,
     priority: Option<Priority>,
-    early: Option<EarlyTakeover>,
     policy: Policy,
     drain_timeout: Duration,
     grace: Duration,
-    server_time: bool,
+    request_deadline: bool,
     clock: Arc<dyn Clock>,
-    attendants: Attendants,
+    observers: Observers,
+    lock_layers: Vec<WrapLock>,
 }
 
 // === impl Election ===
@@ -54,18 +51,16 @@ impl Election {
             namespace: namespace.into(),
             name: name.into(),
             hooks: Hooks::default(),
-            coordination: None,
-            fence: None,
             identity: None,
             timing: LeaseTiming::default(),
             priority: None,
-            early: None,
             policy: Policy::default(),
             drain_timeout: DEFAULT_DRAIN,
             grace: DEFAULT_GRACE,
-            server_time: true,
-            clock: Arc::new(BootClock::new()),
-            attendants: Attendants::default(),
+            request_deadline: true,
+            clock: Arc::new(BootClock),
+            observers: Observers::default(),
+            lock_layers: Vec::new(),
         }
     }
 }
@@ -88,37 +83,6 @@ impl ElectionBuilder {
         Self { priority: Some(priority), ..self }
     }
 
-    /// Lets this candidate take the lease from a holder whose container has ended, without waiting for the end of the
-    /// lease. Default: it waits.
-    pub fn early_takeover(self, early: EarlyTakeover) -> Self {
-        Self { early: Some(early), ..self }
-    }
-
-    /// Leaves the choice of the leader to the coordinator of the API server. Default: candidates contend by themselves.
-    ///
-    /// **Beta**: Kubernetes calls its API beta, and may change it. The API server needs a feature gate. See the
-    /// [guide](crate::guide::coordinated).
-    ///
-    /// `client` keeps this candidate's `LeaseCandidate` object. Use a separate client without a gate: a gate would
-    /// reject a follower's answer to a ping ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
-    ///
-    /// ```no_run
-    /// use kube_client::{Client, Config};
-    /// use kube_leader_gate::{Election, election::Coordination};
-    ///
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let config = Config::infer().await?;
-    /// let client = Client::try_from(config.clone())?;
-    /// let election = Election::builder("my-namespace", "my-controller")
-    ///     .coordinated(client, Coordination::new(env!("CARGO_PKG_VERSION"))?)
-    ///     .build(&config)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn coordinated(self, client: Client, coordination: Coordination) -> Self {
-        Self { coordination: Some(Enrolment::new(client, coordination)), ..self }
-    }
-
     /// Sets which writes a follower may send. Default: none.
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
@@ -136,24 +100,17 @@ impl ElectionBuilder {
     /// shutdown. The workload is dropped after that. Default: 5 s.
     ///
     /// On shutdown the workload has all of this time, since the lease is still renewed. After a loss it has at most
-    /// [`tolerated_skew`](LeaseTiming::tolerated_skew), because another replica may lead after that. The default fits
-    /// both presets (30 s and 5 s).
-    ///
-    /// Kubernetes gives a pod 30 s to stop by default. With the default settings, a stop whose writes were all
-    /// answered takes less: 5 s, the drain timeout of 10 s, and five call timeouts at most. After a write without an
-    /// answer it takes up to [`tolerated_skew`](LeaseTiming::tolerated_skew) longer, so up to 57.5 s with the default
-    /// timing. The [rollout guide](crate::guide::rollout) says how to set `terminationGracePeriodSeconds`.
+    /// [`safety_margin`](LeaseTiming::safety_margin), because another replica may lead after that. The
+    /// [guide](crate::guide::production#what-a-stop-does) says how to set `terminationGracePeriodSeconds`.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
     /// Sets whether the API server gives up a write of [`Election::client`] at the validity deadline
-    /// ([bounded server time](crate::server_time)). Default: it does.
-    ///
-    /// Switch it off if writes may take longer than the renew deadline, for example behind a very slow admission
-    /// webhook, or if an API server of your own reads the parameter `timeout` in another way.
-    pub fn server_time(self, server_time: bool) -> Self {
-        Self { server_time, ..self }
+    /// ([bounded server time](crate::request_deadline)). Default: it does. Switch it off if writes may take longer than
+    /// the renew deadline, or if an API server of your own reads the parameter `timeout` in another way.
+    pub fn request_deadline(self, request_deadline: bool) -> Self {
+        Self { request_deadline, ..self }
     }
 
     /// Sets the clock for deadlines. Default: the machine's clock.
@@ -190,7 +147,13 @@ impl ElectionBuilder {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.attendants.add(attend);
+        self.observers.add(attend);
+        self
+    }
+
+    /// Wraps the lock of the election: the seam for optional features. A layer that is added later wraps the ones before it.
+    pub fn layer_lock(mut self, layer: impl LockLayer) -> Self {
+        self.lock_layers.push(layer::boxed(layer));
         self
     }
 
@@ -204,7 +167,8 @@ impl ElectionBuilder {
     /// Outside a tokio runtime, as every kube client does. rustls also panics here if the program has two crypto
     /// backends and installed neither.
     pub fn build(self, config: &Config) -> Result<Election, ErrBuild> {
-        self.build_over(|lease| KubeLock::new(config, lease).map_err(ErrBuild::Client))
+        let timing = self.timing;
+        self.build_over(|lease| Ok(LeasePool::new(config).map_err(ErrBuild::Client)?.lock(lease, &timing)))
     }
 
     /// Builds the election over the clients and watches of `pool`, which the elections of this process share.
@@ -220,57 +184,76 @@ impl ElectionBuilder {
     ///
     /// # Errors
     /// [`ErrBuild`] says what was given and what is allowed. An error of `lock` becomes [`ErrBuild::Lock`].
-    pub fn build_with<L, E>(
-        self,
-        lock: impl FnOnce(LeaseName) -> Result<L, E>,
-    ) -> Result<Election<L>, ErrBuild>
+    pub fn build_with<L, E>(self, lock: impl FnOnce(LeaseName) -> Result<L, E>) -> Result<Election, ErrBuild>
     where
         L: Lock,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.build_over(|lease| lock(lease).map_err(|error| ErrBuild::Lock(error.into())))
+        self.build_over(|lease| lock(lease).map(BoxLock::new).map_err(|error| ErrBuild::Lock(error.into())))
     }
 
-    fn build_over<L: Lock>(
+    /// Builds an election without a Lease and without other candidates: this process leads from the start of the
+    /// election until its end. No lease call leaves the process.
+    ///
+    /// This is for one replica with the same code (`--leader-elect=false`): its probes, metrics and log stay as they
+    /// are. It is also for your tests: it makes a [`Candidate`] that leads. Before the election starts, that candidate
+    /// does not lead; [`give_way`](Candidate::give_way) ends its term, and a new term follows after 2 s.
+    ///
+    /// Never run two replicas with it: both write. [`timing`](Self::timing) has no effect.
+    ///
+    /// ```
+    /// use kube_leader_gate::{Election, Identity};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let election = Election::builder("my-namespace", "my-controller")
+    ///     .identity(Identity::new("the-only-one")?)
+    ///     .build_alone()?;
+    /// let candidate = election.candidate();
+    /// assert!(!candidate.can_write());
+    /// let running = election.start();
+    /// candidate.elected().await;
+    /// assert!(candidate.can_write());
+    /// running.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrBuild`] says what was given and what is allowed.
+    pub fn build_alone(self) -> Result<Election, ErrBuild> {
+        self.timing(Alone::timing()).build_over(|lease| Ok(BoxLock::new(Alone::new(lease))))
+    }
+
+    fn build_over(
         self,
-        lock: impl FnOnce(LeaseName) -> Result<L, ErrBuild>,
-    ) -> Result<Election<L>, ErrBuild> {
-        let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::LeaseName)?;
-        self.policy.validate().map_err(ErrBuild::Policy)?;
-        if let Some(early) = &self.early {
-            early.validate(&self.timing).map_err(ErrBuild::EarlyTakeover)?;
-        }
+        lock: impl FnOnce(LeaseName) -> Result<BoxLock, ErrBuild>,
+    ) -> Result<Election, ErrBuild> {
+        let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::Invalid)?;
+        self.policy.validate().map_err(ErrBuild::Invalid)?;
         let identity = match self.identity {
             Some(identity) => identity,
-            None => Identity::infer().map_err(ErrBuild::Identity)?,
+            None => Identity::infer().map_err(ErrBuild::Invalid)?,
         };
-        if self.coordination.is_some() {
-            let early = self.early.is_some();
-            coordination::check(&identity, self.priority.as_ref(), early).map_err(ErrBuild::Coordination)?;
-        }
-        let mut hooks = self.hooks;
-        if let Some(make) = self.fence {
-            let mut fenced = make(&lease, &identity, &self.policy).map_err(ErrBuild::Fence)?;
-            if let Some(observer) = &hooks.writes {
-                fenced.refusals = fenced.refusals.with_observer(observer.clone());
-            }
-            hooks.fenced = Some(fenced);
-        }
         let grantor = Grantor::of_election(self.clock);
-        let pulse = Arc::new(Pulse::new(grantor.now()));
+        let liveness = Liveness::new(grantor.now());
+        let mut lock = lock(lease.clone())?;
+        let profile = Arc::new(Profile { lease, identity, timing: self.timing, liveness, hooks: self.hooks });
+        let alive = Alive(profile.clone());
+        let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
+        for wrap in self.lock_layers {
+            lock = wrap(lock, &context).map_err(ErrBuild::Lock)?;
+        }
         Ok(Election {
-            alive: Alive(pulse.clone()),
-            lock: lock(lease.clone())?,
+            alive,
+            lock,
             grantor,
-            profile: Arc::new(Profile { lease, identity, timing: self.timing, pulse, hooks }),
+            profile,
             drain_timeout: self.drain_timeout,
             grace: self.grace,
-            attendants: self.attendants,
+            observers: self.observers,
             priority: self.priority,
-            early: self.early,
-            coordination: self.coordination,
             policy: self.policy,
-            server_time: self.server_time,
+            request_deadline: self.request_deadline,
         })
     }
 }
@@ -283,7 +266,6 @@ impl fmt::Debug for ElectionBuilder {
             .field("identity", &self.identity)
             .field("timing", &self.timing)
             .field("policy", &self.policy)
-            .field("fence", &self.fence.is_some())
             .finish_non_exhaustive()
     }
 }

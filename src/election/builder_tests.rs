@@ -47,8 +47,8 @@ async fn server_time_is_bounded_unless_it_is_switched_off() {
     );
     let line = line_of_a_write(|builder| builder).await;
     assert!(line.starts_with(bounded), "{line}");
-    let line = line_of_a_write(|builder| builder.server_time(true)).await;
+    let line = line_of_a_write(|builder| builder.request_deadline(true)).await;
     assert!(line.starts_with(bounded), "{line}");
-    let line = line_of_a_write(|builder| builder.server_time(false)).await;
+    let line = line_of_a_write(|builder| builder.request_deadline(false)).await;
     assert!(line.starts_with(plain), "{line}");
 }

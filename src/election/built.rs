@@ -1,23 +1,19 @@
 //! An election that is built, and has not begun.
 
 use super::{
-    attendants::Attendants,
-    candidate::{Candidate, Profile},
-    client::{Connections, WrappedClient},
-    coordination::{Enrolment, ErrInvalidCoordination},
-    early::{EarlyTakeover, ErrInvalidEarlyTakeover},
+    candidate::{Alive, Candidate, Profile},
+    client::{Connections, ReadsOnly, WrappedClient},
+    observers::Observers,
     preemption::Priority,
-    pulse::Alive,
-    reads_only::ReadsOnly,
 };
 use crate::{
     api::without_secrets,
     gate::{ByLabel, WriteGateLayer},
+    invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
-    lease::{ErrInvalidIdentity, ErrInvalidLeaseName, KubeLock},
-    policy::{ErrInvalidRule, Policy},
-    refusal::RefusalLayer,
-    server_time::ServerTimeLayer,
+    lease::BoxLock,
+    policy::Policy,
+    request_deadline::RequestDeadlineLayer,
 };
 use kube_client::{
     Client, Config,
@@ -51,64 +47,48 @@ const WAITING: usize = 1024;
 ///
 /// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle. Then call
 /// [`run`](Self::run) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the election
-/// begins, and after it has ended. Until it begins, [`Candidate::trouble`], [`Candidate::check_ready`] and rejected
-/// writes say so.
+/// begins, and after it has ended.
 #[derive(Debug)]
 #[must_use = "an election does nothing unless it is run or started"]
-pub struct Election<L = KubeLock> {
-    pub(super) lock: L,
+pub struct Election {
+    pub(super) lock: BoxLock,
     pub(super) grantor: Grantor,
     pub(super) profile: Arc<Profile>,
     pub(super) drain_timeout: Duration,
     pub(super) grace: Duration,
     pub(super) alive: Alive,
-    pub(super) attendants: Attendants,
+    pub(super) observers: Observers,
     pub(super) priority: Option<Priority>,
-    pub(super) early: Option<EarlyTakeover>,
-    pub(super) coordination: Option<Enrolment>,
     pub(super) policy: Policy,
-    pub(super) server_time: bool,
+    pub(super) request_deadline: bool,
 }
 
 /// The settings do not work. The error says what was given and what is allowed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrBuild {
-    /// Kubernetes would refuse the namespace or the name.
-    LeaseName(ErrInvalidLeaseName),
-    /// No identity was given, and a lease cannot hold the inferred one.
-    Identity(ErrInvalidIdentity),
-    /// No request can match a rule of the policy.
-    Policy(ErrInvalidRule),
-    /// Early takeover cannot work with its settings.
-    EarlyTakeover(ErrInvalidEarlyTakeover),
-    /// The election cannot be coordinated with these settings.
-    Coordination(ErrInvalidCoordination),
+    /// One of the settings cannot work, or not with the others.
+    Invalid(ErrInvalid),
     /// kube-client cannot make a client from the configuration.
     Client(kube_client::Error),
-    /// There can be no fence with these settings. This is an
-    /// [`ErrInvalidFence`](crate::fence::ErrInvalidFence).
-    Fence(Box<dyn Error + Send + Sync>),
-    /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock. This is the lock's own error.
+    /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock, or a
+    /// [layer](super::ElectionBuilder::layer_lock) to wrap it. This is the error of that lock or layer.
     Lock(Box<dyn Error + Send + Sync>),
 }
 
 // === impl Election ===
 
-impl<L> Election<L> {
+impl Election {
     /// Makes a client for the workload: kube's own stack for `config` behind the [gate](Self::layer). It uses
     /// [connections](Self::connections) that end when a term is lost.
     ///
     /// kube's own client sends a request again after a 429, 503 or 504, up to 15 times, writes too. This client does
     /// so for [reads only](ReadsOnly), and sends each write once: a write that waits for its next attempt would delay
     /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
-    /// too.
-    ///
-    /// The API server gives up a write of this client that it has not carried out at the validity deadline: see
-    /// [bounded server time](crate::server_time).
+    /// too. Its writes have [bounded server time](crate::request_deadline).
     ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
-    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).with_layer(&election.refusals()).build()`.
+    /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
     /// The error of kube's [`ClientBuilder`]: no TLS is built in, a certificate cannot be read, or a credential plugin fails.
@@ -124,9 +104,9 @@ impl<L> Election<L> {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
-        let bounded = self.server_time.then(|| ServerTimeLayer::new(self.leadership()));
+        let bounded = self.request_deadline.then(|| RequestDeadlineLayer::new(self.leadership()));
         let sends = builder.with_layer(&option_layer(bounded)).with_layer(&option_layer(reads_again));
-        Ok(sends.with_layer(&self.layer()).with_layer(&self.refusals()).build())
+        Ok(sends.with_layer(&self.layer()).build())
     }
 
     /// The leadership that the gate reads, for layers of your own.
@@ -167,18 +147,8 @@ impl<L> Election<L> {
         }
     }
 
-    /// Makes [`ErrNotLeader`](crate::ErrNotLeader) of what the election's fence refuses: a layer for your own stack. Put
-    /// it outside of the gate. Without a fence it changes nothing. [`client`](Self::client) and [`wrap`](Self::wrap)
-    /// have it already.
-    #[must_use]
-    pub fn refusals(&self) -> RefusalLayer {
-        let fenced = self.profile.hooks.fenced.as_ref();
-        fenced.map_or_else(RefusalLayer::none, |fenced| fenced.refusals.clone())
-    }
-
-    /// Puts the gate in front of an existing client. If that client retries requests, for example, this happens
-    /// behind the gate. The client keeps its own connections. After a freeze they may still send what they were
-    /// given, unlike the connections of [`client`](Self::client).
+    /// Puts the gate in front of an existing client, which keeps its own retries and connections. After a freeze these
+    /// connections may still send what they were given, unlike those of [`client`](Self::client).
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
@@ -186,8 +156,7 @@ impl<L> Election<L> {
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         let valid_until = *client.valid_until();
-        let service = WrappedClient(client);
-        let service = self.refusals().layer(self.layer().layer(service));
+        let service = self.layer().layer(WrappedClient(client));
         Client::new(service, namespace).with_valid_until(valid_until)
     }
 
@@ -203,15 +172,10 @@ impl<L> Election<L> {
 impl fmt::Display for ErrBuild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LeaseName(error) => error.fmt(f),
-            Self::Identity(error) => error.fmt(f),
-            Self::Policy(error) => error.fmt(f),
-            Self::EarlyTakeover(error) => error.fmt(f),
-            Self::Coordination(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
             Self::Client(error) => {
                 write!(f, "cannot make a client for the election from the configuration: {error}")
             }
-            Self::Fence(error) => error.fmt(f),
             Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }
     }
@@ -221,12 +185,8 @@ impl Error for ErrBuild {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Client(error) => Some(error),
-            Self::Lock(error) | Self::Fence(error) => Some(&**error),
-            Self::LeaseName(_)
-            | Self::Identity(_)
-            | Self::Policy(_)
-            | Self::EarlyTakeover(_)
-            | Self::Coordination(_) => None,
+            Self::Lock(error) => Some(&**error),
+            Self::Invalid(_) => None,
         }
     }
 }

@@ -3,15 +3,15 @@
 use super::{
     ended::{ErrElectionEnded, LeaseEnd},
     hooks::Hooks,
-    pulse::Pulse,
+    liveness::Liveness,
 };
 use crate::{
     gate::{ErrNotLeader, ResponseFuture, Settings},
-    leadership::{Admission, Changes, Leadership, LeadershipState, Term, Terms},
+    leadership::{Changes, Leadership, LeadershipState, Term, Terms, WritePermit},
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
-use std::{error::Error, future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc};
 
 /// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
 ///
@@ -28,19 +28,24 @@ use std::{error::Error, future::Future, sync::Arc, time::Duration};
 /// not lead when it wakes.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    pub(crate) leadership: Leadership,
+    leadership: Leadership,
     pub(super) profile: Arc<Profile>,
 }
 
-/// What all handles of one candidate share: its constant properties, and its pulse.
+/// What all handles of one candidate share: its constant properties, and its liveness.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) lease: LeaseName,
     pub(super) identity: Identity,
     pub(super) timing: LeaseTiming,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) liveness: Liveness,
     pub(super) hooks: Hooks,
 }
+
+/// Marks the election as ended when it is dropped, for any reason (rule S10). This counts as a failure, unless an
+/// orderly end was recorded before.
+#[derive(Debug)]
+pub(super) struct Alive(pub(super) Arc<Profile>);
 
 // === impl Candidate ===
 
@@ -49,14 +54,19 @@ impl Candidate {
         Self { leadership, profile }
     }
 
+    /// The leadership that this handle reads: what observers of an election ask, and what a layer of your own needs.
+    #[must_use]
+    pub const fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+
     /// Whether this process leads.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.leadership.is_leader()
     }
 
-    /// Whether the gate would admit a write now. False for a follower, and for a leader that finishes its writes to
-    /// stop.
+    /// Whether the gate would admit a write now. A leader that finishes its writes to stop admits none.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.leadership.can_write()
@@ -68,11 +78,9 @@ impl Candidate {
         self.leadership.holder()
     }
 
-    /// Why the election makes no progress, in words for a person: lease calls fail, the fence lets no write pass, the
-    /// lease makes no sense, the coordinator of a coordinated election does not choose this process, or the program does
-    /// not drive the election. It also says what to do. None if all is well. The log says the same of all but the last.
-    ///
-    /// If the API server refuses a watch, this is not trouble: the election polls the lease then.
+    /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, a
+    /// [layer](super::LockLayer) of the lock has trouble, or the program does not drive the election. It also says what to
+    /// do. A refused watch is no trouble: the election polls the lease then.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.leadership.trouble()
@@ -102,33 +110,14 @@ impl Candidate {
         self.profile.timing
     }
 
-    /// The present state, as observers see it.
-    #[must_use]
-    pub fn state(&self) -> LeadershipState {
-        self.leadership.state()
-    }
-
-    /// How long this process may still write without another renewal. None for a follower.
-    #[must_use]
-    pub fn time_left(&self) -> Option<Duration> {
-        let deadline = self.leadership.deadline()?;
-        Some(deadline.saturating_since(self.leadership.now())).filter(|left| !left.is_zero())
-    }
-
-    /// How many admitted writes have not finished.
-    #[must_use]
-    pub fn writes_under_way(&self) -> usize {
-        self.leadership.writes_under_way()
-    }
-
     /// Runs `future` only while this process leads: the gate for a write that is no request to the Kubernetes API.
     /// `label` names the write in errors, logs and metrics.
     ///
     /// 1. If this process does not lead at this call, `future` is dropped, and the outcome is
     ///    [`ErrNotLeader`](crate::ErrNotLeader).
     /// 2. Leadership is checked again before each poll of `future`. At the loss the caller is woken, `future` is
-    ///    dropped, and the outcome is [`ErrLeadershipLost`](crate::ErrLeadershipLost). The outcome of the write is then
-    ///    unknown ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+    ///    dropped, and the outcome is [`ErrLeadershipLost`](crate::ErrLeadershipLost)
+    ///    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
     /// 3. Until the returned future ends, the write is under way, and a stop waits for it. `Ok` of `future` is an
     ///    answer. An `Err` is not: the write may have been sent before the error. The election then keeps the lease for
     ///    a while ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is certain, for
@@ -167,12 +156,12 @@ impl Candidate {
     /// Admits one write that is no request to the Kubernetes API, if this process leads now. Use it if the write is
     /// no future, and [`guard`](Self::guard) otherwise. `label` names the write in errors, logs and metrics.
     ///
-    /// [`Admission`] says what to do with it: ask it before each step that could send something, record the answer,
+    /// [`WritePermit`] says what to do with it: ask it before each step that could send something, record the answer,
     /// and keep it until the write has ended.
     ///
     /// # Errors
     /// [`ErrNotLeader`] if this process does not lead.
-    pub fn admit(&self, label: &'static str) -> Result<Admission, Box<ErrNotLeader>> {
+    pub fn admit(&self, label: &'static str) -> Result<WritePermit, Box<ErrNotLeader>> {
         self.gate().admit_labelled(label)
     }
 
@@ -183,15 +172,33 @@ impl Candidate {
         Self { leadership: self.leadership.only_in(term), profile: self.profile.clone() }
     }
 
+    /// Hands leadership to another candidate without ending the election, if this process leads. Returns at once.
+    ///
+    /// The election releases the lease in the order of
+    /// [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order). It contends again after a retry period. The work of
+    /// [`run_while_leading`](super::Election::run_while_leading) ends first, as after a loss.
+    pub fn give_way(&self) {
+        if let Some(term) = self.term() {
+            self.give_way_in(&term);
+        }
+    }
+
+    /// The same in `term` alone, also if its gate has not opened: for a layer of the lock that
+    /// [withholds](crate::lease::ErrLockKind::Withheld) the answer to the claim of this term.
+    pub fn give_way_in(&self, term: &Term) {
+        // Without its fencing token, which it has only once its gate has opened.
+        let term = Term::new(term.lease_uid(), term.transitions());
+        self.profile.liveness.orders.send_modify(|orders| orders.asked = Some(term));
+    }
+
     fn gate(&self) -> Settings {
         Settings::new(self.leadership.clone(), self.profile.hooks.writes.clone())
     }
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
-    /// It also waits while the election stands down. Once the election has [`ended`](Self::ended), it never returns,
-    /// since this process cannot write again. [`Election::run`](super::Election::run) drops its workload then. In a
-    /// task of your own, wait for both:
+    /// Once the election has [`ended`](Self::ended), it never returns, since this process cannot write again.
+    /// [`Election::run`](super::Election::run) drops its workload then. In a task of your own, wait for both:
     ///
     /// ```no_run
     /// # async fn example(candidate: kube_leader_gate::Candidate) {
@@ -205,14 +212,13 @@ impl Candidate {
         self.leadership.elected().await
     }
 
-    /// Waits until the election has ended, and returns how it left the lease. Later calls return the same value at
-    /// once. Cancel-safe.
+    /// Waits until the election has ended, and returns how it left the lease. Cancel-safe.
     ///
     /// # Errors
     /// [`ErrElectionEnded`] if the election was dropped, or ended without an order to stop
     /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The lease then expires.
     pub async fn ended(&self) -> Result<LeaseEnd, ErrElectionEnded> {
-        self.profile.pulse.ended().await
+        self.profile.liveness.ended().await
     }
 
     /// Yields the present state, then each change: gains, losses, new holders. A slow reader may skip states in
@@ -226,9 +232,8 @@ impl Candidate {
     /// term. A slow reader gets one item for several gains, and none for a term that has ended already. The gate is
     /// open when an item comes, so the reader can repeat writes that the gate refused before.
     ///
-    /// Give it to `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, since there are no
-    /// gains after that. It does not keep a controller alive, and a controller continues without it. `next` is
-    /// cancel-safe.
+    /// Give it to `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, and a controller
+    /// continues without it. `next` is cancel-safe.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;
@@ -244,5 +249,13 @@ impl Candidate {
         let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
         // Not `boxed()`, which loses the `Sync` that kube-runtime before 4.2 asks for.
         Box::pin(stream::unfold(self.leadership.terms(), next).fuse())
+    }
+}
+
+// === impl Alive ===
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.liveness.end(Err(ErrElectionEnded(())));
     }
 }

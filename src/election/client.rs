@@ -1,8 +1,10 @@
-//! The connections of a kube client behind the gate, and the wrapper around an existing client.
+//! What a kube client behind the gate is made of: its connections, the wrapper around an existing client, and a retry
+//! policy that leaves writes alone.
 
 use crate::{
     api::without_secrets,
-    leadership::{Lapse, Leadership},
+    leadership::{Leadership, TermLoss},
+    request::RequestInfo,
 };
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
@@ -15,18 +17,18 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::sync::futures::OwnedNotified;
+use tower::retry::Policy;
 use tower_service::Service;
 
 /// Runs the connections of a client, and ends them when a term is lost.
 ///
 /// The gate hands an admitted write to hyper, and hyper hands it to the task of a connection. If the process freezes
 /// between the two, that task may be the first to run when the process wakes. So each connection task checks the term
-/// before each step ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). After a loss it ends
-/// and does not send the write. It checks the term after each step too: if the process froze within the step, the
-/// connection is closed right behind what was sent, and the API server gives that up.
+/// before and after each step ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). After a loss it
+/// closes the connection: it sends nothing more, and the API server gives up what it has just sent.
 ///
-/// A lost term therefore ends all connections of the client: a running read fails, and a watch has to begin again. A
-/// release in good order ends no connection, since all writes have finished before it.
+/// So a running read fails too, and a watch has to begin again. A release in good order ends no connection, since all
+/// writes have finished before it.
 ///
 /// [`Election::connections`](super::Election::connections) returns it, for a kube client:
 /// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of the task that sends. Outside a
@@ -40,6 +42,25 @@ pub struct Connections {
 #[derive(Clone)]
 pub(super) struct WrappedClient(pub(super) Client);
 
+/// A retry policy for reads. It passes a read to the `P` that it wraps, and never repeats any other request.
+///
+/// [`Election::client`](super::Election::client) uses it around kube's own policy. Use it in [a stack of your
+/// own](crate::guide::stacking) around any policy:
+///
+/// ```
+/// use kube_client::client::retry::RetryPolicy;
+/// use kube_leader_gate::election::ReadsOnly;
+/// use tower::retry::RetryLayer;
+///
+/// let layer = RetryLayer::new(ReadsOnly::new(RetryPolicy::default()));
+/// ```
+///
+/// The gate and this policy agree on what a read is.
+#[derive(Clone, Debug)]
+pub struct ReadsOnly<P> {
+    policy: P,
+}
+
 // === impl Connections ===
 
 impl<F> Executor<F> for Connections
@@ -48,7 +69,7 @@ where
 {
     // A task lives as long as its connection. hyper closes the connection with the client.
     fn execute(&self, connection: F) {
-        let lapse = Lapse::new(&self.leadership);
+        let lapse = self.leadership.lapse();
         tokio::spawn(Connection { inner: connection, ended: lapse.term_ended(), lapse });
     }
 }
@@ -59,7 +80,7 @@ pin_project! {
         inner: F,
         #[pin]
         ended: OwnedNotified,
-        lapse: Lapse,
+        lapse: TermLoss,
     }
 }
 
@@ -103,6 +124,31 @@ impl Service<Request<Body>> for WrappedClient {
     }
 }
 
+// === impl ReadsOnly ===
+
+impl<P> ReadsOnly<P> {
+    /// Applies `policy` to reads.
+    pub const fn new(policy: P) -> Self {
+        Self { policy }
+    }
+}
+
+impl<B, Res, E, P> Policy<Request<B>, Res, E> for ReadsOnly<P>
+where
+    P: Policy<Request<B>, Res, E>,
+{
+    type Future = P::Future;
+
+    fn retry(&mut self, request: &mut Request<B>, result: &mut Result<Res, E>) -> Option<Self::Future> {
+        self.policy.retry(request, result)
+    }
+
+    // `Retry` repeats a request only if it has a copy.
+    fn clone_request(&mut self, request: &Request<B>) -> Option<Request<B>> {
+        if RequestInfo::of(request).is_read() { self.policy.clone_request(request) } else { None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +178,7 @@ mod tests {
     fn closes_after<F: Future<Output = ()>>(clock: &Arc<Silent>, step: F) -> bool {
         let grantor = Grantor::with_clock(clock.clone());
         let _grant = grantor.grant(Term::new("uid", 1), Moment::from_nanos(DEADLINE)).expect("in time");
-        let lapse = Lapse::new(&grantor.leadership());
+        let lapse = grantor.leadership().lapse();
         let connection = pin!(Connection { inner: step, ended: lapse.term_ended(), lapse });
         connection.poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }

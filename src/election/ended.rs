@@ -33,8 +33,8 @@ pub enum LeaseEnd {
     ///
     /// - a write that ended without an answer could have taken effect as long as the lease lasts;
     /// - the election could not reach the API server;
-    /// - this candidate had just taken the lease by its [priority](super::Priority), or a coordinator had just named
-    ///   it, and the former holder may still write;
+    /// - this candidate had just taken the lease, for example by its [priority](super::Priority), and the former holder may
+    ///   still write;
     /// - the lease names this candidate, but an earlier process with its identity has written it, and this process had
     ///   not taken it over yet.
     LeftToExpire,

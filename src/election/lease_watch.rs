@@ -5,7 +5,7 @@ use crate::{
     lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
-    StreamExt,
+    Stream, StreamExt,
     stream::{self, BoxStream},
 };
 use std::{sync::Arc, time::Duration};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 const STEADY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) enum WatchNews {
+pub enum WatchNews {
     /// The watch has begun. Earlier events are unknown, so read the lease once.
     Up,
     Event(LeaseEvent),
@@ -26,59 +26,52 @@ pub(super) enum WatchNews {
 /// An endless stream. Dropping it ends the watch. `next` is cancel-safe.
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
-struct State<L: Lock> {
-    lock: Arc<L>,
-    timing: LeaseTiming,
-    events: Option<L::Events>,
-    /// When the last watch was requested.
-    asked: Instant,
-    /// How many watches in a row have failed or ended early.
-    short_lived: u32,
-}
-
 pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWatch {
-    stream::unfold(
-        State { lock, timing, events: None, asked: Instant::now(), short_lived: 0 },
-        |mut state| async move {
-            let observed = state.next().await;
-            Some((observed, state))
-        },
-    )
-    .boxed()
+    let patience = timing.call_timeout();
+    // When the last watch began or failed to, and how many in a row have failed or ended early.
+    let watches = stream::unfold((Instant::now(), 0_u32), move |(since, short_lived)| {
+        let lock = lock.clone();
+        async move {
+            let short_lived = if since.elapsed() >= STEADY { 0 } else { short_lived };
+            if let Some(before) = short_lived.checked_sub(1) {
+                sleep(backoff(timing.pause(), before, LONGEST_PAUSE)).await;
+            }
+            let watch = timeout(patience, lock.watch()).await;
+            let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
+                Ok(events) => stream::iter([WatchNews::Up]).chain(until_down(events)).left_stream(),
+                Err(error) => stream::iter([WatchNews::Down(Some(error))]).right_stream(),
+            };
+            Some((news, (Instant::now(), short_lived.saturating_add(1))))
+        }
+    });
+    watches.flatten().boxed()
 }
 
-impl<L: Lock> State<L> {
-    async fn next(&mut self) -> WatchNews {
-        let Some(events) = &mut self.events else {
-            return self.connect().await;
-        };
-        match events.next().await {
-            Some(Ok(event)) => WatchNews::Event(event),
-            ended => {
-                self.events = None;
-                if self.asked.elapsed() >= STEADY {
-                    self.short_lived = 0;
-                }
-                WatchNews::Down(ended.and_then(Result::err))
-            }
-        }
-    }
+/// The events until the first error. The end of the watch comes last, and the events are dropped with it.
+fn until_down<E>(events: E) -> impl Stream<Item = WatchNews>
+where
+    E: Stream<Item = Result<LeaseEvent, ErrLock>> + Unpin,
+{
+    stream::unfold(Some(events), |events| async {
+        let mut events = events?;
+        Some(match events.next().await {
+            Some(Ok(event)) => (WatchNews::Event(event), Some(events)),
+            ended => (WatchNews::Down(ended.and_then(Result::err)), None),
+        })
+    })
+}
 
-    async fn connect(&mut self) -> WatchNews {
-        if let Some(before) = self.short_lived.checked_sub(1) {
-            sleep(backoff(self.timing.pause(), before, LONGEST_PAUSE)).await;
-        }
-        // Counts as short-lived until it has lasted for a while.
-        self.short_lived = self.short_lived.saturating_add(1);
-        self.asked = Instant::now();
-        let patience = self.timing.call_timeout();
-        let outcome = timeout(patience, self.lock.watch()).await;
-        match outcome.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
-            Ok(events) => {
-                self.events = Some(events);
-                WatchNews::Up
-            }
-            Err(error) => WatchNews::Down(Some(error)),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::ErrLockKind;
+    use futures_util::FutureExt;
+
+    #[test]
+    fn a_watch_ends_with_its_first_error() {
+        let error = Err(ErrLock::new(ErrLockKind::Garbage, "as the test has it"));
+        let hangs = stream::iter([error]).chain(stream::pending());
+        let news: Vec<_> = until_down(hangs).collect().now_or_never().expect("an end");
+        assert!(matches!(&news[..], [WatchNews::Down(Some(_))]));
     }
 }

@@ -1,29 +1,24 @@
 //! A running election.
 
 use super::{
-    attendants::Attending,
     built::Election,
     candidate::{Candidate, Profile},
-    elector::{Elector, Orders},
+    elector::Elector,
     ended::{ErrElectionEnded, LeaseEnd},
-    pulse::Pulse,
+    machine::{Machine, Order},
+    observers::RunningObservers,
 };
 use crate::{
     leadership::{Closer, Leadership, Loss},
-    lease::{Lock, VettedLock},
+    lease::VettedLock,
 };
 use std::{
     convert::Infallible,
     future::{self, Future},
     pin::pin,
-    sync::Arc,
     time::Duration,
 };
-use tokio::{
-    sync::{mpsc, oneshot, watch},
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::oneshot, task::JoinSet, time::timeout};
 use tracing::{Instrument, Span};
 
 /// The most lease calls that a stop makes: one may be under way, and then it reads and writes to release the lease.
@@ -38,23 +33,21 @@ const CALLS_TO_STOP: u32 = 4;
 pub struct Running {
     candidate: Candidate,
     pub(super) gate: Closer,
-    orders: watch::Sender<Orders>,
-    pulse: Arc<Pulse>,
     /// The elector's task, and the task that wakes writes at the deadline.
     tasks: JoinSet<()>,
-    attending: Attending,
+    attending: RunningObservers,
     drain_timeout: Duration,
     /// The log messages of a stop belong to this span too.
     span: Span,
 }
 
-/// Ends the term when it is dropped. Without this, the elector would renew the term of a step down that was dropped, or
-/// that got no outcome, for ever behind the closed gate.
+/// Ends the term when it is dropped. Without this, the elector would renew the term of a step down that was dropped for
+/// ever behind the closed gate.
 struct EndsTerm<'a>(&'a Closer);
 
 // === impl Election ===
 
-impl<L: Lock> Election<L> {
+impl Election {
     /// Begins to contend, in tasks of the current tokio runtime.
     ///
     /// [`run`](Self::run) also does this, and stops in the right order around a workload. Use `start` if you have no
@@ -64,21 +57,14 @@ impl<L: Lock> Election<L> {
     /// Outside a tokio runtime, as [`tokio::spawn`] does.
     pub fn start(self) -> Running {
         let candidate = self.candidate();
-        let (orders, received) = watch::channel(Orders::Contend);
-        let Profile { lease, identity, timing, pulse, .. } = &*self.profile;
+        let Profile { lease, identity, timing, .. } = &*self.profile;
         let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
         self.grantor.begin();
-        let pulse = pulse.clone();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
-        let standing = self.coordination.map(|enrolment| {
-            let leadership = self.grantor.leadership();
-            enrolment.start(lease.clone(), identity.clone(), *timing, leadership, self.drain_timeout, &span)
-        });
-        let elector =
-            Elector::new(lock, self.grantor, self.profile, self.priority, self.early.as_ref(), received)
-                .coordinated(standing);
+        let machine = Machine::new(identity.clone(), *timing, self.priority, self.drain_timeout);
+        let elector = Elector::new(machine, lock, self.grantor, self.profile);
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
@@ -97,8 +83,8 @@ impl<L: Lock> Election<L> {
         let mut tasks = JoinSet::new();
         tasks.spawn(elect.instrument(span.clone()));
         tasks.spawn(deadline.instrument(span.clone()));
-        let attending = self.attendants.start(&candidate, &span);
-        Running { candidate, gate, orders, pulse, tasks, attending, drain_timeout: self.drain_timeout, span }
+        let attending = self.observers.start(&candidate, &span);
+        Running { candidate, gate, tasks, attending, drain_timeout: self.drain_timeout, span }
     }
 }
 
@@ -113,8 +99,8 @@ impl Running {
 
     /// Waits until the election ends without an order to stop. Cancel-safe.
     pub(super) async fn died(&self) -> ErrElectionEnded {
-        // The elector owns the only receiver.
-        self.orders.closed().await;
+        // The election itself records no other end before the stop is over.
+        let _ = self.candidate.ended().await;
         ErrElectionEnded(())
     }
 
@@ -123,12 +109,10 @@ impl Running {
     /// first.
     ///
     /// If writes do not finish within the drain timeout, they are cut off. If a write ended without an answer, the
-    /// API server may still carry it out. The lease is then released only when the [tolerated
-    /// skew](crate::LeaseTiming::tolerated_skew) has passed since that end. If the lease would expire before that, it
-    /// is left to expire.
+    /// lease is released only when the [safety margin](crate::LeaseTiming::safety_margin) has passed since that end. If
+    /// the lease would expire before that, it is left to expire.
     ///
-    /// So a stop takes at most the drain timeout, the tolerated skew, and five call timeouts. If all writes were
-    /// answered, it takes only as long as the writes and one lease call.
+    /// So a stop takes at most the drain timeout, the safety margin, and five call timeouts.
     ///
     /// Not cancel-safe: if the future is dropped, the gate closes and the lease is left to expire.
     pub async fn stop(self) -> LeaseEnd {
@@ -142,7 +126,7 @@ impl Running {
         // After this, a grant that is being made now cannot open the gate.
         self.gate.seal();
         let stopped = self.stand_down(work).await;
-        self.pulse.end(Ok(stopped));
+        self.candidate.profile.liveness.end(Ok(stopped));
         let patience = self.candidate.timing().call_timeout();
         let _ = timeout(patience, self.tasks.shutdown()).await;
         self.attending.finish(patience).await;
@@ -150,11 +134,8 @@ impl Running {
     }
 
     /// Hands leadership to another candidate without ending the election. It releases the lease as
-    /// [`stop`](Self::stop) does, and contends again `pause` after that. If this process is a follower, it does not
-    /// contend during the pause. Takes as long as a stop, plus the pause.
-    ///
-    /// If a late acquisition succeeds meanwhile, the election releases the lease again. Returns early if the election
-    /// ends without being told to.
+    /// [`stop`](Self::stop) does, and contends again `pause` after that. A follower does not contend during the pause.
+    /// Returns early if the election ends without being told to.
     ///
     /// Not cancel-safe: if the future is dropped, the gate stays closed, admitted writes are cut off, and the lease is
     /// left to expire. The election acquires nothing until the next call.
@@ -182,32 +163,34 @@ impl Running {
             // After this, an acquisition that is under way cannot open the gate.
             self.gate.suspend();
             self.drain(work).await;
-            let (done, mut outcome) = mpsc::channel(1);
-            self.orders.send_replace(Orders::StandDown(done));
-            let timing = self.candidate.timing();
-            let patience = timing.tolerated_skew() + timing.call_timeout() * CALLS_TO_STOP;
-            let stopped = tokio::select! {
-                outcome = timeout(patience, outcome.recv()) => outcome.ok().flatten(),
+            let Profile { timing, liveness, .. } = &*self.candidate.profile;
+            liveness.order(Order::GiveUp { failed: 0 });
+            let patience = timing.safety_margin() + timing.call_timeout() * CALLS_TO_STOP;
+            let mut orders = liveness.orders.subscribe();
+            let left = tokio::select! {
+                orders = timeout(patience, orders.wait_for(|orders| orders.left.is_some())) => {
+                    orders.ok().and_then(Result::ok).and_then(|orders| orders.left)
+                }
                 _ = self.died() => None,
             };
-            stopped.unwrap_or(LeaseEnd::LeftToExpire)
+            left.unwrap_or(LeaseEnd::LeftToExpire)
         };
         stands_down.instrument(self.span.clone()).await
     }
 
     /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
-        self.orders.send_replace(Orders::Hold);
+        self.candidate.profile.liveness.order(Order::Hold);
     }
 
     /// Contends again.
     pub(super) fn contend(&self) {
         self.gate.resume();
-        self.orders.send_replace(Orders::Contend);
+        self.candidate.profile.liveness.order(Order::Contend);
     }
 
     pub(super) fn leadership(&self) -> &Leadership {
-        &self.candidate.leadership
+        self.candidate.leadership()
     }
 
     /// Waits for the admitted writes while `work` continues. Then cuts off the writes that did not finish in time,
@@ -226,7 +209,7 @@ impl Running {
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
         // The end of the term has recorded the writes that were cut off.
-        let settles_at = self.leadership().settles_at(false, self.candidate.timing().tolerated_skew());
+        let settles_at = self.leadership().settles_at(false, self.candidate.timing().safety_margin());
         let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {
             tracing::info!(

@@ -14,12 +14,29 @@ pub enum Attempt<'a> {
     Labelled(&'static str),
 }
 
-/// The same, as an error keeps it. A request's parts are moved here, and parsed only when a caller asks. Whether it asks
-/// for an upgrade stands beside this, since the response future would be larger otherwise.
+/// The same, as an error keeps it. A request's parts are moved here, and parsed only when a caller asks.
 #[derive(Clone)]
-pub(super) enum Refused {
-    Request { method: Method, uri: Uri },
+pub(crate) enum Refused {
+    Request { method: Method, uri: Uri, upgrade: bool },
     Labelled(&'static str),
+}
+
+/// What is kept of an admitted write for its error. It is small, since the response future carries it.
+pub trait Admitted: Copy {
+    /// The verb of a request, or the label of another write.
+    fn named(self) -> (Option<Verb>, Option<&'static str>);
+}
+
+impl Admitted for Verb {
+    fn named(self) -> (Option<Verb>, Option<&'static str>) {
+        (Some(self), None)
+    }
+}
+
+impl Admitted for &'static str {
+    fn named(self) -> (Option<Verb>, Option<&'static str>) {
+        (None, Some(self))
+    }
 }
 
 // === impl Attempt ===
@@ -41,12 +58,6 @@ impl<'a> Attempt<'a> {
             Self::Request(_) => None,
             Self::Labelled(label) => Some(label),
         }
-    }
-
-    /// The verb of a request, as the API server's audit log names it (`connect` for exec and similar requests).
-    #[must_use]
-    pub fn verb(self) -> Option<Verb> {
-        self.request().map(|request| request.verb())
     }
 }
 
@@ -74,16 +85,18 @@ impl fmt::Display for Attempt<'_> {
 impl fmt::Debug for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Request { method, uri } => write!(f, "{method} {}", uri.path()),
+            Self::Request { method, uri, .. } => write!(f, "{method} {}", uri.path()),
             Self::Labelled(label) => write!(f, "{label:?}"),
         }
     }
 }
 
 impl Refused {
-    pub(super) fn attempt(&self, upgrade: bool) -> Attempt<'_> {
+    pub(super) fn attempt(&self) -> Attempt<'_> {
         match self {
-            Self::Request { method, uri } => Attempt::Request(RequestInfo::from_parts(method, uri, upgrade)),
+            Self::Request { method, uri, upgrade } => {
+                Attempt::Request(RequestInfo::from_parts(method, uri, *upgrade))
+            }
             Self::Labelled(label) => Attempt::Labelled(label),
         }
     }

@@ -1,30 +1,25 @@
-//! The errors of the gate.
+//! What becomes of a write that the gate does not just pass on: its errors, and who observes it.
 
-use super::{
-    admitted::Admitted,
-    attempt::{Attempt, Refused},
-    find::find,
-};
+use super::attempt::{Admitted, Attempt, Refused};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
-    request::Verb,
+    request::{RequestInfo, Verb},
 };
-use std::{error::Error, fmt, sync::Arc};
+use http::{Method, Uri};
+use std::{error::Error, fmt, io, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was changed.
 ///
-/// The gate refuses before it sends anything. A [fence](crate::guide::fencing) refuses in the API server; then
-/// [`refusal`](Self::refusal) has the API server's message.
+/// The gate refuses before it sends anything. If the API server refuses what the gate has admitted, a layer outside of the
+/// gate may make this error [of its answer](Self::by_server).
 ///
 /// Do not retry the write at once. Wait for leadership first, or leave the work to the leader.
 ///
-/// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. If a wrapper keeps its source, as
-/// `kube::Error::Service` does, a walk of [`source`](Error::source) finds it too. [`find`](Self::find) does that
-/// walk.
+/// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. [`find`](Self::find) finds it in a
+/// wrapper that keeps its source, as `kube::Error::Service` does.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
     refused: Refused,
-    upgrade: bool,
     by: Refuser,
     holder: Option<Arc<str>>,
     /// The trouble of the election, or the API server's message.
@@ -36,7 +31,7 @@ pub struct ErrNotLeader {
 enum Refuser {
     /// The gate, at this stage of the election.
     Gate(Stage),
-    Fence,
+    Server,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the server may have
@@ -51,14 +46,30 @@ pub struct ErrLeadershipLost {
     loss: Loss,
 }
 
+/// Receives the outcome of each write; see [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer).
+/// It receives nothing about reads.
+///
+/// The gate calls it in the task that sends the write, so it must not block, and should not allocate. Each method
+/// does nothing by default.
+pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
+    /// The policy exempts this request: it passes on leaders and followers.
+    fn exempted(&self, _request: &RequestInfo<'_>) {}
+
+    /// The gate admits this write. It calls the inner service next.
+    fn admitted(&self, _attempt: &Attempt<'_>) {}
+
+    /// The gate rejected a write. Nothing was sent.
+    fn rejected(&self, _error: &ErrNotLeader) {}
+
+    /// The gate cut off a write that it had admitted. Its outcome is unknown.
+    fn cut_off(&self, _error: &ErrLeadershipLost) {}
+}
+
 // === impl ErrNotLeader ===
 
 impl ErrNotLeader {
-    /// Finds this error in `error` or in its sources.
-    ///
-    /// It walks [`source`](Error::source) and tries `downcast_ref` on each error. It also looks into three wrappers
-    /// that such a walk skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`]. It looks at 64 errors at
-    /// most.
+    /// Finds this error in `error` or in its sources, 64 at most. It also looks into three wrappers that a walk of
+    /// [`source`](Error::source) skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`].
     ///
     /// ```
     /// use kube_leader_gate::ErrNotLeader;
@@ -71,27 +82,24 @@ impl ErrNotLeader {
         find(error)
     }
 
-    pub(super) fn new(refused: Refused, upgrade: bool, bystander: Bystander) -> Self {
+    pub(super) fn new(refused: Refused, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, stage } = bystander;
-        Self { refused, upgrade, by: Refuser::Gate(stage), holder, message: trouble }
+        Self { refused, by: Refuser::Gate(stage), holder, message: trouble }
     }
 
-    /// The API server's fence refused a write that the gate had admitted.
-    #[cfg(feature = "election")]
-    pub(crate) const fn by_the_fence(
-        method: http::Method,
-        uri: http::Uri,
-        upgrade: bool,
-        message: Arc<str>,
-    ) -> Self {
-        let refused = Refused::Request { method, uri };
-        Self { refused, upgrade, by: Refuser::Fence, holder: None, message: Some(message) }
+    /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
+    /// the gate that recognises such an answer. `upgrade` says whether the request has a `Connection: upgrade` header, and
+    /// `message` is the API server's.
+    #[must_use]
+    pub fn by_server(method: Method, uri: Uri, upgrade: bool, message: impl Into<Arc<str>>) -> Self {
+        let refused = Refused::Request { method, uri, upgrade };
+        Self { refused, by: Refuser::Server, holder: None, message: Some(message.into()) }
     }
 
     /// What the gate refused.
     #[must_use]
     pub fn attempt(&self) -> Attempt<'_> {
-        self.refused.attempt(self.upgrade)
+        self.refused.attempt()
     }
 
     /// The last known holder of the lease when the gate refused the write. None if the API server refused it.
@@ -100,16 +108,10 @@ impl ErrNotLeader {
         self.holder.as_deref()
     }
 
-    /// Why the election made no progress when the gate refused the write. None if all was well.
-    #[must_use]
-    pub fn trouble(&self) -> Option<&str> {
-        self.message.as_deref().filter(|_| self.by != Refuser::Fence)
-    }
-
-    /// The API server's message, if its [fence](crate::guide::fencing) refused the write. None if the gate did.
+    /// The API server's message, if the API server refused the write. None if the gate did.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
-        self.message.as_deref().filter(|_| self.by == Refuser::Fence)
+        self.message.as_deref().filter(|_| self.by == Refuser::Server)
     }
 }
 
@@ -156,7 +158,8 @@ impl ErrLeadershipLost {
 
     /// Logs it too.
     pub(super) fn new(admitted: impl Admitted, loss: Loss) -> Self {
-        let error = Self { verb: admitted.verb(), label: admitted.label(), loss };
+        let (verb, label) = admitted.named();
+        let error = Self { verb, label, loss };
         let verb = error.verb.map(Verb::as_str);
         tracing::warn!(verb, label = error.label, loss = loss.as_str(), "{error}");
         error
@@ -194,6 +197,37 @@ impl fmt::Display for ErrLeadershipLost {
 
 impl Error for ErrLeadershipLost {}
 
+/// The search stops after this many errors, in case a chain of sources loops.
+const DEEPEST: usize = 64;
+
+/// Finds an error of type `T` in `error` or in its sources.
+///
+/// An [`io::Error`], a [`Box`] and an [`Arc`] return the *source* of the error inside, so this looks into them.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    for _ in 0..DEEPEST {
+        let error = next?;
+        if let Some(found) = held(error) {
+            return Some(found);
+        }
+        let inside = held::<io::Error>(error).and_then(io::Error::get_ref);
+        next = match (inside, error.downcast_ref::<Arc<dyn Error + Send + Sync>>()) {
+            (Some(inside), _) => Some(inside),
+            (None, Some(inside)) => Some(&**inside),
+            (None, None) => error.source(),
+        };
+    }
+    None
+}
+
+/// Casts `error` to `T`, also if it is a [`Box`] or an [`Arc`] of `T`.
+fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    error
+        .downcast_ref::<T>()
+        .or_else(|| error.downcast_ref::<Box<T>>().map(|inside| &**inside))
+        .or_else(|| error.downcast_ref::<Arc<T>>().map(|inside| &**inside))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ErrNotLeader, Refuser};
@@ -203,27 +237,27 @@ mod tests {
     /// An error of a refused creation.
     fn refused(by: Refuser, message: Option<&str>) -> ErrNotLeader {
         let uri = Uri::from_static("/api/v1/namespaces/a/pods");
-        let refused = Refused::Request { method: Method::POST, uri };
-        ErrNotLeader { refused, upgrade: false, by, holder: None, message: message.map(Into::into) }
+        let refused = Refused::Request { method: Method::POST, uri, upgrade: false };
+        ErrNotLeader { refused, by, holder: None, message: message.map(Into::into) }
     }
 
     #[test]
     fn message_of_the_gate_is_trouble() {
         let error = refused(Refuser::Gate(Stage::UnderWay), Some("no route to host"));
-        assert_eq!((error.trouble(), error.refusal()), (Some("no route to host"), None));
+        assert_eq!(error.refusal(), None);
         let text = error.to_string();
         assert!(text.contains("; the election is in trouble: no route to host; nothing was sent"), "{text}");
         let over = refused(Refuser::Gate(Stage::Over), Some("no route to host")).to_string();
         assert!(!over.contains("trouble") && over.contains("has stopped"), "{over}");
         let well = refused(Refuser::Gate(Stage::UnderWay), None);
-        assert_eq!((well.trouble(), well.refusal()), (None, None));
+        assert_eq!(well.refusal(), None);
         assert!(!well.to_string().contains("trouble"), "{well}");
     }
 
     #[test]
-    fn message_of_the_fence_is_refusal() {
-        let error = refused(Refuser::Fence, Some("denied"));
-        assert_eq!((error.trouble(), error.refusal()), (None, Some("denied")));
+    fn message_of_the_server_is_refusal() {
+        let error = refused(Refuser::Server, Some("denied"));
+        assert_eq!(error.refusal(), Some("denied"));
         let text = error.to_string();
         assert!(text.contains("the API server refused it, and nothing was changed: denied"), "{text}");
         assert!(!text.contains("nothing was sent"), "{text}");

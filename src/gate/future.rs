@@ -1,11 +1,10 @@
 //! The future of an admitted write: a response of the gate, or any other future under guard.
 
 use super::{
-    admitted::Admitted,
-    error::{ErrLeadershipLost, ErrNotLeader},
-    observer::WriteObserver,
+    attempt::Admitted,
+    error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
 };
-use crate::{defect, leadership::Admission, request::Verb};
+use crate::{leadership::WritePermit, request::Verb};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -15,8 +14,6 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::sync::futures::OwnedNotified;
-
-const POLLED_AFTER: &str = "ResponseFuture polled after completion";
 
 pin_project! {
     /// The future of [`WriteGate`](super::WriteGate) and of [`Leadership::guard`](crate::Leadership::guard).
@@ -48,12 +45,12 @@ pin_project! {
             inner: F,
             #[pin]
             ended: OwnedNotified,
-            admission: Admission,
+            admission: WritePermit,
             write: W,
             observer: Option<Arc<dyn WriteObserver>>,
         },
-        Rejected { error: Option<ErrNotLeader> },
-        Completed,
+        // None once it has completed.
+        Rejected { error: Option<Box<ErrNotLeader>> },
     }
 }
 
@@ -66,7 +63,7 @@ impl<F, W> ResponseFuture<F, W> {
     #[inline]
     pub(super) fn admitted(
         inner: F,
-        admission: Admission,
+        admission: WritePermit,
         write: W,
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
@@ -76,7 +73,7 @@ impl<F, W> ResponseFuture<F, W> {
     }
 
     #[inline]
-    pub(super) fn rejected(error: ErrNotLeader) -> Self {
+    pub(super) fn rejected(error: Box<ErrNotLeader>) -> Self {
         Self { state: State::Rejected { error: Some(error) } }
     }
 }
@@ -104,7 +101,7 @@ where
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
-                    if outcome.is_ok() || defect::is_back("error-counts-as-answer") {
+                    if outcome.is_ok() {
                         admission.answered();
                     }
                     break outcome.map_err(Into::into);
@@ -113,11 +110,12 @@ where
                 ready!(ended.as_mut().poll(cx));
                 ended.set(admission.term_ended());
             },
-            StateProj::Rejected { error } => Err(error.take().expect(POLLED_AFTER).into()),
-            StateProj::Completed => panic!("{POLLED_AFTER}"),
+            StateProj::Rejected { error } => {
+                Err(error.take().expect("ResponseFuture polled after completion") as _)
+            }
         };
         // This drops the write first, and then counts it out.
-        state.set(State::Completed);
+        state.set(State::Rejected { error: None });
         Poll::Ready(output)
     }
 }

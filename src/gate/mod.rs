@@ -14,57 +14,27 @@
 //!    ([rule S15](crate::guide::guarantees#s15-a-rejection-leaves-the-client-usable)).
 //!
 //! A layer below the gate may hand requests to its own task. It learns of the loss when its response future is
-//! dropped. The gate drops that future at the next poll of its own future. tower's buffer only *calls* the service
-//! below from its task, and skips requests whose future was dropped. So if a service sends only when it is polled,
-//! nothing leaves after the loss.
+//! dropped. tower's buffer only *calls* the service below from its task, and skips requests whose future was dropped. So
+//! if a service sends only when it is polled, nothing leaves after the loss.
 //!
 //! # What the gate cannot do
 //! - The gate cannot stop a request that has left the process. A request has left once the inner service hands it to
 //!   another task: hyper's connection task may send it when the process wakes from a freeze. The connections of an
-//!   `Election`'s client check leadership again before they send. After that, only the API server can refuse the
-//!   request.
-//! - A request body may still be on its way when the response arrives. The gate counts and checks the write until the
-//!   body has left, if the body is a `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util, or kube's
-//!   own on its way to a backend. It cannot look into other types. So box a body that is not in memory:
+//!   `Election`'s client check leadership again before they send.
+//! - The API server reads a request body to its end before it changes a resource. A backend behind it may respond
+//!   earlier, and nothing shows when the last bytes leave. So a write with a body to a backend counts as a write without
+//!   an answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+//! - The gate counts a write until its body is over, and a lost term cuts the body off, if the body is a
+//!   `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util. It also counts kube's own body on its way
+//!   to a backend. It cannot look into other types. So box a body that is not in memory:
 //!   `body.map_err(Into::into).boxed_unsync()`.
 //! - Apart from that, the gate checks an admitted write only until its response arrives. A response body may still
 //!   stream. If a connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
 //! - Any response counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout does),
 //!   the gate does not see that the API server has not answered. The election may then release the lease while the
 //!   API server can still carry out the write.
-//! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service. It keeps it
-//!   until the next call, or until this clone is dropped. If several clients share a limit, put it above the gate,
-//!   not below.
-//!
-//! # Example
-//!
-//! ```
-//! use http::{Request, Response};
-//! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
-//! use kube_leader_gate::leadership::{Grantor, Term};
-//! use std::{convert::Infallible, time::Duration};
-//! use tower::{ServiceBuilder, ServiceExt, service_fn};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-//! let grantor = Grantor::new();
-//! let service = ServiceBuilder::new()
-//!     .layer(WriteGateLayer::new(grantor.leadership()))
-//!     .service(service_fn(|_: Request<String>| async { Ok::<_, Infallible>(Response::new("done")) }));
-//!
-//! let read = || Request::get("/api/v1/namespaces/default/configmaps").body(String::new());
-//! let write = || Request::post("/api/v1/namespaces/default/configmaps").body("{}".to_owned());
-//!
-//! assert!(service.clone().oneshot(read()?).await.is_ok());
-//! let error = service.clone().oneshot(write()?).await.unwrap_err();
-//! assert!(error.is::<ErrNotLeader>());
-//!
-//! let deadline = grantor.now().saturating_add(Duration::from_secs(107));
-//! let _grant = grantor.grant(Term::new("lease-uid", 1), deadline)?;
-//! assert!(service.oneshot(write()?).await.is_ok());
-//! # Ok(())
-//! # }
-//! ```
+//! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service, until the next
+//!   call or until this clone is dropped. If several clients share a limit, put it above the gate.
 //!
 //! # A service that is not Kubernetes
 //!
@@ -108,28 +78,19 @@
 //! For a write that is not a call of a service, [`Candidate::guard`](crate::Candidate::guard) does the same with any
 //! future.
 
-mod admitted;
 mod attempt;
 #[cfg(feature = "election")]
 mod body;
-mod classifier;
 mod error;
-mod find;
 mod future;
-mod guard;
-mod layer;
-mod observer;
 mod service;
 mod settings;
 
 #[cfg(feature = "election")]
-pub(crate) use self::settings::{Exempted, Settings};
+pub(crate) use self::settings::{Passed, Settings};
 pub use self::{
     attempt::Attempt,
-    classifier::{ByLabel, Kubernetes},
-    error::{ErrLeadershipLost, ErrNotLeader},
+    error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
     future::ResponseFuture,
-    layer::WriteGateLayer,
-    observer::WriteObserver,
-    service::WriteGate,
+    service::{ByLabel, Kubernetes, WriteGate, WriteGateLayer},
 };

@@ -1,47 +1,34 @@
-//! The tower service.
+//! The tower layer and its service.
 
 use super::{
     attempt::{Attempt, Refused},
-    classifier::{ByLabel, Kubernetes},
+    error::WriteObserver,
     future::ResponseFuture,
-    observer::WriteObserver,
-    settings::{Exempted, Settings},
+    settings::{Passed, Settings},
 };
 use crate::{leadership::Leadership, policy::Policy, request::RequestInfo};
 use http::Request;
 use std::{
     error::Error,
+    fmt,
     sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll},
 };
+use tower_layer::Layer;
 use tower_service::Service;
 
-/// A service that lets writes pass only while this process leads. The [module](super) describes it. `C` says which of
-/// its requests are writes.
-///
-/// ```
-/// use http::{Request, Response};
-/// use kube_leader_gate::{Policy, WriteGate, leadership::Grantor, policy::Preset};
-/// use std::convert::Infallible;
-/// use tower::service_fn;
-///
-/// let grantor = Grantor::new();
-/// let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
-/// let gate = WriteGate::new(inner, grantor.leadership()).with_policy(Policy::strict().allow(Preset::Events));
-/// ```
+/// Puts a [`WriteGate`] in front of a service. `C` says which of its requests are writes.
 #[derive(Clone, Debug)]
-pub struct WriteGate<S, C = Kubernetes> {
-    inner: S,
+pub struct WriteGateLayer<C = Kubernetes> {
     settings: Settings,
     classifier: C,
 }
 
-impl<S> WriteGate<S> {
-    /// Puts a gate with the strict policy in front of `inner`, as [`WriteGateLayer::new`](super::WriteGateLayer::new)
-    /// does. Only the leader can write through it.
+impl WriteGateLayer {
+    /// Makes a layer for Kubernetes clients, with the strict policy: its gates let only the leader write.
     #[must_use]
-    pub fn new(inner: S, leadership: Leadership) -> Self {
-        Self::with(inner, Settings::new(leadership, None), Kubernetes::default())
+    pub fn new(leadership: Leadership) -> Self {
+        Self { settings: Settings::new(leadership, None), classifier: Kubernetes::default() }
     }
 
     /// Exempts the requests that `policy` permits. It replaces any earlier policy. An invalid rule permits nothing,
@@ -52,42 +39,70 @@ impl<S> WriteGate<S> {
     }
 }
 
-impl<S, F> WriteGate<S, ByLabel<F>> {
-    /// Puts a gate in front of a service of any request type, as
-    /// [`WriteGateLayer::by_label`](super::WriteGateLayer::by_label) does.
+impl<F> WriteGateLayer<ByLabel<F>> {
+    /// Makes a layer for a service of any request type. `label` returns the label of a write, and None for a request
+    /// that passes on every replica. The label names the write in errors, logs and metrics. The
+    /// [module](super#a-service-that-is-not-kubernetes) has an example.
     #[must_use]
-    pub fn by_label<R>(inner: S, leadership: Leadership, label: F) -> Self
+    pub fn by_label<R>(leadership: Leadership, label: F) -> Self
     where
         F: Fn(&R) -> Option<&'static str>,
     {
-        Self::with(inner, Settings::new(leadership, None), ByLabel { label })
+        Self { settings: Settings::new(leadership, None), classifier: ByLabel { label } }
     }
 }
 
-impl<S, C> WriteGate<S, C> {
-    pub(super) const fn with(inner: S, settings: Settings, classifier: C) -> Self {
-        Self { inner, settings, classifier }
-    }
-
+impl<C> WriteGateLayer<C> {
     /// Reports the outcome of each write to `observer`. It replaces any earlier observer.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer), ..self }
     }
+}
 
-    /// The service behind the gate.
-    pub const fn get_ref(&self) -> &S {
-        &self.inner
+impl<S, C: Clone> Layer<S> for WriteGateLayer<C> {
+    type Service = WriteGate<S, C>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        WriteGate { inner, settings: self.settings.clone(), classifier: self.classifier.clone() }
     }
+}
 
-    /// The service behind the gate, mutable.
-    pub const fn get_mut(&mut self) -> &mut S {
-        &mut self.inner
+/// A service that lets writes pass only while this process leads. A [`WriteGateLayer`] makes it. `C` says which of its
+/// requests are writes.
+#[derive(Clone, Debug)]
+pub struct WriteGate<S, C = Kubernetes> {
+    inner: S,
+    settings: Settings,
+    classifier: C,
+}
+
+/// Classifies requests to the Kubernetes API: [`RequestInfo`](crate::request::RequestInfo) says which are reads, and a
+/// [`Policy`] exempts some of the writes. It is the default of a gate.
+#[derive(Clone, Debug, Default)]
+pub struct Kubernetes {
+    policy: Arc<Policy>,
+}
+
+/// Classifies requests of any type by a function, which gives each write a label. If it returns None, the request
+/// passes on every replica.
+#[derive(Clone, Copy)]
+pub struct ByLabel<F> {
+    label: F,
+}
+
+impl Kubernetes {
+    fn new(policy: Policy) -> Self {
+        if let Err(invalid) = policy.validate() {
+            tracing::error!("{invalid}");
+        }
+        Self { policy: Arc::new(policy) }
     }
+}
 
-    /// Removes the gate and returns the service behind it.
-    pub fn into_inner(self) -> S {
-        self.inner
+impl<F> fmt::Debug for ByLabel<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByLabel").finish_non_exhaustive()
     }
 }
 
@@ -116,24 +131,32 @@ where
             if let Some(observer) = &settings.observer {
                 observer.exempted(&asked);
             }
-            if settings.leadership.marks().load(Relaxed) {
-                request.extensions_mut().insert(Exempted);
+            if settings.leadership.marks().load(Relaxed) && request.extensions().get::<Passed>().is_none() {
+                request.extensions_mut().insert(Passed::Exempted);
             }
             return ResponseFuture::passed(self.inner.call(request));
         }
         let upgrade = asked.is_upgrade();
-        if let Some(admission) = settings.admit(&Attempt::Request(asked)) {
-            let verb = asked.verb();
-            request.extensions_mut().remove::<Exempted>(); // by another gate, outside of this one
+        if let Some(mut admission) = settings.admit(&Attempt::Request(asked)) {
+            let (verb, is_change) = asked.effect();
+            if settings.leadership.marks().load(Relaxed) {
+                request.extensions_mut().insert(Passed::Admitted);
+            }
             #[cfg(feature = "election")]
-            super::body::follow(request.body_mut(), verb, upgrade, &admission);
+            let has_body = super::body::follow(request.body_mut(), &admission, is_change).unwrap_or(!upgrade);
+            #[cfg(not(feature = "election"))]
+            let has_body = !upgrade; // an upgrade has none
+            // The API server reads a body before it decides. A backend may answer first.
+            if !is_change && has_body {
+                admission.may_be_late();
+            }
             let inner = self.inner.call(request);
             return ResponseFuture::admitted(inner, admission, verb, settings.observer.clone());
         }
         // The next call uses what `poll_ready` has reserved of the inner service.
         let (asked, _) = request.into_parts();
-        let refused = Refused::Request { method: asked.method, uri: asked.uri };
-        ResponseFuture::rejected(settings.refuse(refused, upgrade))
+        let refused = Refused::Request { method: asked.method, uri: asked.uri, upgrade };
+        ResponseFuture::rejected(settings.refuse(refused))
     }
 }
 

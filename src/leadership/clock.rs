@@ -8,8 +8,8 @@ pub(super) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// An instant on a [`Clock`]: nanoseconds since an origin that only that clock knows.
 ///
-/// Do not compare moments of different clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Do not compare moments of different clocks. The default is the origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
 /// A monotonic clock that also counts time while the machine is suspended
@@ -17,8 +17,8 @@ pub struct Moment(u64);
 ///
 /// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
 /// cheap. If it panics in a task of the election, the election ends
-/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). If it panics at the end of a write that had
-/// no answer, that write counts as under way for ever.
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). A write without an answer at whose end it
+/// panics counts as under way for ever.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Moment;
@@ -30,7 +30,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 ///
 /// On other platforms it is [`std::time::Instant`], and the platform decides whether that counts suspend.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BootClock(());
+pub struct BootClock;
 
 // === impl Moment ===
 
@@ -61,14 +61,6 @@ impl Moment {
 }
 
 // === impl BootClock ===
-
-impl BootClock {
-    /// The machine's clock.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(())
-    }
-}
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 impl Clock for BootClock {

@@ -1,10 +1,16 @@
 //! What is known of a term after it has ended, and when no term may begin.
 
-use super::{Clock, ErrTooLate, Grant, Grantor, Lapse, Leadership, Loss, Moment, Term};
+use super::{
+    ActiveTerm, Clock, ErrTooLate, Grant, Grantor, Leadership, Loss, Moment, Term, TermLoss, WritePermit,
+};
 use futures_util::FutureExt;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 const LATE: Moment = Moment::from_nanos(1_000_000);
@@ -55,6 +61,16 @@ fn s4_a_term_without_open_writes_leaves_nothing() {
     assert_eq!(leadership.unanswered(), Some(Moment::from_nanos(1_000)));
 }
 
+/// The clock of a simulation may begin at its origin.
+#[test]
+fn s4_write_without_an_answer_at_the_clocks_origin_counts() {
+    let (grantor, leadership, clock) = stage();
+    clock.0.store(0, Ordering::SeqCst);
+    let _grant = lead(&grantor);
+    drop(leadership.admit().unwrap());
+    assert!(leadership.unanswered().is_some());
+}
+
 /// A write that outlives more than eight terms learns how the oldest of these was lost.
 #[test]
 fn eight_ended_terms_are_remembered() {
@@ -67,7 +83,7 @@ fn eight_ended_terms_are_remembered() {
             write
         })
         .collect();
-    let losses: Vec<_> = writes.iter().map(super::Admission::loss).collect();
+    let losses: Vec<_> = writes.iter().map(super::WritePermit::loss).collect();
     assert_eq!(losses[..3], [Loss::Abandoned; 3]);
     assert_eq!(losses[3..], [Loss::Taken; 7]);
 }
@@ -75,7 +91,7 @@ fn eight_ended_terms_are_remembered() {
 #[test]
 fn a_release_alone_is_no_lapse() {
     let (grantor, leadership, _clock) = stage();
-    let mut lapse = Lapse::new(&leadership);
+    let mut lapse = leadership.lapse();
     assert!(!lapse.occurred());
     lead(&grantor).end(Loss::Released);
     assert!(!lapse.occurred(), "all writes had ended");
@@ -173,4 +189,75 @@ fn a_term_that_closes_admits_nothing_but_goes_on() {
     clock.0.store(4_000, Ordering::SeqCst);
     (0..8).for_each(|_| lead(&grantor).end(Loss::Taken));
     assert_eq!(tenure.ended_at(), Moment::from_nanos(0), "its record is gone");
+}
+
+/// Once armed, this clock reports one nanosecond before the deadline. It answers only after another thread has seen the
+/// deadline pass.
+#[derive(Debug)]
+struct Edge {
+    now: AtomicU64,
+    armed: AtomicBool,
+    reached: Barrier,
+    passed: Barrier,
+    seen: AtomicBool,
+}
+
+impl Clock for Edge {
+    fn now(&self) -> Moment {
+        if self.armed.swap(false, Ordering::SeqCst) {
+            self.reached.wait();
+            self.passed.wait();
+            return Moment::from_nanos(LATE.as_nanos() - 1);
+        }
+        let now = Moment::from_nanos(self.now.load(Ordering::SeqCst));
+        if now >= LATE && self.seen.swap(false, Ordering::SeqCst) {
+            self.passed.wait();
+        }
+        now
+    }
+}
+
+/// A renewal is in time but recorded late. A thread that looks in between sees a passed deadline. What it has seen to end
+/// must not go on.
+#[test]
+fn s1_renewal_at_the_last_moment_ends_nothing() {
+    type Look = fn(&Leadership, &Grant, &WritePermit, &ActiveTerm, &mut TermLoss) -> bool;
+    let looks: [(&str, Look); 8] = [
+        ("leader", |leadership, _, _, _, _| leadership.is_leader()),
+        ("term", |leadership, _, _, _, _| leadership.term().is_some()),
+        ("gate", |leadership, _, _, _, _| leadership.can_write()),
+        ("grant", |_, grant, _, _, _| grant.is_valid()),
+        ("write", |_, _, write, _, _| write.is_valid()),
+        ("tenure", |_, _, _, tenure, _| tenure.over().now_or_never().is_none()),
+        ("open", |_, _, _, tenure, _| tenure.is_open()),
+        ("lapse", |_, _, _, _, lapse| !lapse.occurred()),
+    ];
+    for (name, look) in looks {
+        let clock = Arc::new(Edge {
+            now: 0.into(),
+            armed: false.into(),
+            reached: Barrier::new(2),
+            passed: Barrier::new(2),
+            seen: false.into(),
+        });
+        let grantor = Grantor::with_clock(clock.clone());
+        let leadership = grantor.leadership();
+        let (grant, later) = (lead(&grantor), LATE.saturating_add(Duration::from_secs(1)));
+        let write = leadership.admit().unwrap();
+        let tenure = leadership.terms().next().now_or_never().flatten().unwrap();
+        let mut lapse = leadership.lapse();
+        clock.armed.store(true, Ordering::SeqCst);
+        let goes_on = thread::scope(|scope| {
+            let renewing = scope.spawn(|| grant.extend(later));
+            clock.reached.wait();
+            clock.now.store(LATE.as_nanos(), Ordering::SeqCst);
+            clock.seen.store(true, Ordering::SeqCst);
+            let goes_on = look(&leadership, &grant, &write, &tenure, &mut lapse);
+            renewing.join().unwrap().unwrap();
+            goes_on
+        });
+        assert!(goes_on, "{name}: it was renewed");
+        clock.now.store(later.as_nanos(), Ordering::SeqCst);
+        assert!(!look(&leadership, &grant, &write, &tenure, &mut lapse), "{name}: it has run out");
+    }
 }

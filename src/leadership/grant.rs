@@ -5,7 +5,6 @@ use super::{
     inner::Inner,
     term::{Loss, Term},
 };
-use crate::defect;
 use std::{fmt, sync::Arc};
 
 /// The right to lead for one term, from a [`Grantor`](super::Grantor). Dropping it ends the term at once
@@ -46,16 +45,15 @@ impl Grant {
     }
 
     /// The term of this grant.
-    #[must_use]
-    pub fn term(&self) -> &Term {
+    #[cfg(feature = "election")]
+    pub(crate) fn term(&self) -> &Term {
         &self.term
     }
 
     /// Whether the term continues: it was not revoked, and its deadline has not passed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let inner = &self.inner;
-        inner.word.is_valid(self.number, || inner.now())
+        self.inner.is_valid(self.number)
     }
 
     /// Ends this term, unless it has ended already.
@@ -64,8 +62,7 @@ impl Grant {
     }
 
     fn end_in_place(&self, loss: Loss) {
-        let any = defect::is_back("old-grant-ends-a-new-one");
-        self.inner.end_if(loss, |current| current == self.number || any);
+        self.inner.end_if(loss, |current| current == self.number);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{
     clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
-    closer::Closer,
     grant::{ErrTooLate, Grant},
     inner::{Current, ENDED, Grants, Inner, State},
     reader::Leadership,
@@ -22,6 +21,12 @@ pub struct Grantor {
     inner: Arc<Inner>,
 }
 
+/// Closes the gate and ends terms. It cannot open the gate, so several parts of an election may hold a clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Closer {
+    inner: Arc<Inner>,
+}
+
 // === impl Grantor ===
 
 impl Default for Grantor {
@@ -33,7 +38,7 @@ impl Default for Grantor {
 impl Grantor {
     /// Makes a leadership without a term, on the machine's clock.
     pub fn new() -> Self {
-        Self::with_clock(Arc::new(BootClock::new()))
+        Self::with_clock(Arc::new(BootClock))
     }
 
     /// Makes a leadership without a term, on `clock`.
@@ -70,7 +75,7 @@ impl Grantor {
 
     /// Returns a [`Closer`], which can close the gate but never open it.
     pub(crate) fn closer(&self) -> Closer {
-        Closer::new(self.inner.clone())
+        Closer { inner: self.inner.clone() }
     }
 
     /// The present instant of this leadership's clock.
@@ -175,7 +180,49 @@ impl Drop for Grantor {
     }
 }
 
-#[cfg(test)]
+// === impl Closer ===
+
+impl Closer {
+    /// Ends leadership at once. The gate admits no write, and wakes each admitted write so that it is cut off.
+    pub(crate) fn revoke(&self, loss: Loss) {
+        self.inner.revoke(loss);
+    }
+
+    /// Closes the gate for good. No later grant opens it, and neither does a grant that another thread is making now.
+    pub(crate) fn seal(&self) {
+        self.forbid_grants(Grants::Sealed);
+    }
+
+    /// Closes the gate, as [`seal`](Self::seal) does, but only until [`resume`](Self::resume).
+    pub(crate) fn suspend(&self) {
+        self.forbid_grants(Grants::Suspended);
+    }
+
+    /// Lets no other term follow the present one until [`resume`](Self::resume). The gate stays open. Call it before the
+    /// work of the term begins: the task that polls the work may be too late to forbid the next term (rule S11).
+    pub(crate) fn keep_to_this_term(&self) {
+        self.inner.state.send_if_modified(|state| {
+            state.grants = state.grants.max(Grants::Suspended);
+            false
+        });
+    }
+
+    /// Allows grants again, unless the gate is sealed. A closed gate stays closed until the next grant.
+    pub(crate) fn resume(&self) {
+        self.inner.state.send_if_modified(|state| {
+            if state.grants == Grants::Suspended {
+                state.grants = Grants::Allowed;
+            }
+            false
+        });
+    }
+
+    fn forbid_grants(&self, at_least: Grants) {
+        self.inner.close_and(|state: &mut State| state.grants = state.grants.max(at_least));
+    }
+}
+
+#[cfg(all(test, not(leader_gate_loom)))]
 mod tests {
     use super::*;
     use crate::leadership::ErrTooLate;

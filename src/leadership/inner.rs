@@ -51,6 +51,8 @@ pub(super) struct State {
     pub(super) holder: Option<Arc<str>>,
     /// Why the election makes no progress. A change does not wake observers.
     pub(super) trouble: Option<Arc<str>>,
+    /// The same of each layer of the lock that is in trouble, by what is wrong.
+    pub(super) layers: Vec<(&'static str, Arc<str>)>,
 }
 
 #[derive(Debug)]
@@ -117,14 +119,30 @@ impl Inner {
 
     /// Whether a write would be admitted now.
     pub(super) fn is_open(&self) -> bool {
-        self.word.is_open(|| self.now())
+        self.surely(|word| word.is_open(|| self.now()))
+    }
+
+    /// Whether `grant` goes on. If not, it never does again.
+    pub(super) fn is_valid(&self, grant: u64) -> bool {
+        self.surely(|word| word.is_valid(grant, || self.now()))
+    }
+
+    /// Looks again before it says no: another thread may be in the middle of a grant or a renewal. Takes no lock to say
+    /// yes.
+    pub(super) fn surely(&self, look: impl Fn(&Word) -> bool) -> bool {
+        look(&self.word) || self.after_changes(look)
+    }
+
+    #[cold]
+    fn after_changes(&self, look: impl Fn(&Word) -> bool) -> bool {
+        self.state.read(|_| look(&self.word))
     }
 
     // --- writes without an answer ---
 
     /// Records that an admitted write ends at `at` without an answer.
     pub(super) fn note_unanswered(&self, at: Moment) {
-        self.unanswered.fetch_max(at.as_nanos(), Ordering::AcqRel);
+        self.unanswered.fetch_max(at.as_nanos().max(1), Ordering::AcqRel);
     }
 
     pub(super) fn unanswered(&self) -> Option<Moment> {
@@ -204,16 +222,8 @@ impl Inner {
 
     /// The number of the last grant that has ended. It never goes back.
     pub(super) fn last_ended(&self) -> u64 {
-        let is_valid = |grant| self.word.is_valid(grant, || self.now());
         let newest = self.word.current_grant();
-        if is_valid(newest) {
-            return newest - 1;
-        }
-        // Another thread may be in the middle of a grant or a renewal. The lock waits for it.
-        self.state.read(|_| {
-            let newest = self.word.current_grant();
-            if is_valid(newest) { newest - 1 } else { newest }
-        })
+        newest - u64::from(self.is_valid(newest))
     }
 }
 
@@ -230,6 +240,11 @@ impl State {
             Grants::Allowed | Grants::Suspended => Stage::UnderWay,
             Grants::Sealed | Grants::Gone => Stage::Over,
         }
+    }
+
+    /// Why the election makes no progress: its own reason, or that of a layer.
+    pub(super) fn any_trouble(&self) -> Option<Arc<str>> {
+        self.trouble.clone().or_else(|| self.layers.first().map(|(_, text)| text.clone()))
     }
 
     /// How `grant` ended. If its record is gone, returns the oldest record that is left.

@@ -7,7 +7,7 @@
 //! 1. Leadership is a deadline, not a flag ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). After the
 //!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend
 //!    ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
-//! 2. An admitted write calls [`Admission::is_valid`] again and again, and is woken when its term ends
+//! 2. An admitted write calls [`WritePermit::is_valid`] again and again, and is woken when its term ends
 //!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
 //! 3. [`close`](Grantor::close) stops admitting writes, and [`drain`](Leadership::drain) waits for the admitted ones
 //!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). [`revoke`](Grantor::revoke) ends everything
@@ -42,40 +42,32 @@
     allow(dead_code, unused_imports, reason = "some of it is for the election alone")
 )]
 
-mod admission;
-mod changes;
 mod clock;
-mod closer;
-#[cfg(test)]
+#[cfg(all(test, not(leader_gate_loom)))]
 mod ending_tests;
+mod follow;
 mod grant;
 mod grantor;
 mod inner;
-mod lapse;
-#[cfg(all(test, leader_gate_loom))]
-mod loom_tests;
+mod permit;
 mod reader;
 mod sync;
-mod tenure;
 mod term;
-mod terms;
 mod word;
 
 pub use self::{
-    admission::Admission,
-    changes::Changes,
     clock::{BootClock, Clock, Moment},
+    follow::Changes,
     grant::{ErrTooLate, Grant},
     grantor::Grantor,
+    permit::WritePermit,
     reader::{ErrStillWriting, Leadership},
     term::{LeadershipState, Loss, Term},
 };
 
 pub(crate) use self::{
-    closer::Closer,
+    follow::{ActiveTerm, TermLoss, Terms},
+    grantor::Closer,
     inner::{ENDED, NOT_BEGUN, Stage},
-    lapse::Lapse,
     reader::Bystander,
-    tenure::Tenure,
-    terms::Terms,
 };

@@ -1,12 +1,11 @@
 //! The reader of a leadership: what gates and observers hold.
 
 use super::{
-    admission::Admission,
-    changes::Changes,
     clock::{LONGEST_SLEEP, Moment},
+    follow::{Changes, TermLoss, Terms},
     inner::{Inner, Stage, State},
+    permit::WritePermit,
     term::{LeadershipState, Term},
-    terms::Terms,
 };
 use std::{
     error::Error,
@@ -68,10 +67,10 @@ impl Leadership {
 
     /// Admits a write if this process leads now. Takes no lock and allocates nothing.
     #[must_use]
-    pub fn admit(&self) -> Option<Admission> {
+    pub fn admit(&self) -> Option<WritePermit> {
         match self.inner.word.enter(|| self.inner.now()) {
             Ok(grant) if self.only.is_none_or(|only| only == grant) => {
-                Some(Admission::new(self.inner.clone(), grant))
+                Some(WritePermit::new(self.inner.clone(), grant))
             }
             outcome => {
                 if outcome.map_or_else(|refused| refused.was_last, |_| self.inner.word.leave()) {
@@ -90,7 +89,7 @@ impl Leadership {
     /// Whether this process leads now. A leader that is closing still leads.
     #[must_use]
     pub fn is_leader(&self) -> bool {
-        self.inner.word.is_leading(|| self.inner.now())
+        self.inner.surely(|word| word.is_leading(|| self.inner.now()))
     }
 
     /// Whether the gate would admit a write now.
@@ -111,6 +110,13 @@ impl Leadership {
         self.inner.word.deadline().map(Moment::from_nanos)
     }
 
+    /// How long this process may still write without another renewal. None for a follower.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let left = self.deadline()?.saturating_since(self.now());
+        (!left.is_zero()).then_some(left)
+    }
+
     /// The last known holder of the lease.
     #[must_use]
     pub fn holder(&self) -> Option<Arc<str>> {
@@ -121,7 +127,7 @@ impl Leadership {
     pub(crate) fn bystander(&self) -> Bystander {
         self.inner.state.read(|state| Bystander {
             holder: state.holder.clone(),
-            trouble: state.trouble.clone(),
+            trouble: state.any_trouble(),
             stage: state.stage(),
         })
     }
@@ -134,7 +140,17 @@ impl Leadership {
     /// Why the election makes no progress, in words for a person. None if all is well.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
-        self.inner.state.read(|state| state.trouble.clone())
+        self.inner.state.read(State::any_trouble)
+    }
+
+    /// Records the trouble of a layer of the lock, or that it is over.
+    #[cfg(feature = "election")]
+    pub(crate) fn note_trouble_of(&self, what: &'static str, text: Option<Arc<str>>) {
+        self.inner.state.send_if_modified(|state| {
+            state.layers.retain(|(other, _)| *other != what);
+            state.layers.extend(text.map(|text| (what, text)));
+            false
+        });
     }
 
     /// How many admitted writes have not finished.
@@ -157,6 +173,12 @@ impl Leadership {
     /// Follows the terms of this process.
     pub(crate) fn terms(&self) -> Terms {
         Terms::new(self.inner.clone())
+    }
+
+    /// Tells from now on whether a term was lost.
+    #[cfg(any(feature = "election", test))]
+    pub(crate) fn lapse(&self) -> TermLoss {
+        TermLoss::new(self.inner.clone())
     }
 
     /// Waits until the gate admits writes, and returns the term. It never returns a term that has ended. If the
@@ -236,7 +258,7 @@ impl fmt::Display for ErrStillWriting {
 
 impl Error for ErrStillWriting {}
 
-#[cfg(test)]
+#[cfg(all(test, not(leader_gate_loom)))]
 mod tests {
     use super::*;
     use crate::{leadership::Grantor, testing::ManualClock};

@@ -1,4 +1,6 @@
 //! What the threads of one leadership share it through: std and tokio, or loom for model checking.
+//!
+//! Only the loom models of `crates/proof`, which have this folder among their own files, set `leader_gate_loom`.
 
 use std::sync::Arc;
 use tokio::sync::{

@@ -7,7 +7,6 @@
 //! that opens or extends holds the lock of the state. Closing and revoking need no lock.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
-use crate::defect;
 use std::mem;
 
 const NOT_LEADING: u64 = 0;
@@ -87,7 +86,7 @@ impl Word {
         let entered = Entered(self);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
-        let is_open = word & CLOSING == 0 && (now() < word || is_deadline_ignored(word));
+        let is_open = word & CLOSING == 0 && now() < word;
         mem::forget(entered);
         if is_open { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
     }
@@ -109,7 +108,7 @@ impl Word {
     /// Whether a write that `grant` admitted may continue.
     pub(super) fn is_valid(&self, grant: u64, now: impl FnOnce() -> u64) -> bool {
         let word = self.deadline.load(Ordering::Acquire);
-        let in_time = now() < word & !CLOSING || is_deadline_ignored(word);
+        let in_time = now() < word & !CLOSING;
         self.grant.load(Ordering::Acquire) == grant && in_time
     }
 
@@ -163,20 +162,37 @@ pub(super) struct Refused {
     pub(super) was_last: bool,
 }
 
-/// Whether a defect is back that admits writes until the grant ends.
-fn is_deadline_ignored(word: u64) -> bool {
-    word != NOT_LEADING && defect::is_back("ignores-the-deadline")
-}
-
 /// The deadline as the word stores it. Bit 0 means "closing", and 0 means "not leading".
 fn live(deadline: u64) -> u64 {
     (deadline & !CLOSING).max(2)
 }
 
-#[cfg(all(test, leader_gate_loom))]
-#[path = "word_loom.rs"]
-mod loom_tests;
+#[cfg(all(test, not(leader_gate_loom)))]
+mod tests {
+    //! Which write wakes a drain.
 
-#[cfg(test)]
-#[path = "word_tests.rs"]
-mod tests;
+    use super::Word;
+
+    fn enter(word: &Word, writes: usize) {
+        for _ in 0..writes {
+            assert!(word.enter(|| 10).is_ok());
+        }
+    }
+
+    #[test]
+    fn s4_the_last_write_behind_a_closed_gate_wakes_the_drain_and_no_other_write_does() {
+        let word = Word::new();
+        word.open(1_000);
+        enter(&word, 2);
+        assert!(!word.leave() && !word.leave(), "the gate is open");
+        enter(&word, 2);
+        word.close();
+        assert!(!word.leave(), "another write is under way");
+        assert!(word.leave());
+        word.open(1_000);
+        enter(&word, 2);
+        word.revoke();
+        assert!(!word.leave(), "another write is under way");
+        assert!(word.leave());
+    }
+}

@@ -1,14 +1,15 @@
-//! The errors of a lease call.
+//! The errors of a call.
 
-use crate::api::{CallError, Failure};
 use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
-/// A lease call that failed.
+/// A call to the API server that failed, for a lease or for an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrLock {
     kind: ErrLockKind,
     message: String,
+    /// Whether the client itself has ended: its task has panicked, or its runtime is gone.
+    client_is_dead: bool,
 }
 
 /// The kinds of failed lease calls.
@@ -33,6 +34,9 @@ pub enum ErrLockKind {
     Garbage,
     /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease.
     Refused,
+    /// The call has succeeded, and a [layer](crate::election::LockLayer) of the lock does not let the election know what it
+    /// has written. The layer tells why by a [`Trouble`](crate::election::Trouble) of its own.
+    Withheld,
 }
 
 // === impl ErrLock ===
@@ -40,11 +44,19 @@ pub enum ErrLockKind {
 impl ErrLock {
     /// Makes an error of this kind. `message` tells a person what happened.
     pub fn new(kind: ErrLockKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), client_is_dead: false }
     }
 
     pub(crate) fn timeout(after: Duration) -> Self {
-        CallError::timeout(after).into()
+        Self::new(ErrLockKind::Timeout, format!("no answer within {after:?}"))
+    }
+
+    pub(crate) fn of_dead_client(self) -> Self {
+        Self { client_is_dead: true, ..self }
+    }
+
+    pub(super) const fn client_is_dead(&self) -> bool {
+        self.client_is_dead
     }
 
     /// The kind of the failure.
@@ -54,22 +66,9 @@ impl ErrLock {
     }
 }
 
-impl From<CallError> for ErrLock {
-    fn from(error: CallError) -> Self {
-        let kind = match error.failure {
-            Failure::Status(status) => ErrLockKind::of(status),
-            Failure::Timeout => ErrLockKind::Timeout,
-            Failure::Unreachable | Failure::Dead => ErrLockKind::Unreachable,
-            Failure::Garbage => ErrLockKind::Garbage,
-            Failure::Unsendable => ErrLockKind::Refused,
-        };
-        Self::new(kind, error.message)
-    }
-}
-
 impl ErrLockKind {
     /// The kind that belongs to a status other than success.
-    pub(super) fn of(status: StatusCode) -> Self {
+    pub(crate) fn of(status: StatusCode) -> Self {
         match status {
             StatusCode::CONFLICT => Self::Conflict,
             StatusCode::NOT_FOUND => Self::NotFound,
@@ -81,8 +80,7 @@ impl ErrLockKind {
     }
 
     /// The word for this kind in log fields.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
             Self::NotFound => "not found",
@@ -93,6 +91,7 @@ impl ErrLockKind {
             Self::Unreachable => "unreachable",
             Self::Garbage => "garbage",
             Self::Refused => "refused",
+            Self::Withheld => "withheld",
         }
     }
 
@@ -107,7 +106,7 @@ impl ErrLockKind {
                 Some("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
             }
             Self::Timeout | Self::Unreachable => Some("check the API server and the network to it"),
-            Self::Conflict | Self::Gone | Self::Garbage | Self::Refused => None,
+            Self::Conflict | Self::Gone | Self::Garbage | Self::Refused | Self::Withheld => None,
         }
     }
 }

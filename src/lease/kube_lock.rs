@@ -4,34 +4,22 @@ use super::{
     error::{ErrLock, ErrLockKind},
     lock::{LeaseEvent, Lock},
     name::LeaseName,
-    pool::{
-        clients::{Caller, Clients},
-        watches::Member,
-    },
-    record::{Claim, LeaseRecord},
-    watch_line,
+    news,
+    pool::{clients::Caller, watches::Member},
+    record::LeaseRecord,
+    update::LeaseUpdate,
 };
-use crate::{api, defect};
+use crate::api;
 use futures_util::{Stream, StreamExt, future, stream, stream::BoxStream};
 use http::Method;
-use kube_client::{Client, Config, client::Body};
+use kube_client::client::Body;
 use serde_json::Value;
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One Lease, over kube clients that the workload does not use: no gate, no retries below
-/// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)). The clients belong to this lock or to
-/// a [`LeasePool`](super::LeasePool).
+/// One Lease, over the clients of a [`LeasePool`](super::LeasePool).
 ///
-/// The lock keeps the object as JSON, so that unknown fields survive
-/// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)). It reads at most 3 MiB of an answer.
-pub struct KubeLock {
+/// The lock keeps the object as JSON, so that unknown fields survive (rule S12). It reads at most 3 MiB of an answer.
+pub(super) struct KubeLock {
     lease: LeaseName,
     path: String,
     caller: Caller,
@@ -44,48 +32,14 @@ pub struct KubeLock {
 // === impl KubeLock ===
 
 impl KubeLock {
-    /// Makes a lock on `lease`, over its own client made from `config`.
-    ///
-    /// # Errors
-    /// The errors of [`LeasePool::new`](super::LeasePool::new).
-    ///
-    /// # Panics
-    /// Outside a tokio runtime, as every kube client does.
-    pub fn new(config: &Config, lease: LeaseName) -> Result<Self, kube_client::Error> {
-        Ok(Self::alone(lease, &Clients::from_config(config)?))
-    }
-
-    /// Makes a lock on `lease`, over clients that `connect` makes: one now, and a fresh one after each call that was
-    /// not answered in time ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). These
-    /// clients must not retry, and must not share a limit or a buffer with the workload
-    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
-    ///
-    /// # Errors
-    /// The errors of `connect`.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
-    pub fn over(
-        lease: LeaseName,
-        connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
-    ) -> Result<Self, kube_client::Error> {
-        Ok(Self::alone(lease, &Clients::new(connect)?))
-    }
-
-    /// Shares its clients with no other lock, so it never waits for room.
-    fn alone(lease: LeaseName, clients: &Arc<Clients>) -> Self {
-        Self::with(lease, clients.caller(Duration::ZERO), None)
-    }
-
-    pub(super) fn with(lease: LeaseName, caller: Caller, member: Option<Member>) -> Self {
-        let path = watch_line::collection(lease.namespace());
+    pub(super) fn new(lease: LeaseName, caller: Caller, member: Option<Member>) -> Self {
+        let path = news::collection(lease.namespace());
         Self { lease, path, caller, member, known: AtomicU64::new(0) }
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, ErrLock> {
         let answer = self.caller.call(method, path, body).await?;
-        let record = LeaseRecord::from_json(answer)
-            .map_err(|error| ErrLock::new(ErrLockKind::Garbage, error.to_string()))?;
+        let record = LeaseRecord::from_json(answer)?;
         self.known.fetch_max(record.version().unwrap_or(0), Ordering::Relaxed);
         Ok(record)
     }
@@ -106,19 +60,13 @@ impl Lock for KubeLock {
         }
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let lease = claim.new_lease(&self.lease);
         self.call(Method::POST, &self.path, Some(&lease)).await
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
-        let mut lease = seen.with(claim).into_json();
-        if let Some(metadata) = lease["metadata"].as_object_mut()
-            && defect::is_back("writes-without-version")
-        {
-            metadata.remove("resourceVersion");
-        }
-        self.call(Method::PUT, &self.object(), Some(&lease)).await
+    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+        self.call(Method::PUT, &self.object(), Some(&seen.with(claim).into_json())).await
     }
 
     async fn watch(&self) -> Result<Self::Events, ErrLock> {
@@ -130,7 +78,7 @@ impl Lock for KubeLock {
             let first = first.map(|record| Ok(LeaseEvent::Seen(record)));
             return Ok(stream::iter(first).chain(joined.events()).boxed());
         }
-        let body = self.caller.watch(&watch_line::of_one(&self.lease)).await?;
+        let body = self.caller.watch(&news::of_one(&self.lease)).await?;
         Ok(events(body, self.lease.name().to_owned()).boxed())
     }
 
@@ -139,17 +87,11 @@ impl Lock for KubeLock {
     }
 }
 
-impl fmt::Debug for KubeLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeLock").field("lease", &self.lease).finish_non_exhaustive()
-    }
-}
-
 /// Turns the lines of a watch into events of the lease `name`. If a server ignores the selector, events of other
 /// leases are dropped.
 fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
     api::lines(body).filter_map(move |line| {
-        let news = line.map_err(ErrLock::from).and_then(|line| watch_line::news(&line)).transpose();
+        let news = line.and_then(|line| news::read(&line)).transpose();
         future::ready(match news {
             Some(Ok(news)) => (news.name == name).then_some(news.event),
             Some(Err(error)) => Some(Err(error)),
@@ -159,5 +101,121 @@ fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, Err
 }
 
 #[cfg(all(test, feature = "test-util"))]
-#[path = "kube_lock_tests.rs"]
-mod tests;
+mod tests {
+    //! Answers that no API server should give must cause errors. They never panic, and never use unbounded memory.
+
+    use super::*;
+    use crate::lease::{BoxLock, LeasePool, LeaseTiming};
+    use bytes::Bytes;
+    use futures_util::stream;
+    use http::{Request, Response};
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use kube_client::Client;
+    use serde_json::json;
+    use std::convert::Infallible;
+    use tower::service_fn;
+
+    /// A lock whose every request gets a 200 answer with these frames.
+    fn answering(frames: Vec<Vec<u8>>) -> BoxLock {
+        let connect = move || {
+            let frames = frames.clone();
+            let answer = move |_: Request<Body>| {
+                let frames = frames
+                    .clone()
+                    .into_iter()
+                    .map(|frame| Ok::<_, Infallible>(Frame::data(Bytes::from(frame))));
+                future::ready(Ok::<_, Infallible>(Response::new(StreamBody::new(stream::iter(frames)))))
+            };
+            Ok(Client::new(service_fn(answer), "default"))
+        };
+        let name = LeaseName::new("default", "operator").unwrap();
+        LeasePool::over(connect).unwrap().lock(name, &LeaseTiming::default())
+    }
+
+    fn lease(name: &str) -> Value {
+        json!({ "metadata": { "name": name, "uid": "u", "resourceVersion": "1" } })
+    }
+
+    fn line(kind: &str, object: &Value) -> Vec<u8> {
+        let mut line = json!({ "type": kind, "object": object }).to_string().into_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    fn spaces() -> Vec<u8> {
+        vec![b' '; api::LONGEST + 1]
+    }
+
+    async fn watched(frames: Vec<Vec<u8>>) -> Vec<Result<LeaseEvent, ErrLockKind>> {
+        let events = answering(frames).watch().await.unwrap();
+        events.map(|event| event.map_err(|error| error.kind())).collect().await
+    }
+
+    #[tokio::test]
+    async fn an_overlong_answer_is_an_error() {
+        let lease = lease("operator").to_string().into_bytes();
+        assert!(answering(vec![lease.clone()]).get().await.unwrap().is_some());
+        answering(vec![spaces(), lease]).get().await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_at_an_overlong_line() {
+        let event = line("ADDED", &lease("operator"));
+        assert!(matches!(watched(vec![event.clone()]).await[..], [Ok(LeaseEvent::Seen(_))]));
+        assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(ErrLockKind::Garbage)]);
+    }
+
+    #[tokio::test]
+    async fn events_of_other_leases_and_bookmarks_are_skipped() {
+        let frames =
+            [("ADDED", "other"), ("BOOKMARK", "operator"), ("DELETED", "other"), ("DELETED", "operator")];
+        let events = watched(frames.iter().map(|(kind, name)| line(kind, &lease(name))).collect()).await;
+        assert!(matches!(events[..], [Ok(LeaseEvent::Deleted(_))]), "{events:?}");
+    }
+
+    #[tokio::test]
+    async fn an_error_event_says_what_is_wrong() {
+        for (status, kind) in [
+            (json!({ "code": 410 }), ErrLockKind::Gone),
+            (json!({ "code": 403 }), ErrLockKind::Forbidden),
+            (json!({ "code": 70_000 }), ErrLockKind::Refused),
+            (json!({ "code": "410" }), ErrLockKind::Refused),
+            (json!(null), ErrLockKind::Refused),
+        ] {
+            assert_eq!(watched(vec![line("ERROR", &status)]).await, [Err(kind)], "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nonsense_is_an_error() {
+        let no_leases =
+            ["null", "[]", "7", "{}", r#"{"metadata":[]}"#, r#"{"metadata":{"uid":1,"resourceVersion":{}}}"#];
+        let bodies = no_leases.map(str::as_bytes);
+        for body in
+            bodies.into_iter().chain([&b""[..], b"{", b"<html>", b"\xff\xfe", b"{\"metadata\":\"\xff\"}"])
+        {
+            let shown = String::from_utf8_lossy(body);
+            let error = answering(vec![body.to_vec()]).get().await.unwrap_err();
+            assert_eq!(error.kind(), ErrLockKind::Garbage, "{shown}");
+            let watched = watched(vec![body.to_vec(), b"\n".to_vec()]).await;
+            assert_eq!(watched, [Err(ErrLockKind::Garbage)], "{shown}");
+        }
+        for object in no_leases {
+            let events = watched(vec![line("MODIFIED", &serde_json::from_str(object).unwrap())]).await;
+            assert_eq!(events, [Err(ErrLockKind::Garbage)], "{object}");
+        }
+        for kind in [json!(null), json!(1), json!("added")] {
+            let event = json!({ "type": kind, "object": lease("operator") }).to_string() + "\n";
+            assert_eq!(watched(vec![event.into_bytes()]).await, [Err(ErrLockKind::Garbage)], "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_cut_within_a_line_ends() {
+        let mut half = line("ADDED", &lease("operator"));
+        half.pop();
+        assert_eq!(watched(vec![half]).await, []);
+        assert_eq!(watched(vec![]).await, []);
+    }
+}

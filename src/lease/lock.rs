@@ -1,11 +1,8 @@
 //! Reads and writes the lease of an election.
 
-use super::{
-    error::ErrLock,
-    record::{Claim, LeaseRecord},
-};
-use futures_util::Stream;
-use std::future::Future;
+use super::{error::ErrLock, record::LeaseRecord, update::LeaseUpdate};
+use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
+use std::{fmt, future::Future, sync::Arc};
 
 /// One Lease object. It is written by compare-and-swap only
 /// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)).
@@ -44,16 +41,16 @@ use std::future::Future;
 /// ```
 pub trait Lock: Send + Sync + 'static {
     /// The events of a watch.
-    type Events: Stream<Item = Result<LeaseEvent, ErrLock>> + Send + Unpin;
+    type Events: Stream<Item = Result<LeaseEvent, ErrLock>> + Send + Unpin + 'static;
 
     /// Reads the lease. Returns none if there is none.
     fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, ErrLock>> + Send;
 
-    /// Creates the lease with `claim` in it, as [`Claim::new_lease`] makes it. The new object has a new uid.
+    /// Creates the lease with `claim` in it, as [`LeaseUpdate::new_lease`] makes it. The new object has a new uid.
     ///
     /// # Errors
     /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. The lease does not change then.
-    fn create(&self, claim: &Claim) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
+    fn create(&self, claim: &LeaseUpdate) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
     /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All
     /// other fields stay as they are in `seen` ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
@@ -64,7 +61,7 @@ pub trait Lock: Send + Sync + 'static {
     fn update(
         &self,
         seen: &LeaseRecord,
-        claim: &Claim,
+        claim: &LeaseUpdate,
     ) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
     /// Follows the lease. The stream begins with the present lease, if there is one, and then yields each change. A
@@ -90,4 +87,89 @@ pub enum LeaseEvent {
     Seen(LeaseRecord),
     /// The lease was deleted. This is its last state, at the version of its deletion.
     Deleted(LeaseRecord),
+}
+
+/// A [`Lock`] whose type is not known: what an election runs on, and what a [layer](crate::election::LockLayer) wraps.
+/// Clones are the same lock.
+#[derive(Clone)]
+pub struct BoxLock(Arc<dyn Erased>);
+
+type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
+
+/// [`Lock`] with futures of one type.
+trait Erased: Send + Sync {
+    fn get(&self) -> BoxFuture<'_, Result<Option<LeaseRecord>, ErrLock>>;
+    fn create<'a>(&'a self, claim: &'a LeaseUpdate) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>>;
+    fn update<'a>(
+        &'a self,
+        seen: &'a LeaseRecord,
+        claim: &'a LeaseUpdate,
+    ) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>>;
+    fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>>;
+    fn reconnect(&self) -> Option<&'static str>;
+}
+
+// === impl BoxLock ===
+
+impl BoxLock {
+    /// Makes one of `lock`.
+    pub fn new(lock: impl Lock) -> Self {
+        Self(Arc::new(lock))
+    }
+}
+
+impl Lock for BoxLock {
+    type Events = Events;
+
+    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
+        self.0.get().await
+    }
+
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+        self.0.create(claim).await
+    }
+
+    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+        self.0.update(seen, claim).await
+    }
+
+    async fn watch(&self) -> Result<Events, ErrLock> {
+        self.0.watch().await
+    }
+
+    fn reconnect(&self) -> Option<&'static str> {
+        self.0.reconnect()
+    }
+}
+
+impl<L: Lock> Erased for L {
+    fn get(&self) -> BoxFuture<'_, Result<Option<LeaseRecord>, ErrLock>> {
+        Lock::get(self).boxed()
+    }
+
+    fn create<'a>(&'a self, claim: &'a LeaseUpdate) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>> {
+        Lock::create(self, claim).boxed()
+    }
+
+    fn update<'a>(
+        &'a self,
+        seen: &'a LeaseRecord,
+        claim: &'a LeaseUpdate,
+    ) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>> {
+        Lock::update(self, seen, claim).boxed()
+    }
+
+    fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>> {
+        Lock::watch(self).map(|watch| watch.map(StreamExt::boxed)).boxed()
+    }
+
+    fn reconnect(&self) -> Option<&'static str> {
+        Lock::reconnect(self)
+    }
+}
+
+impl fmt::Debug for BoxLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoxLock").finish_non_exhaustive()
+    }
 }

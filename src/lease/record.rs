@@ -1,9 +1,13 @@
 //! The lease object. It keeps all fields, and trusts none of them.
 
-use super::name::LeaseName;
-use crate::{defect, leadership::Term};
+use super::{
+    error::{ErrLock, ErrLockKind},
+    update::LeaseUpdate,
+    wall_clock,
+};
+use crate::leadership::Term;
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeMap, error::Error, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A Lease as the API server sent it. An update keeps every field that the election does not own
 /// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
@@ -15,30 +19,8 @@ pub struct LeaseRecord {
     object: Arc<Map<String, Value>>,
 }
 
-/// What a candidate writes into the lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Claim {
-    /// The new holder. Empty releases the lease.
-    pub holder: String,
-    /// Whole seconds, at least 1.
-    pub duration_seconds: u64,
-    /// When the holder acquired the lease, by its wall clock. A claim is recognised by it.
-    pub acquire_time: String,
-    /// When the holder renewed the lease, by its wall clock. Each renewal has another one.
-    pub renew_time: String,
-    /// How often the lease has changed its holder.
-    pub transitions: u64,
-    /// The annotations to write, by name. None removes an annotation. All others stay as they are.
-    pub annotations: BTreeMap<&'static str, Option<String>>,
-}
-
 /// A longer duration makes no sense.
 pub(crate) const LONGEST_SANE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The answer is not a lease: it is not an object with a uid and a resource version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrNotALease(());
 
 // === impl LeaseRecord ===
 
@@ -46,16 +28,13 @@ impl LeaseRecord {
     /// Reads the API server's JSON.
     ///
     /// # Errors
-    /// [`ErrNotALease`] if it is not an object with a uid and a resource version.
-    pub fn from_json(value: Value) -> Result<Self, ErrNotALease> {
-        let Value::Object(object) = value else {
-            return Err(ErrNotALease(()));
-        };
-        let record = Self { object: object.into() };
-        if record.uid().is_empty() || record.resource_version().is_empty() {
-            return Err(ErrNotALease(()));
-        }
-        Ok(record)
+    /// [`Garbage`](ErrLockKind::Garbage) if it is not an object with a uid and a resource version.
+    pub fn from_json(value: Value) -> Result<Self, ErrLock> {
+        let record =
+            if let Value::Object(object) = value { Some(Self { object: object.into() }) } else { None };
+        let named = record.filter(|it| !it.uid().is_empty() && !it.resource_version().is_empty());
+        let message = "the answer is not a Lease with a uid and a resource version";
+        named.ok_or_else(|| ErrLock::new(ErrLockKind::Garbage, message))
     }
 
     /// The object to send to the API server.
@@ -94,9 +73,6 @@ impl LeaseRecord {
 
     /// Whether this is the lower of two versions that can be compared.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
-        if defect::is_back("compares-versions-as-text") {
-            return self.resource_version() < other.resource_version();
-        }
         matches!((self.version(), other.version()), (Some(own), Some(other)) if own < other)
     }
 
@@ -118,10 +94,11 @@ impl LeaseRecord {
     }
 
     /// Whether the last holder has released the lease, as client-go, this crate and others do. If a user empties the holder
-    /// by hand, its times stay.
+    /// by hand, its times stay. If a user wipes the spec, its count is gone.
     pub(crate) fn is_released(&self) -> bool {
         let short = self.duration() <= Some(Duration::from_secs(1));
-        self.holder().is_none() && (short || self.renew_time().is_none())
+        let counts = self.field("leaseTransitions").is_some_and(|count| !count.is_null());
+        self.holder().is_none() && counts && (short || self.renew_time().is_none())
     }
 
     /// How often the lease has changed its holder. 0 if the field makes no sense.
@@ -138,11 +115,6 @@ impl LeaseRecord {
     /// When the holder renewed the lease, by its own account.
     pub(crate) fn renew_time(&self) -> Option<&str> {
         self.text("renewTime")
-    }
-
-    /// The candidate to which the holder should give the lease, by a coordinated election.
-    pub(crate) fn preferred_holder(&self) -> Option<&str> {
-        self.text("preferredHolder").filter(|preferred| !preferred.is_empty())
     }
 
     pub(crate) fn annotation(&self, name: &str) -> Option<&Value> {
@@ -182,10 +154,27 @@ impl LeaseRecord {
         None
     }
 
+    /// The claim that releases this lease, as client-go writes it: no holder, one second, the same count. Its times differ
+    /// from those of the holder, also if the wall clock stands still. It keeps the annotations.
+    pub(crate) fn released_at(&self, wall_clock: String) -> LeaseUpdate {
+        let time = wall_clock::later_than(self.renew_time(), wall_clock);
+        LeaseUpdate {
+            holder: String::new(),
+            duration_seconds: 1,
+            acquire_time: time.clone(),
+            renew_time: time,
+            transitions: self.transitions(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
     /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
     /// then the claim would change more, and other candidates would take it for a renewal.
-    pub(crate) fn annotated(&self, annotations: BTreeMap<&'static str, Option<String>>) -> Option<Claim> {
-        let claim = Claim {
+    pub(crate) fn annotated(
+        &self,
+        annotations: BTreeMap<&'static str, Option<String>>,
+    ) -> Option<LeaseUpdate> {
+        let claim = LeaseUpdate {
             holder: self.holder()?.to_owned(),
             duration_seconds: self.duration()?.as_secs(),
             acquire_time: self.acquire_time()?.to_owned(),
@@ -198,7 +187,7 @@ impl LeaseRecord {
 
     /// The object with `claim` in it. All other fields stay.
     #[must_use]
-    pub fn with(&self, claim: &Claim) -> Self {
+    pub fn with(&self, claim: &LeaseUpdate) -> Self {
         let mut object = Map::clone(&self.object);
         // If the spec is not an object, it has no fields to keep.
         let spec = object.entry("spec").or_insert_with(|| json!({}));
@@ -231,67 +220,58 @@ impl LeaseRecord {
     }
 }
 
-// === impl Claim ===
+#[cfg(test)]
+mod tests {
+    //! What an answer must have to be a lease, and what is said of a lease that makes no sense.
 
-impl Claim {
-    /// The object that creates `lease` with this claim, for the API server: without uid and resource version.
-    #[must_use]
-    pub fn new_lease(&self, lease: &LeaseName) -> Value {
-        let mut spec = Map::new();
-        self.write_into(&mut spec);
-        let mut metadata = Map::from_iter([
-            ("namespace".into(), json!(lease.namespace())),
-            ("name".into(), json!(lease.name())),
-        ]);
-        self.annotate(&mut metadata);
-        json!({
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": metadata,
-            "spec": spec,
-        })
+    use super::*;
+
+    fn held(spec: &Value) -> LeaseRecord {
+        let mut spec = spec.clone();
+        spec["holderIdentity"] = json!("other");
+        LeaseRecord::from_json(json!({ "metadata": { "uid": "u", "resourceVersion": "1" }, "spec": spec }))
+            .unwrap()
     }
 
-    fn annotate(&self, metadata: &mut Map<String, Value>) {
-        for (name, value) in &self.annotations {
-            match value {
-                Some(value) => {
-                    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-                    // If the annotations are not an object, there are none to keep.
-                    if !annotations.is_object() {
-                        *annotations = json!({});
-                    }
-                    annotations[*name] = json!(value);
-                }
-                None => {
-                    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
-                    {
-                        annotations.remove(*name);
-                    }
-                }
-            }
+    #[test]
+    fn an_answer_without_uid_or_version_is_no_lease() {
+        for metadata in [json!({}), json!({ "uid": "u" }), json!({ "resourceVersion": "1" })] {
+            let error = LeaseRecord::from_json(json!({ "metadata": metadata })).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "garbage: the answer is not a Lease with a uid and a resource version"
+            );
         }
     }
 
-    fn write_into(&self, spec: &mut Map<String, Value>) {
-        spec.insert("holderIdentity".into(), json!(self.holder));
-        spec.insert("leaseDurationSeconds".into(), json!(self.duration_seconds));
-        spec.insert("acquireTime".into(), json!(self.acquire_time));
-        spec.insert("renewTime".into(), json!(self.renew_time));
-        spec.insert("leaseTransitions".into(), json!(self.transitions));
+    #[test]
+    fn each_oddity_of_a_held_lease_is_named() {
+        for (spec, said) in [
+            (json!({ "leaseDurationSeconds": 15 }), None),
+            (json!({ "leaseDurationSeconds": 15, "leaseTransitions": null }), None),
+            (json!({ "leaseDurationSeconds": 15, "leaseTransitions": 3 }), None),
+            (
+                json!({ "leaseDurationSeconds": 15, "leaseTransitions": -3 }),
+                Some("the transitions are not a count"),
+            ),
+            (json!({ "leaseDurationSeconds": 86_400 }), None),
+            (json!({ "leaseDurationSeconds": 86_401 }), Some("the duration is longer than a day")),
+            (json!({}), Some("the duration is missing or not a positive number")),
+        ] {
+            let oddity = held(&spec).oddity();
+            assert!(
+                said.map_or(oddity.is_none(), |said| oddity.is_some_and(|it| it.starts_with(said))),
+                "{spec}: {oddity:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_holder_that_is_no_text_is_odd_and_a_missing_one_is_not() {
+        for (holder, odd) in [(json!(7), true), (json!(null), false), (json!(""), false)] {
+            let metadata = json!({ "uid": "u", "resourceVersion": "1" });
+            let lease = json!({ "metadata": metadata, "spec": { "holderIdentity": holder } });
+            assert_eq!(LeaseRecord::from_json(lease).unwrap().oddity().is_some(), odd, "{holder}");
+        }
     }
 }
-
-// === impl ErrNotALease ===
-
-impl fmt::Display for ErrNotALease {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer is not a Lease with a uid and a resource version")
-    }
-}
-
-impl Error for ErrNotALease {}
-
-#[cfg(test)]
-#[path = "record_tests.rs"]
-mod tests;

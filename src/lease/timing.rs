@@ -1,8 +1,8 @@
-//! How long a lease lasts, and the times that depend on it.
+//! How long a lease lasts, the times that depend on it, and their text.
 
-#[cfg(doc)]
-use std::str::FromStr;
-use std::{error::Error, fmt, time::Duration};
+use super::record::LONGEST_SANE;
+use crate::invalid::ErrInvalid;
+use std::{fmt, str::FromStr, time::Duration};
 
 /// client-go's jitter: a polling candidate waits up to this many times the retry period.
 pub(crate) const JITTER: f64 = 1.2;
@@ -28,18 +28,19 @@ const ATTEMPTS: u32 = 3;
 ///
 /// The default times are those of `OpenShift`. The `fast` times are those of the core Kubernetes controllers.
 ///
-/// Its text form is `lease duration/renew deadline/retry period` in seconds. The call timeout follows if it differs
-/// from the one that the other times imply. [`FromStr`] reads this, `default` and `fast`. [`summary`](Self::summary)
-/// says what the times mean.
+/// Its text form is `lease duration/renew deadline/retry period` in seconds, and the call timeout if the other times do
+/// not imply it. [`FromStr`] reads this, `default`, `fast`, and the lease duration alone: then the other times have the
+/// proportions of `fast`. [`summary`](Self::summary) says what the times mean.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
 ///
 /// let timing: LeaseTiming = "15/10/2".parse()?;
 /// assert_eq!(timing, LeaseTiming::fast());
+/// assert_eq!("30".parse::<LeaseTiming>()?.to_string(), "30/20/4");
 /// assert_eq!("default".parse::<LeaseTiming>()?.to_string(), "137/107/26");
 /// assert!("15/10".parse::<LeaseTiming>().unwrap_err().to_string().contains("15/10/2"));
-/// # Ok::<(), kube_leader_gate::lease::ErrInvalidTiming>(())
+/// # Ok::<(), kube_leader_gate::ErrInvalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseTiming {
@@ -47,14 +48,6 @@ pub struct LeaseTiming {
     renew_deadline: Duration,
     retry_period: Duration,
     call_timeout: Duration,
-}
-
-/// The times cannot work. The error says what was given and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrInvalidTiming {
-    what: &'static str,
-    given: String,
-    allowed: String,
 }
 
 // === impl LeaseTiming ===
@@ -86,23 +79,23 @@ impl LeaseTiming {
     /// Makes a timing from your own times. The call timeout is computed from them.
     ///
     /// # Errors
-    /// [`ErrInvalidTiming`] names the first value that breaks a rule, and the allowed range. The rules are:
+    /// [`ErrInvalid`] names the first value that breaks a rule, and the allowed range. The rules are:
     ///
     /// - client-go's: `lease duration > renew deadline > retry period x 1.2`, all positive;
-    /// - whole seconds for the lease duration, since the API has no fractions;
+    /// - whole seconds for the lease duration, since the API has no fractions, and at most a day, since candidates take a
+    ///   longer time for a typing error;
     /// - three attempts fit between a failed renewal and the deadline
     ///   ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
-    /// If client-go candidates use the same lease, renew at most once a second. They compare renewals by whole
-    /// seconds, so they miss faster renewals and take over up to a second early.
+    /// Beside client-go candidates, renew at most once a second: they compare renewals by whole seconds, so they miss
+    /// faster ones and take over up to a second early.
     pub fn new(
         lease_duration: Duration,
         renew_deadline: Duration,
         retry_period: Duration,
-    ) -> Result<Self, ErrInvalidTiming> {
-        let refuse =
-            |what, given: Duration, allowed| Err(ErrInvalidTiming::new(what, format!("{given:?}"), allowed));
-        let longest = Duration::from_secs(i32::MAX as u64);
+    ) -> Result<Self, ErrInvalid> {
+        let refuse = |what, given: Duration, allowed: String| Err(refused(what, given, allowed));
+        let longest = LONGEST_SANE;
         if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > longest {
             return refuse("lease duration", lease_duration, format!("whole seconds from 1s to {longest:?}"));
         }
@@ -134,16 +127,16 @@ impl LeaseTiming {
     /// Sets the time limit of each lease call.
     ///
     /// # Errors
-    /// [`ErrInvalidTiming`] if a failed renewal and three more attempts do not fit before the deadline
+    /// [`ErrInvalid`] if a failed renewal and three more attempts do not fit before the deadline
     /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
-    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, ErrInvalidTiming> {
+    pub fn with_call_timeout(self, call_timeout: Duration) -> Result<Self, ErrInvalid> {
         let longest = self.longest_call();
         if !(SHORTEST_CALL..=longest).contains(&call_timeout) {
             let allowed = format!(
                 "{SHORTEST_CALL:?} to {longest:?}, so that a failed renewal and {ATTEMPTS} more attempts fit before \
                  the renew deadline"
             );
-            return Err(ErrInvalidTiming::new("call timeout", format!("{call_timeout:?}"), allowed));
+            return Err(refused("call timeout", call_timeout, allowed));
         }
         Ok(Self { call_timeout, ..self })
     }
@@ -175,7 +168,7 @@ impl LeaseTiming {
     /// The lease duration less the renew deadline. If clocks drift apart by more than this over one lease, or a write
     /// is delayed by more, two replicas can write at once.
     #[must_use]
-    pub fn tolerated_skew(&self) -> Duration {
+    pub fn safety_margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
@@ -184,24 +177,6 @@ impl LeaseTiming {
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
         self.renew_deadline.saturating_sub(self.retry_period + self.pause() + self.call_timeout * 2)
-    }
-
-    /// How long a released lease can have no holder if candidates cannot watch it. With a watch it is milliseconds.
-    #[must_use]
-    pub fn polled_handover(&self) -> Duration {
-        self.retry_period.mul_f64(JITTER)
-    }
-
-    /// How long a crashed leader's lease has no successor, counted from its last renewal.
-    #[must_use]
-    pub const fn crash_failover(&self) -> Duration {
-        self.lease_duration
-    }
-
-    /// The same if candidates cannot watch the lease: they see a renewal up to one poll late.
-    #[must_use]
-    pub fn polled_crash_failover(&self) -> Duration {
-        self.lease_duration + self.polled_handover()
     }
 
     /// The pause after a failed attempt.
@@ -215,7 +190,7 @@ impl LeaseTiming {
     }
 
     /// The call timeout that the other times imply.
-    pub(super) fn default_call(&self) -> Duration {
+    fn default_call(&self) -> Duration {
         self.longest_call().min(DEFAULT_CALL)
     }
 
@@ -226,36 +201,103 @@ impl LeaseTiming {
     }
 }
 
-// === impl ErrInvalidTiming ===
+fn refused(what: &str, given: impl fmt::Debug, allowed: impl fmt::Display) -> ErrInvalid {
+    ErrInvalid::new(format_args!("invalid lease timing: the {what} is"), given, allowed)
+}
 
-impl ErrInvalidTiming {
-    pub(super) fn new(what: &'static str, given: impl Into<String>, allowed: impl Into<String>) -> Self {
-        Self { what, given: given.into(), allowed: allowed.into() }
-    }
+// --- as text, in an option or in words ---
 
-    /// Which value was refused: `renew deadline`, for example.
+const ALLOWED: &str = "default, fast, a lease duration in seconds, or three numbers of seconds, as 15/10/2: lease \
+                       duration, renew deadline, retry period; a fourth one is the call timeout";
+
+/// A time as a decimal number of seconds.
+struct Seconds(Duration);
+
+impl LeaseTiming {
+    /// Says what the times mean, in words for the log.
+    ///
+    /// ```
+    /// use kube_leader_gate::lease::LeaseTiming;
+    ///
+    /// assert_eq!(
+    ///     LeaseTiming::default().summary(),
+    ///     "lease 137s, renew deadline 107s, retry 26s, call timeout 2.5s: \
+    ///      a released lease changes hands in milliseconds (31.2s without watch), \
+    ///      a crashed leader's after 137s (168.2s without watch); \
+    ///      tolerates 75.5s of API server outage and 30s of clock drift or delay"
+    /// );
+    /// ```
     #[must_use]
-    pub const fn what(&self) -> &'static str {
-        self.what
-    }
-
-    /// The value, as given.
-    #[must_use]
-    pub fn given(&self) -> &str {
-        &self.given
-    }
-
-    /// The values that are allowed, in words.
-    #[must_use]
-    pub fn allowed(&self) -> &str {
-        &self.allowed
+    pub fn summary(&self) -> String {
+        let Self { lease_duration: lease, renew_deadline: renew, retry_period: retry, call_timeout: call } =
+            self;
+        // A candidate without a watch sees the lease up to one poll late.
+        let poll = retry.mul_f64(JITTER);
+        format!(
+            "lease {lease:?}, renew deadline {renew:?}, retry {retry:?}, call timeout {call:?}: a released lease changes \
+             hands in milliseconds ({poll:?} without watch), a crashed leader's after {lease:?} ({:?} without watch); \
+             tolerates {:?} of API server outage and {:?} of clock drift or delay",
+            *lease + poll,
+            self.tolerated_outage(),
+            self.safety_margin(),
+        )
     }
 }
 
-impl fmt::Display for ErrInvalidTiming {
+impl fmt::Display for LeaseTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid lease timing: the {} is {}, allowed: {}", self.what, self.given, self.allowed)
+        let [lease, renew, retry] =
+            [self.lease_duration, self.renew_deadline, self.retry_period].map(Seconds);
+        write!(f, "{lease}/{renew}/{retry}")?;
+        if self.call_timeout == self.default_call() {
+            return Ok(());
+        }
+        write!(f, "/{}", Seconds(self.call_timeout))
     }
 }
 
-impl Error for ErrInvalidTiming {}
+impl FromStr for LeaseTiming {
+    type Err = ErrInvalid;
+
+    fn from_str(text: &str) -> Result<Self, ErrInvalid> {
+        match text {
+            "default" => return Ok(Self::default()),
+            "fast" => return Ok(Self::fast()),
+            _ => {}
+        }
+        let times: Vec<Duration> =
+            text.split('/').map(|time| Ok(time.parse::<Seconds>()?.0)).collect::<Result<_, ErrInvalid>>()?;
+        match times[..] {
+            [lease] => Self::new(lease, lease / 3 * 2, lease / 15 * 2),
+            [lease, renew, retry] => Self::new(lease, renew, retry),
+            [lease, renew, retry, call] => Self::new(lease, renew, retry)?.with_call_timeout(call),
+            _ => Err(refused("text", text, ALLOWED)),
+        }
+    }
+}
+
+// === impl Seconds ===
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.as_secs())?;
+        if self.0.subsec_nanos() == 0 {
+            return Ok(());
+        }
+        let nanos = format!("{:09}", self.0.subsec_nanos());
+        write!(f, ".{}", nanos.trim_end_matches('0'))
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = ErrInvalid;
+
+    /// Accepts only decimal digits, so that no value is rounded.
+    fn from_str(text: &str) -> Result<Self, ErrInvalid> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let exact = digits(whole) && digits(fraction) && fraction.len() <= 9;
+        let time = || Some(Duration::new(whole.parse().ok()?, format!("{fraction:0<9}").parse().ok()?));
+        exact.then(time).flatten().map(Self).ok_or_else(|| refused("number of seconds", text, ALLOWED))
+    }
+}

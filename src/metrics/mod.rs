@@ -1,68 +1,34 @@
 //! Metrics of an election and its gates, through the `metrics` facade. The program chooses the exporter.
 //!
-//! [`ElectionBuilder::metrics`] turns them on, for one election and all its gates. The constants here are their
-//! names. `docs/METRICS.md` explains each metric, the alerts and the dashboard.
+//! [`ElectionBuilder::metrics`] turns them on, for one election and all its gates. The [guide](crate::guide::metrics)
+//! explains each metric, the alerts and the dashboard.
 //!
 //! 1. Every metric has the labels `name` and `lease_namespace` of the lease. `name` is Kubernetes' own label. The
 //!    second label is not called `namespace`, since Prometheus adds a label of that name for the pod.
 //! 2. A write costs one atomic addition and, after the first write of its resource, no allocation. This does not
 //!    depend on the exporter: a task of the election passes the counts on once a second, and again when the election
 //!    stops. Reads are not counted and cost nothing.
-//! 3. Any client may send any path, so the number of resources must be limited. At most [`MOST_RESOURCES`] resources
+//! 3. Any client may send any path, so the number of resources must be limited. At most 64 resources
 //!    get their own series. The others share the series of the resource `other`.
 //! 4. The crate keeps only counts that it has not passed on yet. You can install the recorder before or after
 //!    building the election. While there is no recorder, counts are lost, as with all users of the facade. The
 //!    election calls [`describe`] when it begins. If you install a recorder later, call it again.
 //! 5. Two elections on one lease in one process would write to the same gauges. Give each its own lease.
 //!
-//! Give the [`BUCKETS`] of the histograms to an exporter for Prometheus; otherwise it makes summaries:
-//!
-//! ```
-//! use kube_leader_gate::metrics::BUCKETS;
-//! use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
-//!
-//! # fn main() -> Result<(), metrics_exporter_prometheus::BuildError> {
-//! let mut exporter = PrometheusBuilder::new();
-//! for &(name, buckets) in BUCKETS {
-//!     exporter = exporter.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
-//! }
-//! let recorder = exporter.build_recorder(); // or .install()
-//! # drop(recorder);
-//! # Ok(())
-//! # }
-//! ```
+//! Give the [`BUCKETS`] of the histograms to an exporter for Prometheus, as the guide does. Otherwise it makes summaries.
 
-mod attendant;
-mod calls;
-mod labels;
 mod names;
+mod observer;
 mod tally;
 
-pub use self::{
-    names::{
-        BUCKETS, LEADERLESS_GAP_SECONDS, LEADERLESS_SECONDS, LEASE_CALL_DURATION_SECONDS,
-        LEASE_CALL_FAILURES_TOTAL, LOSSES_TOTAL, MASTER_STATUS, SLOWPATH_TOTAL, TIME_TO_DEADLINE_SECONDS,
-        TRANSITIONS_TOTAL, WRITES_CUT_OFF_TOTAL, WRITES_FENCED_TOTAL, WRITES_TOTAL, WRITES_UNDER_WAY,
-        describe,
-    },
-    tally::MOST_RESOURCES,
-};
+pub use self::names::{BUCKETS, describe};
 
-use self::{calls::Calls, labels::Labels, tally::Tally};
+use self::{names::Labels, observer::Calls, tally::Tally};
 use crate::election::ElectionBuilder;
 use std::sync::Arc;
 
 impl ElectionBuilder {
     /// Turns [metrics](crate::metrics) on, for this election and all its gates.
-    ///
-    /// ```no_run
-    /// use kube_leader_gate::Election;
-    ///
-    /// # fn example(config: &kube_client::Config) -> Result<(), kube_leader_gate::election::ErrBuild> {
-    /// let election = Election::builder("my-namespace", "my-controller").metrics().build(config)?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn metrics(mut self) -> Self {
         if self.hooks.lease.is_some() {
             return self; // already on
@@ -71,6 +37,6 @@ impl ElectionBuilder {
         let (tally, calls) = (Arc::new(Tally::new()), Arc::new(Calls::new(labels.clone())));
         self.hooks.writes = Some(tally.clone());
         self.hooks.lease = Some(calls.clone());
-        self.attend(|candidate, stopped| attendant::attend(labels, tally, calls, candidate, stopped))
+        self.attend(|candidate, stopped| observer::attend(labels, tally, calls, candidate, stopped))
     }
 }

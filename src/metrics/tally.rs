@@ -3,10 +3,7 @@
 //! With `counter!` for each write, counting would take 2.6 times as long and allocate
 //! (`crates/gate-cost/benches/metrics.rs`).
 
-use super::{
-    labels::Labels,
-    names::{WRITES_CUT_OFF_TOTAL, WRITES_FENCED_TOTAL, WRITES_TOTAL},
-};
+use super::names::{Labels, WRITES_CUT_OFF_TOTAL, WRITES_TOTAL};
 use crate::{
     gate::{Attempt, ErrLeadershipLost, ErrNotLeader, WriteObserver},
     request::{RequestInfo, Verb},
@@ -18,7 +15,7 @@ use std::sync::{
 };
 
 /// How many resources of one election get their own series.
-pub const MOST_RESOURCES: usize = 64;
+const MOST_RESOURCES: usize = 64;
 
 /// Kubernetes' limit for a group and for a resource. A subresource has no limit of its own.
 const LONGEST_GROUP: usize = 253;
@@ -57,7 +54,6 @@ pub(super) struct Tally {
     /// Requests that address no resource or an unknown one.
     none: Entry,
     cut_off: Counts,
-    fenced: Counts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +70,8 @@ struct Entry {
     subresource: Box<str>,
     /// The value of the label.
     label: Arc<str>,
-    admitted: Counts,
-    rejected: Counts,
-    exempted: Counts,
+    /// By decision.
+    counts: [Counts; Decision::ALL.len()],
 }
 
 /// By verb.
@@ -92,15 +87,13 @@ impl Tally {
             other: Entry::new("", "other", ""),
             none: Entry::new("", "none", ""),
             cut_off: Counts::default(),
-            fenced: Counts::default(),
         }
     }
 
     /// Starts all metrics at zero.
     pub(super) fn begin(labels: &Labels) {
         for verb in USUAL {
-            by_verb(labels, WRITES_CUT_OFF_TOTAL, verb).increment(0);
-            by_verb(labels, WRITES_FENCED_TOTAL, verb).increment(0);
+            by_verb(labels, verb).increment(0);
         }
     }
 
@@ -108,8 +101,8 @@ impl Tally {
     pub(super) fn publish(&self, labels: &Labels) {
         let entries = self.resources.iter().map_while(OnceLock::get).map(|entry| &**entry);
         for entry in entries.chain([&self.other, &self.none]) {
-            for decision in [Decision::Admitted, Decision::Rejected, Decision::Exempted] {
-                entry.counts(decision).take(|verb, count| {
+            for (decision, counts) in Decision::ALL.iter().zip(&entry.counts) {
+                counts.take(|verb, count| {
                     let labels_of_write = [
                         Label::from_static_parts("decision", decision.as_str()),
                         Label::from_static_parts("verb", verb.as_str()),
@@ -119,9 +112,7 @@ impl Tally {
                 });
             }
         }
-        for (name, counts) in [(WRITES_CUT_OFF_TOTAL, &self.cut_off), (WRITES_FENCED_TOTAL, &self.fenced)] {
-            counts.take(|verb, count| by_verb(labels, name, verb).increment(count));
-        }
+        self.cut_off.take(|verb, count| by_verb(labels, verb).increment(count));
     }
 
     fn count(&self, decision: Decision, attempt: &Attempt<'_>) {
@@ -132,7 +123,7 @@ impl Tally {
                 None => (request.verb(), &self.none),
             },
         };
-        entry.counts(decision).add(verb);
+        entry.counts[decision as usize].add(verb);
     }
 
     /// The entry of this resource. Makes one if there is room. An entry is never removed.
@@ -150,8 +141,8 @@ impl Tally {
     }
 }
 
-fn by_verb(labels: &Labels, name: &'static str, verb: Verb) -> metrics::Counter {
-    labels.counter(name, [Label::from_static_parts("verb", verb.as_str())])
+fn by_verb(labels: &Labels, verb: Verb) -> metrics::Counter {
+    labels.counter(WRITES_CUT_OFF_TOTAL, [Label::from_static_parts("verb", verb.as_str())])
 }
 
 impl WriteObserver for Tally {
@@ -170,15 +161,13 @@ impl WriteObserver for Tally {
     fn cut_off(&self, error: &ErrLeadershipLost) {
         self.cut_off.add(error.verb().unwrap_or(Verb::Unknown));
     }
-
-    fn fenced(&self, error: &ErrNotLeader) {
-        self.fenced.add(error.attempt().verb().unwrap_or(Verb::Unknown));
-    }
 }
 
 // === impl Decision ===
 
 impl Decision {
+    const ALL: [Self; 3] = [Self::Admitted, Self::Rejected, Self::Exempted];
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Admitted => "admitted",
@@ -204,22 +193,12 @@ impl Entry {
             resource: resource.into(),
             subresource: subresource.into(),
             label: label.into(),
-            admitted: Counts::default(),
-            rejected: Counts::default(),
-            exempted: Counts::default(),
+            counts: Default::default(),
         }
     }
 
     fn is_of(&self, (group, resource, subresource): (&str, &str, &str)) -> bool {
         *self.resource == *resource && *self.group == *group && *self.subresource == *subresource
-    }
-
-    const fn counts(&self, decision: Decision) -> &Counts {
-        match decision {
-            Decision::Admitted => &self.admitted,
-            Decision::Rejected => &self.rejected,
-            Decision::Exempted => &self.exempted,
-        }
     }
 }
 
@@ -262,7 +241,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..1000 {
                         let resource = format!("r{}", (first + round) % 32);
-                        tally.entry(("", &resource, "")).counts(Decision::Admitted).add(Verb::Create);
+                        tally.entry(("", &resource, "")).counts[0].add(Verb::Create);
                     }
                 });
             }
@@ -271,7 +250,7 @@ mod tests {
         assert_eq!(entries.len(), 32);
         let mut sum = 0;
         for entry in entries {
-            entry.admitted.take(|_, count| sum += count);
+            entry.counts[0].take(|_, count| sum += count);
         }
         assert_eq!(sum, 4000);
     }

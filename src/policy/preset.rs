@@ -1,17 +1,12 @@
 //! Exemptions that many followers need.
 
-use crate::request::{ResourceRequest, Verb};
-use std::{error::Error, fmt, str::FromStr};
+use crate::{
+    invalid::ErrInvalid,
+    request::{ResourceRequest, Verb},
+};
+use std::{fmt, str::FromStr};
 
-/// A named set of writes that a policy can permit. Its text form is its name in kebab case.
-///
-/// ```
-/// use kube_leader_gate::policy::Preset;
-///
-/// assert_eq!("dry-run".parse::<Preset>()?, Preset::DryRun);
-/// assert_eq!(Preset::AccessReviews.to_string(), "access-reviews");
-/// # Ok::<(), kube_leader_gate::policy::ErrInvalidPreset>(())
-/// ```
+/// A named set of writes that a policy can permit. Its text form is its name in kebab case, as `dry-run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
@@ -38,8 +33,7 @@ pub enum Preset {
     ///   letters and digits, a `=` and a value, and each `dryRun` spelled `dryRun=All`. The API server ignores a
     ///   query with more than 10,000 pairs, empty ones included, and then carries the write out.
     /// - **Not** `delete` and `deletecollection`. If there is a body, as usual clients send it, the server takes the
-    ///   options from there and ignores the query. The gate does not read the body, so it cannot tell a dry run from
-    ///   a deletion.
+    ///   options from there. The gate does not read it, so it cannot tell a dry run from a deletion.
     /// - **Not** proxies and other connections, since their query belongs to the backend. **Not** other subresources,
     ///   since an aggregated API may use them for actions.
     /// - An **aggregated API** must implement dry runs by itself. If one of yours ignores the parameter, this preset
@@ -53,24 +47,25 @@ pub enum Preset {
     Exec,
 }
 
-/// One part of a preset: these verbs on these resources.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant {
-    pub(crate) verbs: &'static [Verb],
-    /// Empty for any group.
-    pub(crate) groups: &'static [&'static str],
-    /// Empty for any resource.
-    pub(crate) resources: &'static [&'static str],
-    /// `""` is the resource itself.
-    pub(crate) subresources: &'static [&'static str],
-    /// Only requests that ask for a dry run.
-    pub(crate) dry_run: bool,
-}
+type Words<T = &'static str> = &'static [T];
 
-/// The text is not the name of a [`Preset`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrInvalidPreset {
-    given: String,
+/// The subresources of a grant on resources themselves.
+const ITSELF: Words = &[""];
+
+/// One part of a [`Preset`]: these verbs on these resources.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Grant {
+    /// The verbs.
+    pub verbs: &'static [Verb],
+    /// Empty for any group. The core group is `""`.
+    pub groups: &'static [&'static str],
+    /// Empty for any resource.
+    pub resources: &'static [&'static str],
+    /// `""` is the resource itself.
+    pub subresources: &'static [&'static str],
+    /// Only requests that ask for a dry run.
+    pub dry_run: bool,
 }
 
 // === impl Preset ===
@@ -99,72 +94,35 @@ impl Preset {
         }
     }
 
-    /// What the preset permits. The gate and the server-side fence both read this.
-    pub(crate) const fn grants(self) -> &'static [Grant] {
+    /// What the preset permits. The gate reads this too.
+    #[must_use]
+    pub const fn grants(self) -> &'static [Grant] {
         const MUTATIONS: &[Verb] = &[Verb::Create, Verb::Update, Verb::Patch];
+        const CREATE: &[Verb] = &[Verb::Create];
+        const ACCESS_REVIEWS: &[&str] = &[
+            "subjectaccessreviews",
+            "localsubjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+        ];
+        const AUTHENTICATION: &[&str] = &["authentication.k8s.io"];
+        const EXEC: &[&str] = &["exec", "attach", "portforward"];
+        const DRY_RUN: Grant =
+            Grant { dry_run: true, ..Grant::of(MUTATIONS, &[], &[], &["", "status", "scale"]) };
         match self {
             Self::AccessReviews => {
                 const {
                     &[
-                        Grant {
-                            groups: &["authorization.k8s.io"],
-                            resources: &[
-                                "subjectaccessreviews",
-                                "localsubjectaccessreviews",
-                                "selfsubjectaccessreviews",
-                                "selfsubjectrulesreviews",
-                            ],
-                            ..Grant::of(&[Verb::Create])
-                        },
-                        Grant {
-                            groups: &["authentication.k8s.io"],
-                            resources: &["selfsubjectreviews"],
-                            ..Grant::of(&[Verb::Create])
-                        },
+                        Grant::of(CREATE, &["authorization.k8s.io"], ACCESS_REVIEWS, ITSELF),
+                        Grant::of(CREATE, AUTHENTICATION, &["selfsubjectreviews"], ITSELF),
                     ]
                 }
             }
-            Self::TokenReviews => {
-                const {
-                    &[Grant {
-                        groups: &["authentication.k8s.io"],
-                        resources: &["tokenreviews"],
-                        ..Grant::of(&[Verb::Create])
-                    }]
-                }
-            }
-            Self::TokenRequests => {
-                const {
-                    &[Grant {
-                        groups: &[""],
-                        resources: &["serviceaccounts"],
-                        subresources: &["token"],
-                        ..Grant::of(&[Verb::Create])
-                    }]
-                }
-            }
-            Self::Events => {
-                const {
-                    &[Grant {
-                        groups: &["", "events.k8s.io"],
-                        resources: &["events"],
-                        ..Grant::of(MUTATIONS)
-                    }]
-                }
-            }
-            Self::DryRun => {
-                const { &[Grant { subresources: &["", "status", "scale"], dry_run: true, ..Grant::of(MUTATIONS) }] }
-            }
-            Self::Exec => {
-                const {
-                    &[Grant {
-                        groups: &[""],
-                        resources: &["pods"],
-                        subresources: &["exec", "attach", "portforward"],
-                        ..Grant::of(&[Verb::Connect])
-                    }]
-                }
-            }
+            Self::TokenReviews => const { &[Grant::of(CREATE, AUTHENTICATION, &["tokenreviews"], ITSELF)] },
+            Self::TokenRequests => const { &[Grant::of(CREATE, &[""], &["serviceaccounts"], &["token"])] },
+            Self::Events => const { &[Grant::of(MUTATIONS, &["", "events.k8s.io"], &["events"], ITSELF)] },
+            Self::DryRun => &[DRY_RUN],
+            Self::Exec => const { &[Grant::of(&[Verb::Connect], &[""], &["pods"], EXEC)] },
         }
     }
 
@@ -176,9 +134,8 @@ impl Preset {
 // === impl Grant ===
 
 impl Grant {
-    /// These verbs on any resource itself.
-    const fn of(verbs: &'static [Verb]) -> Self {
-        Self { verbs, groups: &[], resources: &[], subresources: &[""], dry_run: false }
+    const fn of(verbs: Words<Verb>, groups: Words, resources: Words, subresources: Words) -> Self {
+        Self { verbs, groups, resources, subresources, dry_run: false }
     }
 
     fn matches(&self, request: &ResourceRequest<'_>) -> bool {
@@ -198,34 +155,11 @@ impl fmt::Display for Preset {
 }
 
 impl FromStr for Preset {
-    type Err = ErrInvalidPreset;
+    type Err = ErrInvalid;
 
-    fn from_str(text: &str) -> Result<Self, ErrInvalidPreset> {
+    fn from_str(text: &str) -> Result<Self, ErrInvalid> {
         let named = Self::ALL.iter().find(|preset| preset.as_str() == text);
-        named.copied().ok_or_else(|| ErrInvalidPreset { given: text.to_owned() })
+        let allowed = || Self::ALL.iter().map(|preset| preset.as_str()).collect::<Vec<_>>().join(", ");
+        named.copied().ok_or_else(|| ErrInvalid::new("invalid preset:", text, allowed()))
     }
 }
-
-// === impl ErrInvalidPreset ===
-
-impl ErrInvalidPreset {
-    /// The text, as given.
-    #[must_use]
-    pub fn given(&self) -> &str {
-        &self.given
-    }
-
-    /// The names of all presets, separated by commas.
-    #[must_use]
-    pub fn allowed(&self) -> String {
-        Preset::ALL.iter().map(|preset| preset.as_str()).collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl fmt::Display for ErrInvalidPreset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid preset: {:?}, allowed: {}", self.given, self.allowed())
-    }
-}
-
-impl Error for ErrInvalidPreset {}

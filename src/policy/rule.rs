@@ -1,8 +1,13 @@
-//! Verbs on one resource.
+//! Verbs on one resource, and whether a request can match them.
 
+use crate::{
+    invalid::ErrInvalid,
+    request::{ResourceRequest, Verb, is_built_in, is_name, is_word},
+};
 use std::fmt;
 
-use crate::request::{ResourceRequest, Verb};
+/// The longest name of a namespace.
+const LONGEST_LABEL: usize = 63;
 
 /// The verbs of a rule that names none: all verbs that change objects, but no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
@@ -39,13 +44,20 @@ const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Del
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub struct Rule {
-    pub(crate) group: String,
-    pub(crate) resource: String,
-    pub(crate) verbs: Vec<Verb>,
-    pub(crate) subresource: Option<String>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: Option<String>,
+    /// The group. The core group is `""`.
+    pub group: String,
+    /// The plural of the resource.
+    pub resource: String,
+    /// The verbs.
+    pub verbs: Vec<Verb>,
+    /// None for the resource itself.
+    pub subresource: Option<String>,
+    /// None for any namespace.
+    pub namespace: Option<String>,
+    /// None for any name.
+    pub name: Option<String>,
 }
 
 impl Rule {
@@ -53,8 +65,8 @@ impl Rule {
     ///
     /// The core group is `""`. A variable that is not set looks the same, so check such a variable first.
     ///
-    /// An invalid rule permits nothing, for example one with a kind instead of a resource, a group with its version,
-    /// or an empty name. [`Policy::validate`](super::Policy::validate) says why.
+    /// An invalid rule permits nothing, for example one with a kind instead of a resource, a group with its version, or
+    /// an empty name or namespace. [`Policy::validate`](super::Policy::validate) says why.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -89,18 +101,13 @@ impl Rule {
     }
 
     /// Permits the verbs only in this namespace.
-    ///
-    /// An empty namespace (for example from an unset variable) makes the rule invalid: it permits nothing.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Permits the verbs only on the object of this name.
-    ///
-    /// As in RBAC, such a rule never covers `create` of the resource itself or `deletecollection`, since those
-    /// requests name no object. An empty name (for example from an unset variable) makes the rule invalid: it permits
-    /// nothing.
+    /// Permits the verbs only on the object of this name. As in RBAC, such a rule never covers `create` of the resource
+    /// itself or `deletecollection`, since those requests name no object.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -116,7 +123,7 @@ impl Rule {
 }
 
 impl Rule {
-    pub(super) fn verbs_in_words(&self) -> String {
+    fn verbs_in_words(&self) -> String {
         self.verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
@@ -140,4 +147,117 @@ impl fmt::Display for Rule {
             None => Ok(()),
         }
     }
+}
+
+// --- whether a request can match ---
+
+impl Rule {
+    /// # Errors
+    /// [`ErrInvalid`] if a part is empty, or if no request can match the rule.
+    pub(super) fn validate(&self) -> Result<(), ErrInvalid> {
+        self.validate_parts().and_then(|()| self.validate_verbs())
+    }
+
+    fn validate_parts(&self) -> Result<(), ErrInvalid> {
+        // Manifests and code generators use these names for the core group. No real API group has such a name.
+        let is_core = ["core", "v1"].contains(&self.group.as_str());
+        if is_core || !self.group.is_empty() && !is_word(&self.group) {
+            let allowed = "a group without its version, as \"apps\"; \"\" for the core group";
+            return self.refuse("group", &self.group, allowed);
+        }
+        // Paths of the legacy verbs begin with these words.
+        if !is_word(&self.resource) || ["watch", "proxy"].contains(&self.resource.as_str()) {
+            let allowed = "the plural that stands in paths, as \"deployments\"";
+            return self.refuse("resource", &self.resource, allowed);
+        }
+        if let Some(subresource) = self.subresource.as_deref().filter(|it| !is_word(it)) {
+            let allowed = "its name in paths, as \"status\"; without one the rule is for the resource itself";
+            return self.refuse("subresource", subresource, allowed);
+        }
+        if let Some(namespace) = self.namespace.as_deref().filter(|it| !is_label(it)) {
+            let allowed = "a namespace's name; without one the rule is for all of them";
+            return self.refuse("namespace", namespace, allowed);
+        }
+        if let Some(name) = self.name.as_deref().filter(|it| !is_name(it)) {
+            let allowed =
+                "the name of one object, without a slash, `%`, `;` or space; without one the rule is for all";
+            return self.refuse("name", name, allowed);
+        }
+        match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) if self.is_for_namespaces() && name != namespace => self.refuse(
+                "name",
+                name,
+                "the rule's own namespace, since a namespace object belongs to the namespace of its name",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_verbs(&self) -> Result<(), ErrInvalid> {
+        for verb in &self.verbs {
+            let allowed = match verb {
+                Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => continue,
+                Verb::Connect if !is_built_in(&self.group) || self.is_built_in_connection() => continue,
+                Verb::Connect => {
+                    "in the built-in groups, only on exec, attach, portforward and proxy of pods, proxy of services, \
+                     and proxy of nodes"
+                }
+                _ => "create, update, patch, delete, deletecollection, connect; reads pass without a rule",
+            };
+            return self.refuse("verb", verb.as_str(), allowed);
+        }
+        if self.verbs.iter().any(|verb| self.can_meet(*verb)) {
+            return Ok(());
+        }
+        let allowed = match (self.is_connection(), self.verbs.as_slice()) {
+            (_, []) => "at least one",
+            (true, _) => "connect, the only verb of this subresource",
+            (false, _) if self.subresource.is_some() => {
+                "a verb on one object: a subresource has no collection"
+            }
+            (false, _) => "a verb on one object, as \"patch\": neither create nor deletecollection names one",
+        };
+        self.refuse("list of verbs", &self.verbs_in_words(), allowed)
+    }
+
+    /// Whether a request with this verb can match the rule.
+    fn can_meet(&self, verb: Verb) -> bool {
+        let named = self.name.is_some() || self.is_for_namespaces() && self.namespace.is_some();
+        match verb {
+            Verb::Connect => true,
+            _ if self.is_connection() => false,
+            Verb::DeleteCollection => !named && self.subresource.is_none(),
+            Verb::Create => !named || self.subresource.is_some(),
+            _ => true,
+        }
+    }
+
+    /// For a `namespaces` object, the server uses its name as its namespace.
+    fn is_for_namespaces(&self) -> bool {
+        self.group.is_empty() && self.resource == "namespaces"
+    }
+
+    fn is_connection(&self) -> bool {
+        matches!(self.subresource.as_deref(), Some("exec" | "attach" | "portforward" | "proxy"))
+    }
+
+    fn is_built_in_connection(&self) -> bool {
+        let resources: &[&str] = match self.subresource.as_deref() {
+            Some("exec" | "attach" | "portforward") => &["pods"],
+            Some("proxy") => &["pods", "services", "nodes"],
+            _ => &[],
+        };
+        self.group.is_empty() && resources.contains(&self.resource.as_str())
+    }
+
+    fn refuse(&self, what: &str, given: &str, allowed: &str) -> Result<(), ErrInvalid> {
+        let setting = format_args!("invalid rule in the policy: the {what} is");
+        let allowed = format_args!("{allowed}; such a rule permits nothing: {self}");
+        Err(ErrInvalid::new(setting, given, allowed))
+    }
+}
+
+/// Whether the text is a DNS label, as the name of a namespace must be.
+fn is_label(text: &str) -> bool {
+    is_word(text) && text.len() <= LONGEST_LABEL && !text.contains(['.', '_'])
 }

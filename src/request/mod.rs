@@ -12,18 +12,17 @@
 //!    There is one exception: a plain read of `v1` of a built-in API group (and `v2` of `autoscaling`). There the
 //!    server ignores the upgrade, or grants it for a watch or a log only. Any other version may be an aggregated API.
 //!    An upgrade turns only a `GET` or `HEAD` into a `connect`. Any other method keeps its verb.
-//! 5. **A mutation is parsed only in the spelling of an ordinary client.** The server decodes a path before it splits
-//!    it. So a segment that says *what kind of object* must be plain (lower-case letters, digits, `.`, `-`, `_`). A
-//!    segment that says *which object* may hold what an encoder makes of a name (`system%3Anode`). Any other mutation
-//!    does not parse: its verb is [`Verb::Unknown`], its parts are empty, and no rule permits it.
+//! 5. **A mutation is parsed only in the spelling of an ordinary client.** A segment that says *what kind of object* must
+//!    be plain (lower-case letters, digits, `.`, `-`, `_`). A segment that says *which object* may hold what an encoder
+//!    makes of a name (`system%3Anode`). Any other mutation does not parse: its verb is [`Verb::Unknown`], its parts are
+//!    empty, and no rule permits it.
 //! 6. **A read may have an odd spelling, if it has only one meaning.** Names may hold any escapes (`my%20role`,
 //!    `system%3anode`). Names of metrics may have capitals, `:`, `*` and escaped punctuation (`pubsub%7Cmessages`). A
 //!    path may end in a slash. An aggregated API may have segments after the subresource. The path after `proxy`
 //!    belongs to the backend.
-//! 7. The path must begin at the API server's root. If a layer above the gate adds a base path (a cluster behind a
-//!    gateway, `/k8s/clusters/c-1/api/...`), no path looks like a resource. The gate then recognises a `GET` of
-//!    `exec` only by its upgrade. Put the gate above that layer: kube's `ClientBuilder` puts the layers that it is
-//!    given there.
+//! 7. The path must begin at the API server's root. Behind a layer that adds a base path (`/k8s/clusters/c-1/api/...`), no
+//!    path looks like a resource, and only its upgrade shows a `GET` of `exec`. Put the gate above that layer, where
+//!    kube's `ClientBuilder` puts the layers that it is given.
 //!
 //! # Reads that are refused
 //! On a follower, the gate rejects a `GET` or `HEAD` in one of these spellings, although a server may answer it as a
@@ -53,15 +52,12 @@
 //! assert_eq!(info.verb(), Verb::Watch);
 //! assert_eq!(info.target().to_string(), "deployments.apps");
 //!
-//! // A GET, but it runs a command.
-//! let exec = Request::get("/api/v1/namespaces/default/pods/web-0/exec?command=reboot").body(())?;
-//! assert!(!RequestInfo::of(&exec).is_read());
-//! assert_eq!(RequestInfo::of(&exec).verb(), Verb::Connect);
-//!
-//! // The server would take this for the path above.
-//! let odd = Request::get("/api/v1/namespaces/default/pods/web-0/%65xec?command=reboot").body(())?;
-//! assert!(!RequestInfo::of(&odd).is_read());
-//! assert_eq!(RequestInfo::of(&odd).verb(), Verb::Unknown);
+//! // A GET, but it runs a command. The server would take the second path for the first.
+//! for (path, verb) in [("web-0/exec", Verb::Connect), ("web-0/%65xec", Verb::Unknown)] {
+//!     let exec = Request::get(format!("/api/v1/namespaces/default/pods/{path}?command=reboot")).body(())?;
+//!     assert!(!RequestInfo::of(&exec).is_read());
+//!     assert_eq!(RequestInfo::of(&exec).verb(), verb);
+//! }
 //! # Ok::<(), http::Error>(())
 //! ```
 
@@ -69,29 +65,28 @@ mod path;
 #[cfg(test)]
 mod plain_tests;
 mod query;
+mod resource;
 mod scan;
 mod segment;
-mod upgrade;
 mod verb;
-
-use std::borrow::Cow;
-use std::fmt;
 
 use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
+use std::{borrow::Cow, fmt};
 
 use self::path::{Connection, Kind, Parts, Prefix};
 #[cfg(feature = "election")]
-pub(crate) use self::query::{has_no_room, timeout_of};
+pub(crate) use self::query::has_no_room;
+pub(crate) use self::resource::ResourceRequest;
+use self::resource::Target;
 use self::segment::Segment;
-pub(crate) use self::upgrade::is_built_in;
 pub use self::verb::Verb;
+pub(crate) use self::verb::is_built_in;
 
 /// What a request asks. It borrows from the request.
 ///
-/// It is three words long and [`Copy`]. It stores nothing, so each method parses the path again. Only
-/// [`name`](Self::name) and [`namespace`](Self::namespace) allocate, and only if there is something to decode. See
-/// the [module](self) for the rules.
+/// It stores nothing, so each method parses the path again. Only [`name`](Self::name) and
+/// [`namespace`](Self::namespace) allocate, and only if there is something to decode. The [module](self) has the rules.
 #[derive(Clone, Copy)]
 pub struct RequestInfo<'a> {
     method: &'a Method,
@@ -103,7 +98,7 @@ impl<'a> RequestInfo<'a> {
     /// Describes this request.
     #[must_use]
     pub fn of<B>(request: &'a Request<B>) -> Self {
-        Self::from_parts(request.method(), request.uri(), upgrade::is_asked_for(request.headers()))
+        Self::from_parts(request.method(), request.uri(), verb::is_asked_for(request.headers()))
     }
 
     /// Describes a request by its parts. `upgrade` says whether it has a `Connection: upgrade` header.
@@ -125,14 +120,9 @@ impl<'a> RequestInfo<'a> {
         self.verb_on(&self.parts())
     }
 
-    /// Whether the request addresses a resource. False if it does not parse.
-    #[must_use]
-    pub fn is_resource(&self) -> bool {
-        self.parts().kind == Kind::Resource
-    }
-
-    /// Whether the path parses. If it does not, the verb is [`Verb::Unknown`] and every part is empty. An oddly
-    /// spelled path parses only if the request is a read.
+    /// Whether the path parses, for tests.
+    #[doc(hidden)]
+    #[cfg(any(test, feature = "test-util", feature = "internal"))]
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.parts().kind != Kind::Unparsed
@@ -204,7 +194,7 @@ impl<'a> RequestInfo<'a> {
     /// resource.
     #[must_use]
     pub fn target(&self) -> impl fmt::Display + use<'a> {
-        DisplayTarget(*self)
+        Target { path: self.path(), parts: self.parts() }
     }
 
     /// The request as rules see it. `None` if it addresses no resource, or if the server may understand it
@@ -218,7 +208,7 @@ impl<'a> RequestInfo<'a> {
         let verb = self.verb_on(&parts);
         let trusted = match parts.connection {
             Connection::None => {
-                !self.upgrade || verb == Verb::Connect || upgrade::is_answered_by_the_server(&parts)
+                !self.upgrade || verb == Verb::Connect || verb::is_answered_by_the_server(&parts)
             }
             Connection::Exec => matches!(*self.method, Method::GET | Method::POST),
             Connection::Proxy => true,
@@ -248,7 +238,7 @@ impl<'a> RequestInfo<'a> {
     /// Whether a reading method changes nothing on these parts.
     #[inline]
     fn reads(&self, parts: &Parts<'_>) -> bool {
-        if self.upgrade && !upgrade::is_ignored(self.method, parts) {
+        if self.upgrade && !verb::is_ignored(self.method, parts) {
             return false;
         }
         match parts.kind {
@@ -262,11 +252,14 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// What the request does to a resource. None if it addresses none.
-    #[cfg(feature = "election")]
-    pub(crate) fn verb_on_resource(&self) -> Option<Verb> {
+    /// What the request does, and whether that is a change of a resource: the API server itself makes it, and no
+    /// backend behind the API server.
+    pub(crate) fn effect(&self) -> (Verb, bool) {
+        use Verb::{Create, Delete, DeleteCollection, Patch, Update};
         let parts = self.parts();
-        (parts.kind == Kind::Resource).then(|| self.verb_on(&parts))
+        let verb = self.verb_on(&parts);
+        let changes = matches!(verb, Create | Update | Patch | Delete | DeleteCollection);
+        (verb, changes && parts.kind == Kind::Resource)
     }
 
     /// The parts, or empty parts if the request addresses no resource.
@@ -290,35 +283,6 @@ impl fmt::Debug for RequestInfo<'_> {
     }
 }
 
-/// A request on a resource, parsed once for all rules of a policy.
-#[derive(Clone, Copy)]
-pub(crate) struct ResourceRequest<'a> {
-    pub(crate) verb: Verb,
-    query: Option<&'a str>,
-    parts: Parts<'a>,
-}
-
-impl<'a> ResourceRequest<'a> {
-    /// Group, resource, subresource.
-    pub(crate) fn target(&self) -> (&'a str, &'a str, &'a str) {
-        (self.parts.group, self.parts.resource, self.parts.subresource)
-    }
-
-    pub(crate) fn namespace(&self) -> &'a str {
-        self.parts.namespace
-    }
-
-    /// Compares the decoded name without allocating.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
-        percent_decode_str(self.parts.name).eq(name.bytes())
-    }
-
-    /// Whether the query asks for a dry run. The server may ignore that.
-    pub(crate) fn asks_for_dry_run(&self) -> bool {
-        query::asks_for_dry_run(self.query)
-    }
-}
-
 /// Decodes the part. Allocates only if there is something to decode.
 fn decoded(part: &str) -> Option<Cow<'_, str>> {
     (!part.is_empty()).then(|| percent_decode_str(part).decode_utf8_lossy())
@@ -332,23 +296,4 @@ pub(crate) fn is_word(text: &str) -> bool {
 /// Whether the name of a canonical path can decode to this.
 pub(crate) fn is_name(text: &str) -> bool {
     Segment::of(text).filter(|segment| !segment.is_escaped()).and_then(Segment::data).is_some()
-}
-
-struct DisplayTarget<'a>(RequestInfo<'a>);
-
-impl fmt::Display for DisplayTarget<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.0.parts();
-        if parts.kind != Kind::Resource {
-            return f.write_str(self.0.path());
-        }
-        f.write_str(parts.resource)?;
-        if !parts.group.is_empty() {
-            write!(f, ".{}", parts.group)?;
-        }
-        if !parts.subresource.is_empty() {
-            write!(f, "/{}", parts.subresource)?;
-        }
-        Ok(())
-    }
 }

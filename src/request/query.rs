@@ -22,14 +22,6 @@ pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
     yes && query.bytes().filter(|byte| *byte == b'&').count() < MOST_PAIRS_OF_GO
 }
 
-/// The limit of time that the API server reads: the first `timeout`, decoded.
-#[cfg(feature = "election")]
-pub(crate) fn timeout_of(query: &str) -> Option<String> {
-    let (_, value) = pairs(query).find(|(key, _)| decodes_to(key, "timeout"))?;
-    let value = value.replace('+', " ");
-    Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
-}
-
 /// Whether the API server would ignore the whole query if it had one pair more.
 #[cfg(feature = "election")]
 pub(crate) fn has_no_room(query: &str) -> bool {

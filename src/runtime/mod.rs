@@ -1,7 +1,7 @@
 //! Support for kube-runtime controllers: gated on every replica, or on the leader only.
 //!
 //! A follower sees changes but may not write. If it just drops them, they wait until the object changes again or a
-//! resync comes. There are two ways to avoid this. Neither sends a request of its own at a gain:
+//! resync comes. Two ways avoid this. Neither sends a request of its own at a gain:
 //!
 //! | | gated mode | leading only |
 //! | --- | --- | --- |
@@ -24,7 +24,6 @@
 //! 4. This module spawns no task.
 //!
 //! # What to know
-//! - [`gated`] without `reconcile_all_on(candidate.gains())` never revisits the objects that a follower skipped.
 //! - [`Skipped`] is the better choice for hundreds of objects or more. It needs a feature of kube that is marked unstable,
 //!   so [`gated`] with `candidate.gains()` stays. [`keep_open`] makes the first writes of a term faster.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, which grows to 30 s and
@@ -35,53 +34,8 @@
 //!   each gain.
 //!
 //! # Gated mode
-//! ```
-//! use futures_util::StreamExt;
-//! use k8s_openapi::api::core::v1::ConfigMap;
-//! use kube::{
-//!     Api, ResourceExt,
-//!     api::{Patch, PatchParams},
-//!     runtime::{Controller, controller::Action, watcher},
-//! };
-//! use kube_leader_gate::{Election, runtime::gated};
-//! use std::{future, sync::Arc, time::Duration};
-//!
-//! // As any other: it need not know who leads.
-//! async fn reconcile(map: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
-//!     let patch = serde_json::json!({ "metadata": { "labels": { "seen": "true" } } });
-//!     maps.patch(&map.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
-//!     Ok(Action::requeue(Duration::from_secs(300)))
-//! }
-//!
-//! # use kube_leader_gate::testing::ApiServer;
-//! # let map = "/api/v1/namespaces/default/configmaps/a";
-//! # let server = ApiServer::new();
-//! # server.put("a-user", map, serde_json::json!({ "metadata": { "name": "a" } }))?;
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! # let endpoint = server.serve().await?;
-//! # let config = endpoint.config("replica-a");
-//! let election = Election::builder("default", "my-controller").build(&config)?;
-//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(&config)?);
-//! let controller = Controller::new(maps.clone(), watcher::Config::default())
-//!     .reconcile_all_on(election.candidate().gains())
-//!     .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))
-//!     .for_each(|_| future::ready(()));
-//! # let controller = async {
-//! #     let labelled = async {
-//! #         while server.object(map).unwrap()["metadata"]["labels"]["seen"] != "true" {
-//! #             tokio::time::sleep(Duration::from_millis(1)).await;
-//! #         }
-//! #     };
-//! #     tokio::select! {
-//! #         () = controller => {}
-//! #         done = tokio::time::timeout(Duration::from_secs(10), labelled) => done.expect("labelled"),
-//! #     }
-//! # };
-//! election.run(controller).await?.into_output();
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! # })?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [Getting started](crate::guide::getting_started) has a controller in this mode: `gated(reconcile)`, and
+//! `reconcile_all_on(candidate.gains())`.
 //!
 //! # Leading only
 //! ```
@@ -105,7 +59,7 @@
 //! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(&config)?);
 //!
 //! // On every replica, for as long as the process lives.
-//! let (replay, watched) = replay(watcher(maps, watcher::Config::default()).default_backoff());
+//! let (replay, watched) = replay(watcher(maps, watcher::Config::default()).default_backoff(), ());
 //! let watch = watched.for_each(|event| async {
 //!     if let Err(error) = event {
 //!         tracing::warn!(%error, "the watch fails; it is tried again");
@@ -141,18 +95,15 @@
 //! ```
 
 mod feed;
-mod following;
 mod keep_open;
-mod notes;
 mod reconcile;
 mod replay;
 mod skipped;
-mod sweep;
 
 pub use self::{
     keep_open::keep_open,
-    reconcile::{Gated, gated},
-    replay::{Replay, Watched, replay, replay_with},
-    skipped::{Noted, Skipped},
+    reconcile::gated,
+    replay::{Replay, replay},
+    skipped::Skipped,
 };
 pub use kube_runtime;

@@ -1,29 +1,12 @@
 //! A reconciler whose writes only the leader may send.
 
 use crate::gate::{ErrLeadershipLost, ErrNotLeader};
+use futures_util::{FutureExt, future::BoxFuture};
 use kube_runtime::controller::Action;
-use pin_project_lite::pin_project;
-use std::{
-    error::Error,
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 
 /// Much longer than an API server needs to hear of a new holder of the lease.
 const HEARD_BY_THEN: Duration = Duration::from_secs(1);
-
-pin_project! {
-    /// The future of a [`gated`] reconciler. Dropping it drops the reconciler's own future.
-    #[derive(Debug)]
-    #[must_use = "futures do nothing unless polled"]
-    pub struct Gated<F> {
-        #[pin]
-        reconciling: F,
-    }
-}
 
 /// Wraps a reconciler. If the gate refuses or cuts off a write, the reconciler does not fail: it skips the object
 /// until it changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
@@ -33,7 +16,7 @@ pin_project! {
 /// 2. For [`ErrLeadershipLost`](crate::ErrLeadershipLost) the outcome is the same, and the log has a line at level
 ///    `info`. The outcome of that write is unknown. The next leader reconciles all objects, so it sees whether the
 ///    write was carried out.
-/// 3. If a [fence](crate::refusal) in the API server refused the write, the object comes again after a second. An API
+/// 3. If [the API server refused](crate::ErrNotLeader::refusal) the write, the object comes again after a second. An API
 ///    server may hear of a new leader some milliseconds after the others, and refuse its write. If this process does not
 ///    lead any more, the gate refuses the next attempt, and the object waits for a change.
 /// 4. Any other error goes to the error policy unchanged.
@@ -49,27 +32,12 @@ pin_project! {
 /// Dropping the returned future drops the future of `reconcile`.
 pub fn gated<K, Ctx, F, E>(
     mut reconcile: impl FnMut(Arc<K>, Arc<Ctx>) -> F,
-) -> impl FnMut(Arc<K>, Arc<Ctx>) -> Gated<F>
+) -> impl FnMut(Arc<K>, Arc<Ctx>) -> BoxFuture<'static, Result<Action, E>>
 where
-    F: Future<Output = Result<Action, E>>,
+    F: Future<Output = Result<Action, E>> + Send + 'static,
     E: Error + 'static,
 {
-    move |object, context| Gated { reconciling: reconcile(object, context) }
-}
-
-// === impl Gated ===
-
-impl<F, E> Future for Gated<F>
-where
-    F: Future<Output = Result<Action, E>>,
-    E: Error + 'static,
-{
-    type Output = Result<Action, E>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = ready!(self.project().reconciling.poll(cx));
-        Poll::Ready(judge(outcome).outcome)
-    }
+    move |object, context| reconcile(object, context).map(|outcome| judge(outcome).outcome).boxed()
 }
 
 /// What the controller learns of a reconciliation, and whether the object was skipped.

@@ -1,68 +1,46 @@
 //! A cache from which the work of each term gets all objects at its start.
 
-use super::{
-    feed::{Feed, Source, feed},
-    following::Following,
-};
+use super::feed::{Feed, Following, feed};
 use crate::{election::Candidate, leadership::Term};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future, stream};
 use kube_runtime::{
     reflector::{Lookup, Store},
     watcher::{self, Event},
 };
-use pin_project_lite::pin_project;
-use std::{
-    fmt,
-    hash::Hash,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-};
+use std::{fmt, hash::Hash, sync::Arc};
 
-/// The handle to a cache that a [`Watched`] stream fills. Clones are cheap and share the cache.
+/// The handle to a cache that the stream of [`replay()`] fills. Clones are cheap and share the cache.
 pub struct Replay<K: Lookup<DynamicType: Eq + Hash> + 'static> {
     feed: Arc<Feed<K>>,
-}
-
-pin_project! {
-    /// A watch that fills the cache of a [`Replay`] as it is polled, and passes its events on. Poll it on every
-    /// replica, while the process lives. `next` is cancel-safe. Dropping the stream ends the streams of its terms.
-    #[must_use = "streams do nothing unless polled"]
-    pub struct Watched<S, K>
-    where
-        K: Lookup,
-        K: Clone,
-        K: 'static,
-        K::DynamicType: Eq,
-        K::DynamicType: Hash,
-        K::DynamicType: Clone,
-    {
-        #[pin]
-        events: S,
-        source: Source<K>,
-    }
 }
 
 /// Keeps a cache of the objects in `events` (a kube-runtime `watcher` with a backoff). [`Replay::during`] yields them
 /// all at the start of each term.
 ///
-/// Drive the stream as you drive a `reflector`. It ends when `events` does. It never waits for a slow consumer.
-pub fn replay<K, S>(events: S) -> (Replay<K>, Watched<S, K>)
-where
-    K: Lookup<DynamicType: Eq + Hash + Clone + Default> + Clone + 'static,
-    S: Stream<Item = watcher::Result<Event<K>>>,
-{
-    replay_with(events, K::DynamicType::default())
-}
-
-/// As [`replay`], for a kind that is known only at run time, such as `DynamicObject`.
-pub fn replay_with<K, S>(events: S, dyntype: K::DynamicType) -> (Replay<K>, Watched<S, K>)
+/// The stream fills the cache as it is polled, and passes its events on. Drive it on every replica, while the process
+/// lives, as you drive a `reflector`. It ends when `events` does. It never waits for a slow consumer. `next` is
+/// cancel-safe. Dropping the stream ends the streams of its terms.
+///
+/// `dyntype` is `()` for a kind that the program knows, and an `ApiResource` for a `DynamicObject`.
+pub fn replay<K, S>(
+    events: S,
+    dyntype: K::DynamicType,
+) -> (Replay<K>, impl Stream<Item = watcher::Result<Event<K>>>)
 where
     K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
     S: Stream<Item = watcher::Result<Event<K>>>,
 {
-    let (source, feed) = feed(dyntype);
-    (Replay { feed }, Watched { events, source })
+    let (mut source, feed) = feed(dyntype);
+    let watched = events.map(Some).chain(stream::iter([None])).filter_map(move |event| {
+        match &event {
+            Some(Ok(event)) => source.take(event),
+            // The cache keeps its objects: the watcher lists or watches again.
+            Some(Err(_)) => {}
+            None => source.close(),
+        }
+        future::ready(event)
+    });
+    (Replay { feed }, watched)
 }
 
 // === impl Replay ===
@@ -85,7 +63,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     ///    states in between, but never the last state of an object or its deletion.
     /// 4. It ends when the term does, even if more events wait: by a loss, by the deadline
     ///    ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)), or when the election stops. If the term is
-    ///    over already, it is empty. It also ends when the [`Watched`] stream ends or is dropped, since the cache is
+    ///    over already, it is empty. It also ends when the stream of [`replay()`] ends or is dropped, since the cache is
     ///    dead then.
     ///
     /// The cache is only as fresh as the watch. If the watch has not seen a change at the gain, the change comes
@@ -109,8 +87,7 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Replay<K> {
     ///             Event::Init | Event::InitDone | Event::Delete(_) => None,
     ///         })
     ///     });
-    ///     let mut reconcile = gated(reconcile); // a write that a loss cuts off is no error
-    ///     let reconcile = move |map, context| Box::pin(reconcile(map, context));
+    ///     let reconcile = gated(reconcile); // a write that a loss cuts off is no error
     ///     let retry = |_: Arc<_>, _: &_, _: Arc<()>| Action::requeue(Duration::from_secs(5));
     ///     applier(reconcile, retry, Arc::new(()), replay.store(), queue, controller::Config::default())
     ///         .for_each(|_| future::ready(()))
@@ -141,36 +118,5 @@ impl<K: Lookup<DynamicType: Eq + Hash> + 'static> Clone for Replay<K> {
 impl<K: Lookup<DynamicType: Eq + Hash> + 'static> fmt::Debug for Replay<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replay").finish_non_exhaustive()
-    }
-}
-
-// === impl Watched ===
-
-impl<S, K> Stream for Watched<S, K>
-where
-    K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
-    S: Stream<Item = watcher::Result<Event<K>>>,
-{
-    type Item = watcher::Result<Event<K>>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.project();
-        let event = ready!(this.events.poll_next(cx));
-        match &event {
-            Some(Ok(event)) => this.source.take(event),
-            // The cache keeps its objects: the watcher lists or watches again.
-            Some(Err(_)) => {}
-            None => this.source.close(),
-        }
-        Poll::Ready(event)
-    }
-}
-
-impl<S, K> fmt::Debug for Watched<S, K>
-where
-    K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched").finish_non_exhaustive()
     }
 }

@@ -11,17 +11,6 @@ use std::{
 use tokio::time::Instant;
 
 /// A clock that moves only when a test advances it. Clones share it.
-///
-/// ```
-/// use kube_leader_gate::leadership::Clock;
-/// use kube_leader_gate::testing::ManualClock;
-/// use std::time::Duration;
-///
-/// let clock = ManualClock::new();
-/// let before = clock.now();
-/// clock.advance(Duration::from_secs(3));
-/// assert_eq!(clock.now().saturating_since(before), Duration::from_secs(3));
-/// ```
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicU64>);
 

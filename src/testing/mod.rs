@@ -1,7 +1,7 @@
 //! Support for tests of an operator: a fake API server with faults, a judge of its write log, clocks that tests
 //! drive, and a check of your own lock.
 //!
-//! The server is the crate [`fake_kube_apiserver`]. This module re-exports all of it. Give a clock to
+//! The server is the crate [`fake_kube_apiserver`], which documents it. This module passes it on. Give a clock to
 //! [`ElectionBuilder::clock`](crate::election::ElectionBuilder::clock), to drive the deadlines of an election.
 //!
 //! ```
@@ -26,10 +26,12 @@
 
 mod clock;
 #[cfg(feature = "election")]
+mod conformance_watch;
+#[cfg(feature = "election")]
 mod lock_conformance;
 
 pub use self::clock::{ManualClock, TokioClock};
 #[cfg(feature = "election")]
-pub use self::lock_conformance::{ErrLockConformance, lock_conformance};
-#[doc(inline)]
+pub use self::{conformance_watch::ErrLockConformance, lock_conformance::lock_conformance};
+#[doc(no_inline)]
 pub use fake_kube_apiserver::*;

@@ -4,7 +4,8 @@
 #   LEADER_GATE_PROGRAMS  the folder of candidate, kubelet and oracle, our own Go programs
 #   PROMTOOL              Prometheus' promtool: the caller's own, or built here with Go
 # The script keeps its builds in a cache outside this clone. If it cannot build some of them, it prints a warning and runs
-# COMMAND without their variable. With CI=true it fails instead. A compile error always fails.
+# COMMAND without their variable. With CI=true it fails instead. A compile error always fails. With SERVER_ONLY=1 it cares
+# for the API server alone.
 set -euo pipefail
 
 (($#)) || { echo "usage: $0 COMMAND..." >&2; exit 2; }
@@ -29,6 +30,7 @@ fail() {
 
 # Prints a warning that says which tests cannot run.
 leave_out() { # WHAT WHY HOW
+	[[ ${SERVER_ONLY:-} != 1 ]] || fail "$1: missing: $2. $3."
 	[[ ${CI:-} != true ]] || fail "$1: missing, but CI=true needs it: $2. $3."
 	say "==== SOME TESTS DO NOT RUN. Missing: $1. Reason: $2. $3. ===="
 }
@@ -151,6 +153,8 @@ set_promtool() {
 
 unset LEADER_GATE_PROGRAMS
 set_server
-set_programs
-set_promtool
+if [[ ${SERVER_ONLY:-} != 1 ]]; then
+	set_programs
+	set_promtool
+fi
 exec "${run[@]}"

@@ -24,13 +24,7 @@ mod property;
 mod requests;
 mod settings;
 mod shrink;
-mod sidecar;
 
-// The sidecar's modules refer to each other from the root.
-use sidecar::{
-    Failure, chain, connection, exchange, headers, hosts, proxy, reply, serve, socket, tunnel, upload,
-    upstream,
-};
 use std::process::ExitCode;
 use test_support::{
     apiserver::{self, is_there as server, programs_are_there as programs},

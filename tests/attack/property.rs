@@ -128,8 +128,8 @@ impl Judge {
 }
 
 fn same_parts(info: &RequestInfo<'_>, reading: &Reading) -> bool {
-    if !info.is_resource() || !reading.is_resource {
-        return info.is_resource() == reading.is_resource;
+    if info.resource().is_empty() || !reading.is_resource {
+        return info.resource().is_empty() != reading.is_resource;
     }
     let name = info.name().unwrap_or_default();
     let decoded = |part| percent_encoding::percent_decode_str(part).decode_utf8_lossy();

@@ -76,8 +76,8 @@ pub struct Freezes {
     /// How many with each of the layers.
     #[arg(id = "freezes", long, value_name = "N", default_value_t = 2_000)]
     pub count: usize,
-    /// The layers to compare, separated by commas: neither, fence, server-time, both. They take turns on the leases
-    #[arg(long, value_delimiter = ',', default_value = "neither,fence,server-time,both")]
+    /// The layers to compare, separated by commas: neither, fence, request-deadline, both. They take turns on the leases
+    #[arg(long, value_delimiter = ',', default_value = "neither,fence,request-deadline,both")]
     pub layers: Vec<Layers>,
     /// What else is slow during a freeze, separated by commas. Each freeze has one of these
     #[arg(long, value_enum, value_delimiter = ',', default_value = "none")]
@@ -161,7 +161,7 @@ pub struct Candidate {
     pub leading_only: bool,
     /// Whether each write carries a limit for the server.
     #[arg(long, value_parser = on_or_off, action = ArgAction::Set)]
-    pub server_time: bool,
+    pub request_deadline: bool,
     /// The users that the fence judges, if there is one.
     #[arg(long, value_delimiter = ',')]
     pub fence: Vec<String>,

@@ -13,7 +13,7 @@ use kube_client::{
     Api, Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kube_leader_gate::{CancellationToken, Candidate, Election, Identity, fence};
+use kube_leader_gate::{CancellationToken, Candidate, Election, Identity, Policy, lease::LeaseName};
 use serde_json::{Value, json};
 use std::{
     io::{self, Read, Write},
@@ -22,6 +22,7 @@ use std::{
     thread,
     time::Duration,
 };
+use test_support::kube_leader_gate_fence as fence;
 use tokio::{
     runtime::Handle,
     select,
@@ -67,12 +68,13 @@ async fn contend(options: &args::Candidate) -> Result<(), Failure> {
         let mut builder = Election::builder(namespace, name)
             .identity(Identity::new(&options.identity)?)
             .timing(options.timing)
-            .server_time(options.server_time)
+            .request_deadline(options.request_deadline)
             .grace(GRACE)
             .drain_timeout(DRAIN);
         if !options.fence.is_empty() {
             let users = fence::Writers::users(&options.fence)?;
-            builder = builder.fence(users, Client::try_from(config.clone())?);
+            let fence = fence::Fence::new(&LeaseName::new(namespace, name)?, &users, &Policy::strict())?;
+            builder = builder.layer_lock(fence.layer(Client::try_from(config.clone())?));
         }
         let election = builder.build(&config)?;
         let writers = Writers {

@@ -24,7 +24,7 @@ pub struct Layers {
     /// Whether writes carry a limit, after which the API server gives them up: as users get it, or `off`
     #[arg(long, value_name = "on|off", value_parser = on_or_off, action = ArgAction::Set,
         num_args = 0..=1, default_value = "on", default_missing_value = "on")]
-    pub server_time: bool,
+    pub request_deadline: bool,
 }
 
 /// The values that are the same for all candidates of a run.
@@ -115,7 +115,7 @@ impl Recipe {
             command.arg("--restless");
         }
         if let Some(layers) = self.layers {
-            command.args(["--server-time", if layers.server_time { "on" } else { "off" }]);
+            command.args(["--request-deadline", if layers.request_deadline { "on" } else { "off" }]);
             if layers.fence {
                 command.args(["--fence", &self.contest.users.join(",")]);
             }
@@ -130,10 +130,10 @@ impl Recipe {
 
 impl fmt::Display for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match (self.fence, self.server_time) {
+        f.pad(match (self.fence, self.request_deadline) {
             (false, false) => "neither",
             (true, false) => "fence",
-            (false, true) => "server-time",
+            (false, true) => "request-deadline",
             (true, true) => "both",
         })
     }
@@ -143,13 +143,13 @@ impl FromStr for Layers {
     type Err = &'static str;
 
     fn from_str(written: &str) -> Result<Self, Self::Err> {
-        let (fence, server_time) = match written {
+        let (fence, request_deadline) = match written {
             "neither" => (false, false),
             "fence" => (true, false),
-            "server-time" => (false, true),
+            "request-deadline" => (false, true),
             "both" => (true, true),
-            _ => return Err("expected neither, fence, server-time or both"),
+            _ => return Err("expected neither, fence, request-deadline or both"),
         };
-        Ok(Self { fence, server_time })
+        Ok(Self { fence, request_deadline })
     }
 }

@@ -20,9 +20,9 @@ impl Frozen {
     /// Whether a write was late that these layers stop. The fence follows the lease, so it lets a write pass that
     /// arrives just after the takeover. It lets none pass that arrives after the new holder could write.
     pub fn is_broken(&self) -> bool {
-        let Layers { fence, server_time } = self.layers;
+        let Layers { fence, request_deadline } = self.layers;
         let stops = |late: &Late| match (self.stall, late.end) {
-            (Stall::Server, _) => server_time,
+            (Stall::Server, _) => request_deadline,
             (_, End::Arrived) => fence && late.came_after_a_write,
             _ => false,
         };

@@ -1,4 +1,4 @@
-//! Candidates under faults on a real kube-apiserver, judged by its audit log: `make chaos`, or
+//! Candidates under faults on a real kube-apiserver, judged by its audit log: `make -C tests chaos`, or
 //! `cargo test --test chaos -- --help`. As a part of `cargo test` it plays a short script.
 //!
 //! `args` has the options, and `timing` reads them. `candidate` is the process that contends, `writers` are its writes, `elector` is its

@@ -163,7 +163,7 @@ impl Author<'_> {
     /// The longest delay of a slow uplink. It is shorter than the lease duration minus the renew deadline: a write
     /// with a longer delay may take effect late, as the guarantees say.
     fn latency(&mut self) -> Duration {
-        let margin = self.frame.timing.tolerated_skew();
+        let margin = self.frame.timing.safety_margin();
         let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
         most.mul_f64(0.2 + 0.8 * self.rng.f64())
     }

@@ -25,7 +25,7 @@ pub fn short() -> Faults {
             count: 3,
             timing: "4/2.5/0.5".parse().expect("a timing"),
             elector: Elector::Gate,
-            layers: Layers { fence: true, server_time: true },
+            layers: Layers { fence: true, request_deadline: true },
         },
         kinds: vec![
             Kind::Kill,

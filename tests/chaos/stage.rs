@@ -25,7 +25,6 @@ use kube_client::{
 };
 use kube_leader_gate::{
     LeaseTiming, Policy,
-    fence::{Fence, Writers},
     lease::LeaseName,
     testing::{Judge, Verdict},
 };
@@ -36,6 +35,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 use tokio::time::{Instant, sleep, timeout};
 
 /// The name of the lease, and of the object that is written.

@@ -41,7 +41,7 @@ impl Stall {
         let earliest = timing.lease_duration().saturating_sub(timing.retry_period());
         match self {
             Self::LineThenServer => {
-                timing.tolerated_skew() + earliest.saturating_sub(timing.tolerated_skew()).mul_f64(chance)
+                timing.safety_margin() + earliest.saturating_sub(timing.safety_margin()).mul_f64(chance)
             }
             _ => earliest + (timing.retry_period() * 2).mul_f64(chance),
         }

@@ -44,7 +44,7 @@ pub fn table(options: &Faults, seed: u64, report: &Report, counts: Counts, journ
          as the candidates count: {rejected} writes rejected, {cut_off} cut off, {failed} failed, \
          {unanswered} dropped unanswered\n\
          timeline: {}\n\
-         again: tests/apiserver/assets.sh cargo test --release --features fence --test chaos -- {}\n",
+         again: tests/apiserver/assets.sh cargo test --release --test chaos -- {}\n",
         journal.path.display(),
         again(options, seed),
     );
@@ -63,8 +63,8 @@ pub fn again(options: &Faults, seed: u64) -> String {
     if candidates.layers.fence {
         text += " --fence";
     }
-    if !candidates.layers.server_time {
-        text += " --server-time off";
+    if !candidates.layers.request_deadline {
+        text += " --request-deadline off";
     }
     if *holder_only {
         text += " --holder-only";

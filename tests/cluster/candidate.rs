@@ -87,10 +87,10 @@ impl Contender {
     /// Waits for this many renewals.
     pub async fn renews(&self, times: usize) {
         for _ in 0..times {
-            let mut left = self.candidate().time_left();
+            let mut left = self.candidate().leadership().time_left();
             // The remaining time falls, except at a renewal.
             until("the candidate renews", async || {
-                let before = std::mem::replace(&mut left, self.candidate().time_left());
+                let before = std::mem::replace(&mut left, self.candidate().leadership().time_left());
                 left > before
             })
             .await;

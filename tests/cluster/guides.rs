@@ -4,6 +4,7 @@ use crate::{
     apiserver::{self, Cluster},
     support::until,
 };
+use clap::Parser;
 use kube_client::Config;
 use kube_leader_gate::{Election, LeaseTiming, health::Health};
 use serde_json::Value;
@@ -14,18 +15,25 @@ use std::{
     process::Stdio,
     time::Duration,
 };
+use test_support::kube_leader_gate_sidecar::Args;
+
+/// The deployment of an application with the sidecar.
+const SIDECAR: &str = "crates/sidecar/deploy.yaml";
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let guides = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
     let mut documents: Vec<_> = guides.filter(|it| it.extension().is_some_and(|it| it == "md")).collect();
-    documents.push(root.join("README.md"));
+    documents.extend(["README.md", SIDECAR].map(|it| root.join(it)));
     documents
 }
 
-/// The YAML in a document, block by block.
+/// The YAML in a document, block by block, or a file of YAML.
 fn manifests(document: &Path) -> Vec<String> {
     let text = fs::read_to_string(document).expect("a document");
+    if document.extension().is_some_and(|it| it == "yaml") {
+        return vec![text];
+    }
     let blocks = text.split("\n```yaml\n").skip(1);
     blocks.map(|block| block.split_once("\n```").expect("an end").0.to_owned()).collect()
 }
@@ -49,10 +57,10 @@ pub async fn real_server_accepts_each_documented_manifest() {
         for manifest in manifests(&document) {
             apply(cluster, &manifest)
                 .unwrap_or_else(|error| panic!("{}: {error}\n{manifest}", document.display()));
-            accepted += 1;
+            accepted += manifest.split("\n---\n").count();
         }
     }
-    assert!(accepted >= 5, "only {accepted} manifests found");
+    assert!(accepted >= 5, "only {accepted} objects found");
     let typo =
         "apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: x, namespace: my-namespace, lable: y }";
     assert!(apply(cluster, typo).is_err(), "it looks");
@@ -74,7 +82,7 @@ pub async fn checklist_asks_for_what_the_role_grants() {
         answers.map(|answer| String::from_utf8_lossy(&answer).trim().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(answers(), ["no"; 4]);
-    let rollout = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ROLLOUT.md");
+    let rollout = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PRODUCTION.md");
     let mut granting = manifests(&rollout);
     granting.retain(|it| it.contains("name: my-controller-election"));
     assert_eq!(granting.len(), 2, "the Role and its binding");
@@ -85,10 +93,10 @@ pub async fn checklist_asks_for_what_the_role_grants() {
     until("the Role is in force", async || answers() == ["yes"; 4]).await;
 }
 
-/// The object of this kind in the guide.
-fn object(guide: &str, kind: &str) -> Value {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(guide);
-    let manifests = manifests(&guide).join("\n---\n");
+/// The first object of this kind in the document.
+fn object(document: &str, kind: &str) -> Value {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let manifests = manifests(&document).join("\n---\n");
     let objects = manifests.split("\n---\n").map(|it| serde_saphyr::from_str::<Value>(it).expect("YAML"));
     objects.into_iter().find(|it| it["kind"] == kind).expect("an object of this kind")
 }
@@ -100,11 +108,11 @@ fn seconds(value: &Value) -> Duration {
 /// Ten seconds for the workload, ten for the drain, the wait after a write without an answer, five lease calls.
 fn longest_stop() -> Duration {
     let timing = LeaseTiming::default();
-    Duration::from_secs(20) + timing.tolerated_skew() + timing.call_timeout() * 5
+    Duration::from_secs(20) + timing.safety_margin() + timing.call_timeout() * 5
 }
 
 pub fn deployment_termination_grace_covers_a_stop() {
-    let pod = &object("ROLLOUT.md", "Deployment")["spec"]["template"]["spec"];
+    let pod = &object("docs/PRODUCTION.md", "Deployment")["spec"]["template"]["spec"];
     let pre_stop = seconds(&pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]);
     let needed = pre_stop + longest_stop();
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
@@ -116,10 +124,10 @@ pub async fn deployment_probes_fit_the_election() {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let election = Election::builder("my-namespace", "my-controller").build(&config).unwrap();
     let health = Health::new(election.candidate(), Duration::from_secs(20));
-    let pod = &object("ROLLOUT.md", "Deployment")["spec"]["template"]["spec"];
+    let pod = &object("docs/PRODUCTION.md", "Deployment")["spec"]["template"]["spec"];
     for (probe, status) in [("livenessProbe", 200), ("readinessProbe", 503)] {
         let path = pod["containers"][0][probe]["httpGet"]["path"].as_str().expect("a path");
-        assert_eq!(health.answer(path).status(), status, "{probe} of an election that has not begun");
+        assert_eq!(health.answer(path).status, status, "{probe} of an election that has not begun");
     }
     let probe = &pod["containers"][0]["readinessProbe"];
     let failures = u32::try_from(probe["failureThreshold"].as_u64().expect("a count")).unwrap();
@@ -129,34 +137,50 @@ pub async fn deployment_probes_fit_the_election() {
 }
 
 pub fn sidecar_termination_grace_covers_a_stop() {
-    let pod = &object("SIDECAR.md", "Deployment")["spec"]["template"]["spec"];
+    let pod = &object(SIDECAR, "Deployment")["spec"]["template"]["spec"];
     let last_answers = Duration::from_secs(5);
     let needed = longest_stop() + last_answers;
     assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
 }
 
-/// Kubernetes accepts any text as arguments or as a kubeconfig, so this test parses them.
+/// Kubernetes accepts any text as a setting or as a kubeconfig, so this test reads them.
 pub fn sidecar_manifest_is_consistent() {
-    let deployment = object("SIDECAR.md", "Deployment");
+    let deployment = object(SIDECAR, "Deployment");
     let pod = &deployment["spec"]["template"]["spec"];
     let sidecar = &pod["initContainers"][0];
     assert_eq!(sidecar["restartPolicy"], "Always", "a native sidecar");
-    let option = |name: &str| {
-        let mut args = sidecar["args"].as_array().expect("arguments").iter().filter_map(Value::as_str);
-        args.find_map(|it| it.strip_prefix(name)).expect("an option").to_owned()
+    let variable = |name: &str| {
+        let mut variables = sidecar["env"].as_array().expect("variables").iter();
+        variables.find(|it| it["name"] == name).expect("a variable")["value"]
+            .as_str()
+            .expect("a value")
+            .to_owned()
     };
+    let lease = variable("LEADER_GATE_LEASE");
+    let listen = variable("LEADER_GATE_LISTEN");
+    let status = variable("LEADER_GATE_STATUS");
+    let options = ["sidecar", "--lease", &lease, "--listen", &listen, "--status", &status];
+    Args::try_parse_from(options).unwrap_or_else(|error| panic!("{error}"));
 
-    let kubeconfig = object("SIDECAR.md", "ConfigMap")["data"]["config"].as_str().expect("text").to_owned();
+    let kubeconfig = object(SIDECAR, "ConfigMap")["data"]["config"].as_str().expect("text").to_owned();
     let kubeconfig: Value = serde_saphyr::from_str(&kubeconfig).expect("YAML");
-    let server = format!("http://{}", option("--listen="));
-    assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], server);
-    for (probe, path) in [("startupProbe", "readyz"), ("livenessProbe", "healthz")] {
+    assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], format!("http://{listen}"));
+    let image = include_str!("../../crates/sidecar/Containerfile");
+    for (probe, page) in [("startupProbe", "readyz"), ("livenessProbe", "healthz")] {
         let command = sidecar[probe]["exec"]["command"].as_array().expect("a command");
-        assert_eq!(*command.last().unwrap(), format!("http://{}/{path}", option("--status=")));
+        // Where to ask is a variable of the container.
+        assert_eq!(command[1..], ["probe", page]);
+        assert!(
+            image.contains(&format!("ENTRYPOINT [{}]", command[0])),
+            "{} is not in the image",
+            command[0]
+        );
     }
 
-    let role = object("SIDECAR.md", "Role");
-    let lease = format!("{}/{}", role["metadata"]["namespace"].as_str().unwrap(), "my-app");
-    assert_eq!(option("--lease="), lease);
+    let role = object(SIDECAR, "Role");
+    assert_eq!(lease, format!("{}/my-app", role["metadata"]["namespace"].as_str().unwrap()));
     assert_eq!(role["rules"][1]["resourceNames"][0], "my-app");
+    let pods = &deployment["spec"]["selector"];
+    assert_eq!(object(SIDECAR, "PodDisruptionBudget")["spec"]["selector"], *pods);
+    assert_eq!(pod["topologySpreadConstraints"][0]["labelSelector"], *pods);
 }

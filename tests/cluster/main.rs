@@ -9,6 +9,7 @@ mod conformance;
 mod coordinated;
 mod credentials;
 mod differential;
+mod drills;
 mod early;
 mod events;
 mod fence;
@@ -25,8 +26,8 @@ mod outsider;
 mod pipe;
 mod rbac;
 mod real;
+mod request_deadline;
 mod retries;
-mod server_time;
 mod support;
 mod wire;
 mod world;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
             real_time credentials::real_server_never_sees_the_callers_token;
             real_time differential::in_process_server_answers_like_real_server;
             real_time differential::both_servers_report_expired_version_alike;
+            real_time drills::commands_of_the_checklist_do_what_it_says;
             real_time early::permissions::candidate_without_permission_on_pods_waits_as_before;
             real_time early::permissions::documented_role_is_sufficient;
             real_time early::takeovers::ended_container_is_succeeded_at_once;
@@ -67,6 +69,8 @@ fn main() -> ExitCode {
             real_time fence::impersonating::impersonated_write_passes_and_check_names_the_permission;
             real_time fence::impersonating::forged_name_of_the_holder_passes_and_check_says_so;
             real_time fence::impersonating::permission_of_a_group_is_found;
+            real_time fence::impersonating::account_is_asked_about_in_its_own_namespace;
+            real_time fence::impersonating::token_that_a_follower_makes_passes_as_the_holder;
             real_time fence::judging::only_the_pod_that_holds_the_lease_may_write;
             real_time fence::judging::token_says_its_pod_in_its_claims;
             real_time fence::judging::a_missing_lease_stops_no_client_and_a_new_one_does;
@@ -74,11 +78,13 @@ fn main() -> ExitCode {
             real_time fence::judging::users_hold_by_their_names;
             real_time fence::judging::the_policy_is_exempt_and_its_names_are_data;
             real_time fence::judging::verdicts_are_coarser_as_documented;
+            real_time fence::judging::path_that_is_no_resource_is_not_judged;
             real_time fence::layers::each_layer_stops_what_the_guide_says;
             real_time fence::managing::apply_is_idempotent_and_check_finds_nothing;
             real_time fence::managing::kubectl_applies_the_printed_manifest;
             real_time fence::managing::check_names_each_change_and_apply_undoes_it;
             real_time fence::managing::apply_mends_actions_that_exclude_each_other;
+            real_time fence::managing::object_that_goes_during_apply_has_changed;
             real_time fence::managing::second_binding_of_the_policy_is_named;
             real_time fence::managing::objects_of_other_tools_are_left_alone;
             real_time fence::managing::a_failed_binding_leaves_no_policy;
@@ -98,7 +104,10 @@ fn main() -> ExitCode {
             real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
             real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_not_leader;
             real_time fence::returning::fence_that_comes_back_follows_the_lease;
+            real_time fence::returning::anchor_of_another_tool_stands;
             real_time fence::returning::fence_that_is_being_deleted_does_not_stand;
+            real_time fence::returning::binding_to_another_lease_is_the_first_suspect;
+            real_time fence::returning::holder_that_no_message_can_show_is_no_stale_one;
             real_time fence::servers::both_api_servers_follow_the_lease;
             real_time fence::servers::fence_and_limit_add_little_to_a_write;
             real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;
@@ -133,9 +142,9 @@ fn main() -> ExitCode {
             real_time rbac::candidate_without_update_leads_one_short_term;
             real_time retries::refused_eviction_is_sent_once;
             real_time rbac::replica_without_role_is_unready_until_granted;
-            real_time server_time::write_without_bound_lands_after_takeover;
-            real_time server_time::limits_of_callers_are_read_as_the_server_reads_them;
-            real_time server_time::s2_bounded_write_never_lands_after_takeover;
+            real_time request_deadline::write_without_bound_lands_after_takeover;
+            real_time request_deadline::limits_of_callers_are_read_as_the_server_reads_them;
+            real_time request_deadline::s2_bounded_write_never_lands_after_takeover;
         }
         needs [server, programs] {
             real_time interop::client_go_and_candidate_hand_over_both_ways;

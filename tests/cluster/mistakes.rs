@@ -38,7 +38,7 @@ fn rows() -> impl Iterator<Item = Vec<&'static str>> {
 impl Row {
     fn of(mistake: &str) -> Self {
         let row = rows().find(|row| row[0] == mistake).unwrap_or_else(|| panic!("no row: {mistake}"));
-        let (count, unit) = row[3].split_once(' ').unwrap_or_else(|| panic!("no time: {row:?}"));
+        let (count, unit) = row[2].split_once(' ').unwrap_or_else(|| panic!("no time: {row:?}"));
         let count: u32 = count.parse().unwrap_or_else(|_| panic!("no time: {row:?}"));
         let unit = match unit {
             "s" => Duration::from_secs(1),

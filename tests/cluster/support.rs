@@ -39,12 +39,6 @@ pub async fn lease_writes(world: &impl World, user: &str) -> Vec<WriteRecord> {
     log
 }
 
-/// Whether this user wrote the lease while another candidate held it, as a standby that joins or leaves does.
-pub fn stands_by(write: &WriteRecord) -> bool {
-    let holder = write.lease.as_ref().map(|lease| lease.holder_identity.as_str());
-    holder.is_some_and(|holder| !holder.is_empty() && holder != write.user)
-}
-
 /// The write by which this user released the lease.
 pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
     let is_release =
@@ -56,7 +50,7 @@ pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
 /// after. That counts from when the last renewal arrived: the others may see it before it is answered.
 pub async fn taken_over(world: &impl World, user: &str) -> Duration {
     let mut log = world.writes().await;
-    log.retain(|write| write.resource == "leases" && write.took_effect() && !stands_by(write));
+    log.retain(|write| write.resource == "leases" && write.took_effect());
     let first = log.iter().position(|write| write.user == user).expect("the candidate led");
     let next = log[first..].iter().position(|write| write.user != user).expect("a successor") + first;
     let lease = log[next - 1].lease.as_ref().expect("a lease");

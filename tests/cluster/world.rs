@@ -9,8 +9,8 @@ use hyper_util::rt::TokioExecutor;
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{ElectionBuilder, ErrBuild},
-    lease::{KubeLock, LeasePool},
+    election::ElectionBuilder,
+    lease::LeasePool,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
 use std::sync::Arc;
@@ -104,9 +104,8 @@ impl World for InProcess {
         let name = user.to_owned();
         let connect =
             move || Ok(Client::new(pipe::over(pipes.clone(), &name, TokioExecutor::new()), NAMESPACE));
-        let election = builder
-            .build_with(|lease| KubeLock::over(lease, connect).map_err(ErrBuild::Client))
-            .expect("a valid election");
+        let election =
+            builder.build_in(&LeasePool::over(connect).expect("a client")).expect("a valid election");
         let (work, pipes) = self.line();
         let gated = election.layer().layer(pipe::over(pipes, user, election.connections()));
         Joined { client: Client::new(gated, NAMESPACE), election, line, work }

@@ -1,9 +1,10 @@
 //! S4 at the gate: close it, let admitted writes finish, drain.
 
 use crate::support::{
-    ALMOST, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
+    ALMOST, PATH, Probe, STEP, TERM, WRITE, assert_lost, assert_not_leader, gate, lead, lead_in, stage, write,
 };
 use futures_util::FutureExt;
+use http::Request;
 use kube_leader_gate::{
     WriteGateLayer,
     leadership::{Loss, Term},
@@ -161,4 +162,23 @@ async fn s4_drain_without_open_writes_ends_at_once() {
     grantor.close();
     assert!(leadership.admit().is_none());
     assert_eq!(leadership.drain(Duration::ZERO).await, Ok(()));
+}
+
+/// A backend may answer before it has read a body, and the gate cannot look into one of this type.
+#[tokio::test]
+async fn s4_answer_settles_no_body_for_a_backend() {
+    const BACKEND: &str = "/api/v1/namespaces/default/services/b/proxy/upload";
+    for (request, settled) in [
+        (Request::post(PATH), true),
+        (Request::post(BACKEND), false),
+        (Request::get(BACKEND).header("connection", "upgrade"), true),
+    ] {
+        let (grantor, leadership, _clock) = stage();
+        let _grant = lead(&grantor);
+        let probe = Probe::default();
+        probe.answer();
+        let mut service = WriteGateLayer::new(leadership.clone()).layer(probe);
+        assert_eq!(service.call(request.body("{}").unwrap()).await.unwrap(), "done");
+        assert_eq!(leadership.unanswered().is_none(), settled);
+    }
 }

@@ -1,7 +1,7 @@
 //! The leadership word beside the simplest model that could be right.
 
 use crate::support::stage;
-use kube_leader_gate::leadership::{Admission, Grant, Loss, Moment, Term};
+use kube_leader_gate::leadership::{Grant, Loss, Moment, Term, WritePermit};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ proptest! {
         let at = |seconds: u64| -> Moment { origin.saturating_add(Duration::from_secs(seconds)) };
         let mut model = Model::default();
         let mut grant: Option<Grant> = None;
-        let mut writes: Vec<Admission> = Vec::new();
+        let mut writes: Vec<WritePermit> = Vec::new();
         for step in steps {
             match step {
                 Step::Grant(length) => {

@@ -57,14 +57,6 @@ fn observer_learns_outcome_of_each_write() {
     hears_the_outcomes(layer.layer(Probe::default()), &grantor, &notes);
 }
 
-#[test]
-fn gate_without_layer_has_policy_and_observer() {
-    let (grantor, leadership, _clock) = stage();
-    let notes = Arc::new(Notes::default());
-    let gate = WriteGate::new(Probe::default(), leadership.clone());
-    hears_the_outcomes(gate.with_policy(policy()).with_observer(notes.clone()), &grantor, &notes);
-}
-
 fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &Notes) {
     let request = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap();
     let event = "/apis/events.k8s.io/v1/namespaces/a/events";

@@ -2,7 +2,7 @@
 
 use kube_leader_gate::{
     Leadership,
-    leadership::{Admission, Grantor, Loss, Term},
+    leadership::{Grantor, Loss, Term, WritePermit},
 };
 use std::{
     sync::{
@@ -33,7 +33,7 @@ struct Told {
 }
 
 fn write_on(leadership: &Leadership, told: &Told) {
-    let mut held: Option<(Admission, u64)> = None;
+    let mut held: Option<(WritePermit, u64)> = None;
     while !told.over.load(SeqCst) {
         let ended = told.ended.load(SeqCst);
         // A write that is kept for the next term.

@@ -2,7 +2,7 @@
 
 use crate::{
     net::LATEST,
-    plan::{Break, Class, Fault, Machine, Plan, TIMINGS, Target, Trouble, Way, What, Work},
+    plan::{Break, Class, Fault, Layers, Machine, Plan, TIMINGS, Target, Trouble, Way, What, Work},
 };
 use fastrand::Rng;
 
@@ -20,9 +20,11 @@ pub fn plan(seed: u64) -> Plan {
     // What came later has a generator of its own, so that a seed keeps the rest of its plan.
     let (mut author, mut more) =
         (Author { rng: Rng::with_seed(seed) }, Author { rng: Rng::with_seed(!seed) });
+    let mut wraps = Author { rng: Rng::with_seed(seed ^ LAYERS) };
     let count = [2, 3, 3, 3, 4][author.rng.usize(..5)];
     let (prioritised, wrong, drifts) = (author.one_in(3), author.one_in(2), author.one_in(2));
     let leases = if author.one_in(6) { 2 } else { 1 };
+    let layers = wraps.layers(leases, prioritised);
     let machines = (0..count).map(|number| Machine {
         work: [Work::Gated, Work::WhileLeading, Work::Beside][author.rng.usize(..3)],
         key: prioritised.then_some(if number == 0 || author.one_in(4) { "high" } else { "low" }),
@@ -30,7 +32,7 @@ pub fn plan(seed: u64) -> Plan {
         wall: if wrong { author.rng.i64(-300..=300) } else { 0 },
         pooled: leases > 1 || author.one_in(4),
         timing: TIMINGS[usize::from(more.one_in(8))],
-        server_time: author.one_in(2),
+        request_deadline: author.one_in(2),
         pace: author.rng.u64(150..=500),
         abrupt: author.one_in(2),
     });
@@ -52,8 +54,11 @@ pub fn plan(seed: u64) -> Plan {
     if author.one_in(5) {
         author.delete(&mut faults);
     }
-    Plan { seed, leases, machines, faults }
+    Plan { seed, leases, layers, machines, faults }
 }
+
+/// Makes another seed of a seed.
+const LAYERS: u64 = 0x6c61_7965_7273;
 
 struct Author {
     rng: Rng,
@@ -62,6 +67,20 @@ struct Author {
 impl Author {
     fn one_in(&mut self, many: u32) -> bool {
         self.rng.u32(..many) == 0
+    }
+
+    /// Each layer alone, and all combinations. A coordinator knows no priority.
+    fn layers(&mut self, leases: usize, prioritised: bool) -> Layers {
+        if !self.one_in(3) {
+            return Layers::NONE;
+        }
+        let which = self.rng.u8(1..8);
+        let has = |bit: u8| which & bit != 0;
+        Layers {
+            fence: has(1) && leases == 1,
+            early: has(2),
+            coordinated: has(4) && leases == 1 && !prioritised,
+        }
     }
 
     /// One to three faults on the same target, at about the same time.

@@ -1,6 +1,7 @@
 //! The server's end of the network: requests that have arrived, and what the API server answers.
 
 use crate::{
+    fence,
     net::{Net, Shared},
     parcel::{Answer, Content},
     plan::Class,
@@ -43,6 +44,10 @@ async fn serve(
     class: Class,
     request: Request<Bytes>,
 ) {
+    let refused = fence::refuses(&net.get(), &server, machine, class, &request);
+    if let Some((parts, body)) = refused {
+        return net.get().answer(id, Answer::Head(Box::new(parts), Some(body)));
+    }
     let watched = request.uri().query().unwrap_or_default().to_owned();
     let lease = request.uri().path().rsplit_once("work-").and_then(|it| it.1.parse::<usize>().ok());
     let mut service = server.service().user(&identity(machine));
@@ -85,9 +90,13 @@ async fn serve(
 }
 
 /// Notes what a write made of its lease.
-fn remember(net: &Shared, whole: &[u8]) {
+pub fn remember(net: &Shared, whole: &[u8]) {
     let Ok(object) = serde_json::from_slice::<Value>(whole) else { return };
-    let mut net = net.get();
+    note(&mut net.get(), object);
+}
+
+/// Notes a new state of a lease.
+pub fn note(net: &mut Net, object: Value) {
     let (lease, now) = (object["metadata"]["name"].as_str().and_then(number), net.time());
     if let Some(lease) = lease {
         net.past.note(lease, now, object);

@@ -1,6 +1,7 @@
 //! Judges a run by the API server's log of writes, which trusts no client.
 
 use crate::{
+    coordinator::COORDINATOR,
     gateway::identity,
     plan::{What, Work},
     replica::lease_name,
@@ -9,7 +10,7 @@ use crate::{
 };
 use kube_leader_gate::{
     election::LeaseEnd,
-    testing::{Judge, LogTime, StrayKind, SuccessionKind, TermEnding, WriteRecord},
+    testing::{Judge, LeaseTerm, LogTime, StrayKind, StrayWrite, SuccessionKind, TermEnding, WriteRecord},
 };
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
         let of_lease = |it: &&WriteRecord| {
             it.name.as_deref() == Some(if it.resource == "leases" { &name } else { &work })
         };
-        let records: Vec<_> = log.iter().filter(of_lease).cloned().collect();
+        let mut records: Vec<_> = log.iter().filter(of_lease).cloned().collect();
+        records.iter_mut().for_each(before_it_is_accepted);
         one_lease(world, lease, &records, outcome);
     }
     outcome.log.extend(log.iter().map(|record| line(world, record)));
@@ -36,6 +38,13 @@ pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
     let messages: u64 = world.net.get().messages.iter().sum();
     if messages > most {
         outcome.violations.insert(format!("messages: {messages} of them, more than {most}"));
+    }
+}
+
+/// What the coordinator gives a candidate is the coordinator's until the candidate takes it: until then its gate is shut.
+fn before_it_is_accepted(record: &mut WriteRecord) {
+    if let Some(lease) = record.lease.as_mut().filter(|_| record.user == COORDINATOR) {
+        COORDINATOR.clone_into(&mut lease.holder_identity);
     }
 }
 
@@ -65,7 +74,8 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     };
     // With priorities the lease is taken before the last write has ended; the gate then waits.
     let overtakes = world.plan.machines.iter().any(|it| it.key.is_some());
-    for stray in verdict.strays.iter().filter(|it| !overtakes && matches!(it.kind, StrayKind::Overlap(_))) {
+    let overlaps = |it: &&StrayWrite| matches!(&it.kind, StrayKind::Overlap(holder) if holder != COORDINATOR);
+    for stray in verdict.strays.iter().filter(|it| !overtakes && overlaps(it)) {
         found(format!(
             "overlap: {} wrote at {} after {:?}",
             stray.user,
@@ -84,9 +94,15 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
             Some(_) => key(&before.user).is_none(),
             None => false,
         };
-        let (ended, by_a_user) =
-            (before.ended.map(|it| it.1), after.user != "outsider" && after.user != before.holder);
-        if early && !precedes && by_a_user && ended == Some(TermEnding::Replaced) {
+        let by_a_user = ![before.holder.as_str(), "outsider", COORDINATOR].contains(&after.user.as_str())
+            && before.holder != COORDINATOR;
+        let ended = before.ended.map(|it| it.1);
+        if early
+            && !precedes
+            && !ended_before(world, before, millis(world, after.acquired))
+            && by_a_user
+            && ended == Some(TermEnding::Replaced)
+        {
             found(format!(
                 "theft: {} took the lease of {} at {}",
                 after.user,
@@ -101,6 +117,15 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     writes.sort_by_key(|it| it.completed);
     after_exits(world, lease, &writes, &mut found);
     after_steps_down(world, lease, &writes, &mut found);
+}
+
+/// Whether the holder's process had ended, and its writes had settled, before another candidate took the lease.
+fn ended_before(world: &World<'_>, term: &LeaseTerm, taken: u64) -> bool {
+    let settles = u64::try_from(world.plan.longest().safety_margin().as_millis()).unwrap_or(0);
+    let settled = |at: u64| (at + settles) * 100 <= taken * 101;
+    let held = millis(world, term.acquired);
+    let mut ends = world.ended.iter().filter(|(host, _)| identity(*host) == term.holder);
+    world.plan.layers.early && ends.any(|(_, at)| *at >= held && settled(*at))
 }
 
 /// No write takes effect after a write of another candidate's later term, and no process releases another's term.
@@ -119,7 +144,8 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
         let at = record.completed.map_or(0, |it| millis(world, it));
         if let Some(lease) = &record.lease {
             let writer = (record.user.as_str(), record.user_agent.as_str());
-            if lease.holder_identity.is_empty() && author != writer {
+            // A candidate may release the lease that the coordinator has given it.
+            if lease.holder_identity.is_empty() && author != writer && author.0 != COORDINATOR {
                 found(format!("release: {writer:?} released the term of {author:?} at {at}"));
             }
             let claim = Some((&lease.holder_identity, lease.lease_transitions, &lease.acquire_time));
@@ -191,7 +217,7 @@ fn after_steps_down(
         for (place, write) in writes.iter().enumerate() {
             let held = place.checked_sub(1).is_some_and(|it| names(writes[it], &name));
             let own = names(write, &name) && write.user_agent == away.born.to_string();
-            if held || !own || at(write) <= away.from {
+            if held || !own || at(write) <= away.from || waits_for_another(write) {
                 continue;
             }
             let ended = writes[place..].iter().find(|it| !names(it, &name)).map_or(u64::MAX, |it| at(it));
@@ -208,6 +234,12 @@ fn after_steps_down(
 fn admitted_by(it: &WriteRecord) -> Option<(u64, u64)> {
     let (token, born) = it.user_agent.split_once(" of ")?;
     Some((token.parse().ok()?, born.parse().ok()?))
+}
+
+/// Whether the holder says that it waits for a former one.
+fn waits_for_another(it: &WriteRecord) -> bool {
+    let handover = it.lease.as_ref().and_then(|it| it.annotations.get("kube-leader-gate/handover"));
+    handover.is_some_and(|it| !it.ends_with(", done"))
 }
 
 fn names(it: &WriteRecord, name: &str) -> bool {

@@ -1,17 +1,22 @@
-//! Whole replicas on a simulated network, with simulated time: `make sim`. One seed gives one run, byte for byte.
+//! Whole replicas on a simulated network, with simulated time: `make -C tests sim`. One seed gives one run, byte for byte.
 //!
 //! `author` writes a `plan` from a seed, and `run` plays it: `world` has the machines and moves the time, `faults` plays
 //! the faults, and `judge` judges the API server's log of writes. A `machine` is a runtime with a `clock` of its own, and
-//! a `replica` runs on it, and takes `orders`. `net` carries the messages between its `line` and the `gateway` of the API server; `wall` makes
-//! wall clocks wrong, and `messages` counts what the crate logs. `seeds` plays many seeds, and `shrink` makes a failing
-//! plan smaller. `replays` has such plans as tests. `soak` plays hours. docs/SIMULATION.md explains it.
+//! a `replica` runs on it, and takes `orders`. `layered` wraps its lock; `fence`, `kubelet` and `coordinator` are what the
+//! layers find in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server; `wall`
+//! makes wall clocks wrong, and `messages` counts what the crate logs. `seeds` plays many seeds, and `shrink` makes a
+//! failing plan smaller. `replays` has such plans as tests. `soak` plays hours. README.md explains the findings.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod author;
 mod clock;
+mod coordinator;
 mod faults;
+mod fence;
 mod gateway;
 mod judge;
+mod kubelet;
+mod layered;
 mod line;
 mod machine;
 mod messages;

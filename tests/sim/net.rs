@@ -49,6 +49,8 @@ pub struct Net {
     pub past: Past,
     /// What the judge asks about.
     pub seen: Seen,
+    /// How late the fence hears of the lease, if there is a fence, in milliseconds.
+    pub fence: Option<u64>,
 }
 
 /// The line of a machine.
@@ -107,6 +109,7 @@ impl Shared {
             messages: vec![0; machines],
             past: Past::new(leases),
             seen: Seen::new(leases),
+            fence: None,
         })))
     }
 

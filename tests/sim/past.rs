@@ -23,6 +23,11 @@ impl Past {
         }
     }
 
+    /// The lease as it was at `at`. None if no state of that time is known.
+    pub fn state(&self, lease: usize, at: u64) -> Option<&Value> {
+        self.0[lease].iter().rev().find(|state| state.0 <= at).map(|state| &state.1)
+    }
+
     /// The event with which a watch begins that sees a lease as it was at `at`. None if it was as it is now.
     pub fn event(&self, lease: usize, at: u64) -> Option<Vec<u8>> {
         let states = &self.0[lease];

@@ -14,8 +14,21 @@ pub struct Plan {
     pub seed: u64,
     /// How many leases there are. Every machine contends for each of them.
     pub leases: usize,
+    /// What wraps the locks of all elections.
+    pub layers: Layers,
     pub machines: Vec<Machine>,
     pub faults: Vec<Fault>,
+}
+
+/// The packages whose layers wrap a lock. A plan with a fence or a coordinator has one lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// The API server refuses the writes of replicas that do not hold the lease.
+    pub fence: bool,
+    /// A kubelet reports the ends of processes.
+    pub early: bool,
+    /// A coordinator chooses the holder.
+    pub coordinated: bool,
 }
 
 /// A machine with one replica.
@@ -34,7 +47,7 @@ pub struct Machine {
     /// The times of its elections. Each candidate trusts the duration that it reads in the lease.
     pub timing: &'static str,
     /// Whether its writes carry a limit for the server.
-    pub server_time: bool,
+    pub request_deadline: bool,
     /// The time between two writes of its workload, in milliseconds.
     pub pace: u64,
     /// Whether its workload drops its unanswered writes when it is told to end.
@@ -156,6 +169,10 @@ pub enum Break {
     Garbage,
 }
 
+impl Layers {
+    pub const NONE: Self = Self { fence: false, early: false, coordinated: false };
+}
+
 impl Plan {
     /// The longest times of any machine.
     pub fn longest(&self) -> LeaseTiming {
@@ -236,7 +253,7 @@ impl What {
 /// The plan as a test that can be pasted.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, leases, machines, faults } = self;
+        let Self { seed, leases, layers, machines, faults } = self;
         let mut lists = String::new();
         writeln!(lists, "        machines: vec![")?;
         machines.iter().try_for_each(|it| writeln!(lists, "            {it:?},"))?;
@@ -244,7 +261,7 @@ impl fmt::Display for Plan {
         faults.iter().try_for_each(|it| writeln!(lists, "            {it:?},"))?;
         writeln!(lists, "        ],")?;
         writeln!(f, "#[rustfmt::skip]\n#[test]\nfn seed_{seed}() {{\n    replay(&Plan {{")?;
-        writeln!(f, "        seed: {seed},\n        leases: {leases},")?;
+        writeln!(f, "        seed: {seed},\n        leases: {leases},\n        layers: {layers:?},")?;
         write!(f, "{lists}    }});\n}}")
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::{
     gateway::identity,
+    layered::Layered,
     line::{Line, TERM},
     machine::Process,
     net::Shared,
@@ -20,8 +21,8 @@ use kube_leader_gate::{
     CancellationToken, Election, Identity, Leadership,
     election::{LeaseEnd, Priority},
     leadership::Term,
-    lease::{KubeLock, LeasePool},
-    server_time::ServerTimeLayer,
+    lease::LeasePool,
+    request_deadline::RequestDeadlineLayer,
 };
 use std::{
     future::{Future, poll_fn},
@@ -68,6 +69,7 @@ struct Site {
     stop: CancellationToken,
     give_up: Arc<GiveUp>,
     computing: Arc<Computing>,
+    layered: Layered,
 }
 
 /// The token of the term whose work runs now.
@@ -87,7 +89,14 @@ pub fn lease_name(lease: usize) -> String {
 }
 
 impl Replica {
-    pub fn boot(net: &Shared, number: usize, machine: Machine, leases: usize, mut process: Process) -> Self {
+    pub fn boot(
+        net: &Shared,
+        number: usize,
+        machine: Machine,
+        leases: usize,
+        mut process: Process,
+        layered: &Layered,
+    ) -> Self {
         let (stop, give_up) = (CancellationToken::new(), Arc::new(GiveUp::default()));
         let computing = Arc::new(Computing::default());
         let (tell, ends) = tokio::sync::mpsc::unbounded_channel();
@@ -111,6 +120,7 @@ impl Replica {
             stop: stop.clone(),
             give_up: give_up.clone(),
             computing: computing.clone(),
+            layered: layered.clone(),
         };
         let leaderships = process.run(net, async {
             let pool = machine.pooled.then(|| LeasePool::over(connect.clone()).expect("a client"));
@@ -125,9 +135,11 @@ impl Replica {
                 if let Some(key) = machine.key {
                     builder = builder.priority(Priority::ranked(key, ["high", "low"]).expect("a key"));
                 }
+                let of_layers = Client::new(line.clone(), "default");
+                builder = layered.wrap_lock(number, machine.timing(), &of_layers, builder);
                 let election = match &pool {
                     Some(pool) => builder.build_in(pool),
-                    None => builder.build_with(|lease| KubeLock::over(lease, connect.clone())),
+                    None => builder.build_in(&LeasePool::over(connect.clone()).expect("a client")),
                 };
                 let election = election.expect("a valid election");
                 let leadership = election.leadership();
@@ -167,11 +179,12 @@ impl Site {
         let leadership = election.leadership();
         let line = Line { leadership: Some(leadership.clone()), ..self.line.clone() };
         let builder = ClientBuilder::new(line, "default");
-        let client = if self.machine.server_time {
-            builder.with_layer(&ServerTimeLayer::new(leadership)).with_layer(&election.layer()).build()
+        let client = if self.machine.request_deadline {
+            builder.with_layer(&RequestDeadlineLayer::new(leadership)).with_layer(&election.layer()).build()
         } else {
             builder.with_layer(&election.layer()).build()
         };
+        let client = self.layered.wrap_client(client);
         let stop = self.stop.clone();
         match self.machine.work {
             Work::Gated => {

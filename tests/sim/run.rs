@@ -18,8 +18,9 @@ use std::{
 const FIRST: u64 = 3_000;
 /// How long a run goes on after all is well again.
 const STEADY: u64 = 1_000;
-/// After a release, another candidate writes within this time: no candidate waits for the end of the lease.
-const FOLLOWS: u64 = 10_000;
+/// After a release, another candidate writes this long after a lease duration at most. No candidate waits for the end of the
+/// released lease, but one that an outage has kept from seeing how an earlier holder ended waits for that holder's time.
+const FOLLOWS: u64 = 1_000;
 
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -58,14 +59,14 @@ pub fn run(plan: &Plan, keep: bool) -> Outcome {
 pub fn recovers_within(timing: LeaseTiming) -> u64 {
     let calls = timing.call_timeout() * 3;
     let early = Duration::from_secs(4);
-    let sum = timing.retry_period() * 2 + timing.lease_duration() + calls + timing.tolerated_skew() + early;
+    let sum = timing.retry_period() * 2 + timing.lease_duration() + calls + timing.safety_margin() + early;
     u64::try_from(sum.as_millis()).unwrap_or(0) * 1_006 / 1_000
 }
 
 /// How long after the order a process has stopped, at most: 5 s of grace, 10 s of drain, the time for an unanswered write,
 /// and five calls.
 fn stops_within(timing: LeaseTiming) -> u64 {
-    let sum = Duration::from_secs(15) + timing.tolerated_skew() + timing.call_timeout() * 5;
+    let sum = Duration::from_secs(15) + timing.safety_margin() + timing.call_timeout() * 5;
     u64::try_from(sum.as_millis()).unwrap_or(0) * 1_013 / 1_000
 }
 
@@ -144,7 +145,8 @@ fn hand_over(world: &mut World<'_>) -> u64 {
     let away = world.plan.faults.iter().any(|it| it.what == What::GiveUp);
     let released = |it: &Exit| it.machine == holder && it.ends[0] == LeaseEnd::Released;
     let released = !away && world.exits.last().is_some_and(released);
-    let within = if released { FOLLOWS } else { recovers_within(world.plan.longest()) };
+    let lease = u64::try_from(world.plan.longest().lease_duration().as_millis()).unwrap_or(u64::MAX);
+    let within = if released { lease + FOLLOWS } else { recovers_within(world.plan.longest()) };
     let stopped = world.now();
     while world.net.get().seen.written[0].is_none_or(|at| at <= stopped + 10) {
         if world.now() > stopped + within {

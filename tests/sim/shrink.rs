@@ -42,6 +42,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         plans.extend(with(&|it| remove_machine(it, gone)));
     }
     plans.extend(with(&|it| it.leases = 1));
+    plans.extend(with(&|it| it.layers.fence = false));
+    plans.extend(with(&|it| it.layers.early = false));
+    plans.extend(with(&|it| it.layers.coordinated = false));
     for place in 0..plan.machines.len() {
         let plainer: [fn(&mut Machine); 7] = [
             |it| it.key = None,
@@ -49,7 +52,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
             |it| it.wall = 0,
             |it| it.pooled = false,
             |it| it.timing = TIMINGS[0],
-            |it| it.server_time = false,
+            |it| it.request_deadline = false,
             |it| it.abrupt = false,
         ];
         for change in plainer {

@@ -1,9 +1,9 @@
-//! Hours of faults for processes that live through all of them: `make soak HOURS=2`. What they use stays flat.
+//! Hours of faults for processes that live through all of them: `make -C tests soak HOURS=2`. What they use stays flat.
 
 use crate::{
     author, judge,
     messages::Messages,
-    plan::{Fault, Machine, Plan, TIMINGS, Target, What, Work},
+    plan::{Fault, Layers, Machine, Plan, TIMINGS, Target, What, Work},
     run::{Outcome, pass_until, play_faults, stop_all},
     seeds,
     world::World,
@@ -63,7 +63,7 @@ fn plan(first: u64, scenes: u64) -> Plan {
         wall: 0,
         pooled: false,
         timing: TIMINGS[0],
-        server_time: work == Work::Gated,
+        request_deadline: work == Work::Gated,
         pace: 300,
         abrupt: work == Work::Beside,
     };
@@ -81,7 +81,7 @@ fn plan(first: u64, scenes: u64) -> Plan {
         }));
     }
     let machines = [Work::Gated, Work::WhileLeading, Work::Beside].map(machine).to_vec();
-    Plan { seed: first, leases: 1, machines, faults }
+    Plan { seed: first, leases: 1, layers: Layers::NONE, machines, faults }
 }
 
 /// Plays the faults that begin before `end`, judges what was written, and looks at what is used.

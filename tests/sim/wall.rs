@@ -1,13 +1,13 @@
-//! Wrong wall clocks. A process reads the real wall clock, so the network moves the times in each lease that the process
-//! sends or receives. To the process, its own times look right and all others look wrong.
+//! Wrong wall clocks. A process reads the real wall clock, so the network moves the times in each lease and pod that the
+//! process sends or receives. To the process, its own times look right and all others look wrong.
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
-const TIMES: [&str; 2] = ["\"acquireTime\":\"", "\"renewTime\":\""];
+const TIMES: [&str; 3] = ["\"acquireTime\":\"", "\"renewTime\":\"", "\"finishedAt\":\""];
 const LENGTH: usize = "2026-01-02T03:04:05.000000Z".len();
 
-/// The same text with all times of leases later by so many seconds.
+/// The same text with all times of leases and pods later by so many seconds.
 pub fn shift(text: Bytes, by: i64) -> Bytes {
     if by == 0 || text.is_empty() {
         return text;

@@ -2,7 +2,10 @@
 //! next.
 
 use crate::{
+    coordinator::Coordinator,
     gateway,
+    kubelet::Kubelets,
+    layered::Layered,
     machine::{Process, Step},
     net::Shared,
     plan::{self, Plan, What},
@@ -19,6 +22,8 @@ use tokio::time::Instant;
 
 /// The longest step, in milliseconds. A message that a timer sends within a step arrives at its end at the earliest.
 const STEP: u64 = 20;
+/// How late a fence hears of its lease, in milliseconds: not at all, so late, or twice so late.
+const FENCE_LAGS: u64 = 120;
 
 #[derive(Debug)]
 pub struct World<'a> {
@@ -40,6 +45,10 @@ pub struct World<'a> {
     pub exits: Vec<Exit>,
     /// The faults that machines have had.
     pub struck: Vec<Struck>,
+    /// When a process has ended on a machine that the kubelet could see.
+    pub ended: Vec<(usize, u64)>,
+    pub kubelets: Kubelets,
+    pub coordinator: Coordinator,
 }
 
 /// A fault that has hit a machine.
@@ -82,6 +91,7 @@ impl<'a> World<'a> {
     pub fn new(plan: &'a Plan) -> Self {
         let net = Shared::new(plan.seed, plan.machines.len(), plan.leases, plan.slowest());
         net.get().seen.overlaps = plan.overlaps();
+        net.get().fence = plan.layers.fence.then(|| plan.seed % 3 * FENCE_LAGS);
         let mut chance = Rng::with_seed(!plan.seed);
         let server = ApiServer::new();
         let mut gateway = Process::new(None, 0, 0, chance.fork());
@@ -103,8 +113,28 @@ impl<'a> World<'a> {
         });
         let hosts = hosts.collect();
         let (hit, guards, counts, kinds, exits, struck) = Default::default();
-        let mut world =
-            Self { plan, net, server, gateway, epoch, hosts, hit, guards, counts, kinds, exits, struck };
+        let (kubelets, coordinator) = (Kubelets::new(chance.fork()), Coordinator::new(chance.fork()));
+        let ended = vec![];
+        let mut world = Self {
+            plan,
+            net,
+            server,
+            gateway,
+            epoch,
+            hosts,
+            hit,
+            guards,
+            counts,
+            kinds,
+            exits,
+            struck,
+            ended,
+            kubelets,
+            coordinator,
+        };
+        if plan.layers.early {
+            (0..world.hosts.len()).for_each(|host| world.make_pod(host));
+        }
         (0..world.hosts.len()).for_each(|host| world.boot(host));
         world
     }
@@ -120,13 +150,15 @@ impl<'a> World<'a> {
     /// Starts a process on a machine that has none.
     pub fn boot(&mut self, host: usize) {
         let now = self.now();
-        let Host { machine, chance, replica, told, .. } = &mut self.hosts[host];
-        if replica.is_some() {
+        if self.hosts[host].replica.is_some() {
             return;
         }
+        self.report_begin(host);
+        let site = Layered { layers: self.plan.layers, pod: self.pod_uid(host), machines: self.hosts.len() };
+        let Host { machine, chance, replica, told, .. } = &mut self.hosts[host];
         *told = None;
         let process = Process::new(Some(host), now, machine.drift, chance.fork());
-        *replica = Some(Replica::boot(&self.net, host, *machine, self.plan.leases, process));
+        *replica = Some(Replica::boot(&self.net, host, *machine, self.plan.leases, process, &site));
         self.exits.iter_mut().filter(|it| it.machine == host).for_each(|it| it.until = it.until.min(now));
         self.note(&format!("m{host} boots"));
     }
@@ -136,6 +168,10 @@ impl<'a> World<'a> {
         let Some(replica) = self.hosts[host].replica.take() else { return };
         self.note(&format!("m{host} is killed"));
         self.end_process(host, replica, hangs_up);
+        if hangs_up {
+            self.ended.push((host, self.now()));
+            self.report_end(host);
+        }
     }
 
     /// The process is gone. tokio drops its tasks in an order that no seed decides, so their connections are closed after
@@ -164,6 +200,8 @@ impl<'a> World<'a> {
     /// Lets time pass until the next thing happens, or until `end`.
     pub fn step(&mut self, end: u64) {
         gateway::deliver(&self.net, &self.server, self.gateway.runtime().handle());
+        self.kubelets_report();
+        self.coordinate();
         let (now, end) = {
             let mut net = self.net.get();
             let end = net.next_arrival().unwrap_or(u64::MAX).min(net.now + STEP).min(end).max(net.now + 1);
@@ -191,6 +229,8 @@ impl<'a> World<'a> {
         self.exits.push(Exit { machine: host, born, at, until: u64::MAX, ends });
         if let Some(replica) = self.hosts[host].replica.take() {
             self.end_process(host, replica, true);
+            self.ended.push((host, at));
+            self.report_end(host);
         }
     }
 

@@ -9,7 +9,7 @@ use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
     election::LeaseEnd,
-    lease::KubeLock,
+    lease::LeasePool,
     testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::json;
@@ -81,7 +81,7 @@ async fn s9_leader_keeps_trying_to_renew() {
     assert!(refused.hits() >= 60, "{} attempts in 60 s", refused.hits());
     drop(refused);
     until(Duration::from_secs(1), "the candidate renews", || {
-        a.candidate().time_left() > Some(Duration::from_secs(100))
+        a.candidate().leadership().time_left() > Some(Duration::from_secs(100))
     })
     .await;
     assert_eq!(a.candidate().term(), term);
@@ -276,7 +276,8 @@ async fn s9_slow_connect_still_gives_fresh_connection() {
         Ok(Client::new(services.1.clone(), "default"))
     };
     let timing = LeaseTiming::fast().with_call_timeout(Duration::from_millis(50)).unwrap();
-    let election = builder("a").timing(timing).build_with(|lease| KubeLock::over(lease, connect)).unwrap();
+    let election =
+        builder("a").timing(timing).build_in(&LeasePool::over(connect).expect("a client")).unwrap();
     let a = election.start();
     within(Duration::from_secs(15), "it leads over the fresh client", a.candidate().elected()).await;
     assert_eq!(most.load(Ordering::SeqCst), 1);

@@ -21,7 +21,7 @@ async fn observer_sees_release_before_stop_ends() {
         while let Some(Some(state)) = stopped.run_until_cancelled(changes.next()).await {
             notes.lock().unwrap().push(state.lost);
         }
-        notes.lock().unwrap().push(leader.state().lost);
+        notes.lock().unwrap().push(leader.leadership().state().lost);
     });
     let running = build(&server, "a", builder).unwrap().start();
     within(FIRST, "the candidate leads", running.candidate().elected()).await;

@@ -7,7 +7,7 @@ use crate::support::{
 use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy,
     election::ErrBuild,
-    lease::KubeLock,
+    lease::BoxLock,
     testing::{ApiServer, Fault, WatchBreak},
 };
 use serde_json::{Value, json};
@@ -122,8 +122,8 @@ async fn unanswered_watch_is_tried_again() {
 fn invalid_configuration_fails_at_build() {
     let refused = |namespace: &str, name: &str| {
         let builder = Election::builder(namespace, name).identity(Identity::new("a").unwrap());
-        match builder.build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() }) {
-            Err(error @ ErrBuild::LeaseName(_)) => error.to_string(),
+        match builder.build_with(|_| -> Result<BoxLock, Infallible> { unreachable!() }) {
+            Err(error @ ErrBuild::Invalid(_)) => error.to_string(),
             other => panic!("{namespace}/{name}: {other:?}"),
         }
     };
@@ -135,8 +135,10 @@ fn invalid_configuration_fails_at_build() {
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
     let policy = Policy::strict().allow_status("example.com", "Widget");
     let refused_policy =
-        builder.policy(policy).build_with(|_| -> Result<KubeLock, Infallible> { unreachable!() });
-    assert!(matches!(refused_policy, Err(ErrBuild::Policy(_))));
+        builder.policy(policy).build_with(|_| -> Result<BoxLock, Infallible> { unreachable!() });
+    assert!(
+        matches!(refused_policy, Err(ErrBuild::Invalid(error)) if error.to_string().contains("rule in the policy"))
+    );
     for namespace in ["", "a.b", "A", &long[..64]] {
         let error = refused(namespace, "operator");
         assert!(
@@ -149,7 +151,7 @@ fn invalid_configuration_fails_at_build() {
 #[test]
 fn error_of_custom_lock_is_kept() {
     let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
-    let error = builder.build_with(|_| Err::<KubeLock, _>(std::fmt::Error)).unwrap_err();
+    let error = builder.build_with(|_| Err::<BoxLock, _>(std::fmt::Error)).unwrap_err();
     assert!(matches!(&error, ErrBuild::Lock(cause) if cause.is::<std::fmt::Error>()), "{error:?}");
     let cause = std::error::Error::source(&error).expect("a cause");
     assert!(cause.is::<std::fmt::Error>(), "{cause:?}");

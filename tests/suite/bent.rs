@@ -4,12 +4,13 @@ use crate::support::builder;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_client::Client;
 use kube_leader_gate::{
-    Election,
+    Election, LeaseTiming,
     election::ElectionBuilder,
-    lease::{Claim, ErrLock, ErrLockKind, KubeLock, LeaseEvent, LeaseRecord, Lock},
+    lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeasePool, LeaseRecord, LeaseUpdate, Lock},
     testing::ApiServer,
 };
 use std::{
+    convert::Infallible,
     future::Future,
     sync::{
         Arc,
@@ -38,26 +39,26 @@ pub enum Bend {
 }
 
 pub struct Bent {
-    inner: Arc<KubeLock>,
+    inner: BoxLock,
     bend: Bend,
 }
 
 /// A candidate over such a lock.
-pub fn bent(server: &ApiServer, identity: &str, bend: Bend) -> Election<Bent> {
+pub fn bent(server: &ApiServer, identity: &str, bend: Bend) -> Election {
     bent_from(server, identity, builder(identity), bend)
 }
 
-pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend: Bend) -> Election<Bent> {
+pub fn bent_from(server: &ApiServer, user: &str, builder: ElectionBuilder, bend: Bend) -> Election {
     let service = server.service().user(user);
+    let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client");
     let election = builder.build_with(|lease| {
-        let connect = move || Ok(Client::new(service.clone(), "default"));
-        KubeLock::over(lease, connect).map(|inner| Bent { inner: Arc::new(inner), bend })
+        Ok::<_, Infallible>(Bent { inner: pool.lock(lease, &LeaseTiming::fast()), bend })
     });
     election.expect("a valid election")
 }
 
 impl Bent {
-    fn stored(&self, claim: &Claim) -> Claim {
+    fn stored(&self, claim: &LeaseUpdate) -> LeaseUpdate {
         let mut claim = claim.clone();
         if matches!(self.bend, Bend::Shortens) {
             claim.duration_seconds = 1;
@@ -91,14 +92,14 @@ impl Lock for Bent {
         Ok(self.inner.get().await?.map(|record| self.shown(record)))
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let (inner, claim) = (self.inner.clone(), self.stored(claim));
         let created = self.sent(async move { inner.create(&claim).await }).await;
         let denied = ErrLock::new(ErrLockKind::Refused, "500: an internal error");
         if matches!(self.bend, Bend::Denies) { Err(denied) } else { Ok(self.shown(created?)) }
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         if let Bend::Panics(now) = &self.bend {
             assert!(!now.load(Ordering::SeqCst), "the lock breaks");
         }

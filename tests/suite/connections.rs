@@ -1,6 +1,6 @@
 //! What hyper's connection tasks may still send when a term is over.
 
-use crate::support::{free, spec, until, within};
+use crate::support::{free, leads_by, spec, until, within};
 use http::{Request, Uri};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
@@ -47,7 +47,7 @@ impl Scene {
             .unwrap();
         let maps = Api::default_namespaced(make(&election, self.endpoint.config("a")));
         let running = election.start();
-        within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
+        leads_by(&self.clock, PATIENCE, running.candidate()).await;
         maps.list(&ListParams::default()).await.unwrap();
         (running, maps)
     }
@@ -59,7 +59,7 @@ impl Scene {
         let params = PostParams::default();
         let mut write = pin!(maps.create(&params, &map));
         // In one thread: up to here only this task and the client's buffer have run.
-        while running.candidate().writes_under_way() == 0 {
+        while running.candidate().leadership().writes_under_way() == 0 {
             assert!(futures_util::poll!(write.as_mut()).is_pending());
             yield_now().await;
         }
@@ -158,11 +158,11 @@ async fn upload(scene: &Scene, url: Uri) -> (Running, Client) {
         .unwrap();
     let client = election.client(&config).unwrap();
     let running = election.start();
-    within(PATIENCE, "the candidate leads", running.candidate().elected()).await;
+    leads_by(&scene.clock, PATIENCE, running.candidate()).await;
     let path = "/api/v1/namespaces/a/services/b/proxy/upload";
     let request = Request::post(path).body(Body::from(vec![b'x'; UPLOAD])).unwrap();
     let answer = within(PATIENCE, "the answer", client.send(request)).await.unwrap();
-    assert_eq!((answer.status().as_u16(), running.candidate().writes_under_way()), (200, 1));
+    assert_eq!((answer.status().as_u16(), running.candidate().leadership().writes_under_way()), (200, 1));
     (running, client)
 }
 
@@ -178,6 +178,10 @@ async fn s4_release_waits_for_upload_behind_its_answer() {
     assert_eq!(spec(&scene.server)["holderIdentity"], "a");
     tell.send(()).unwrap();
     assert_eq!(within(PATIENCE, "the upload arrives", backend).await.unwrap(), UPLOAD);
+    until(PATIENCE, "the upload is over", || candidate.leadership().writes_under_way() == 0).await;
+    // What the connection has copied may be late.
+    assert_eq!(spec(&scene.server)["holderIdentity"], "a");
+    scene.clock.advance(LeaseTiming::fast().safety_margin());
     assert_eq!(within(PATIENCE, "it stops", stopping).await.unwrap(), LeaseEnd::Released);
 }
 
@@ -188,7 +192,8 @@ async fn s2_loss_cuts_off_upload_behind_its_answer() {
     let (url, backend) = hasty(told).await;
     let (running, _client) = upload(&scene, url).await;
     scene.clock.advance(LeaseTiming::fast().renew_deadline());
-    until(PATIENCE, "the upload is cut off", || running.candidate().writes_under_way() == 0).await;
+    until(PATIENCE, "the upload is cut off", || running.candidate().leadership().writes_under_way() == 0)
+        .await;
     tell.send(()).unwrap();
     assert!(within(PATIENCE, "the connection ends", backend).await.unwrap() < UPLOAD);
 }

@@ -1,6 +1,6 @@
 //! Elections that end without an order to stop: the gate closes, and observers learn of it.
 
-use crate::bent::{Bend, Bent, bent};
+use crate::bent::{Bend, bent};
 use crate::support::{
     FIRST, SOON, candidate, gated, is_not_leader, leading, lease_writes, pass, spec, until, within, write,
 };
@@ -20,7 +20,7 @@ use std::{
 };
 
 /// A candidate whose election dies at its next renewal, once the flag is set.
-fn fragile(server: &ApiServer) -> (Election<Bent>, Arc<AtomicBool>) {
+fn fragile(server: &ApiServer) -> (Election, Arc<AtomicBool>) {
     let breaks = Arc::new(AtomicBool::new(false));
     (bent(server, "a", Bend::Panics(breaks.clone())), breaks)
 }

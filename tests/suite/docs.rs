@@ -242,12 +242,12 @@ fn timing_table_matches_the_code() {
 
     let mut table = String::from(
         "| lease/renew/retry | call timeout | after a crash, a successor within | the same without watch | a released lease \
-         without watch | tolerated outage of the API server | tolerated drift or delay | renewals a minute |\n\
+         without watch | tolerated outage of the API server | safety margin | renewals a minute |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (lease, renew, retry) in [(137, 107, 26), (60, 40, 10), (30, 20, 5), (15, 10, 2)] {
         let [lease, renew, retry] = [lease, renew, retry].map(Duration::from_secs);
-        let timing = LeaseTiming::new(lease, renew, retry).unwrap();
+        let (timing, poll) = (LeaseTiming::new(lease, renew, retry).unwrap(), retry.mul_f64(1.2));
         let which = match timing {
             it if it == LeaseTiming::default() => " (the default)",
             it if it == LeaseTiming::fast() => " (`fast()`)",
@@ -260,11 +260,11 @@ fn timing_table_matches_the_code() {
             renew.as_secs(),
             retry.as_secs(),
             timing.call_timeout(),
-            timing.crash_failover(),
-            timing.polled_crash_failover(),
-            timing.polled_handover(),
+            lease,
+            lease + poll,
+            poll,
             timing.tolerated_outage(),
-            timing.tolerated_skew(),
+            timing.safety_margin(),
             60.0 / retry.as_secs_f64(),
         )
         .unwrap();
@@ -274,6 +274,29 @@ fn timing_table_matches_the_code() {
         between(&document, "timing_table") == table,
         "docs/TIMING.md, between the comments, should have:\n{table}"
     );
+}
+
+#[test]
+fn readme_shows_the_smallest_program_word_for_word() {
+    let shown = read(&root().join("README.md"));
+    let program = read(&root().join("examples/minimal.rs"));
+    assert_eq!(between(&shown, "minimal"), format!("```rust,no_run\n{program}```\n"));
+}
+
+/// The targets that a Makefile explains. `make help` prints the same.
+fn targets(makefile: &str) -> Vec<String> {
+    let explained = makefile.lines().filter(|line| line.contains(": ") && line.contains("## "));
+    let names = explained.filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+    names.filter(|it| !it.contains(['\t', '#', ' ', '@'])).map(str::to_owned).collect()
+}
+
+#[test]
+fn makefile_has_at_most_fifteen_explained_targets() {
+    let makefile = read(&root().join("Makefile"));
+    let phony = makefile.lines().find_map(|line| line.strip_prefix(".PHONY: ")).expect("targets");
+    let (explained, all): (Vec<_>, Vec<_>) = (targets(&makefile), phony.split(' ').collect());
+    assert_eq!(explained, all, "each target has a line for `make help`, in the order of .PHONY");
+    assert!(all.len() <= 15, "{} targets", all.len());
 }
 
 /// The messages that the document explains: in its headings, and at the start of list items.
@@ -313,6 +336,20 @@ fn troubleshooting_quotes_messages_of_the_code() {
         for part in quotation.split('…').map(|it| it.trim_matches([' ', ':', '"'])) {
             assert!(source.contains(part), "no message of the code has {part:?}, of {quotation:?}");
         }
+    }
+}
+
+/// What is bold on the page of the results is what the README tells of it.
+#[test]
+fn readme_shows_the_bold_numbers_of_the_results() {
+    let (readme, results) = (read(&root().join("README.md")), read(&root().join("docs/RESULTS.md")));
+    let bold = results.split("**").skip(1).step_by(2);
+    let numbers: Vec<_> = bold.filter(|it| it.contains(char::is_numeric)).collect();
+    assert_eq!(numbers.len(), 6, "{numbers:?}");
+    for number in numbers {
+        // In words it is "none of".
+        let number = number.strip_prefix('0').unwrap_or(number);
+        assert!(readme.contains(number), "README.md does not have {number:?} of docs/RESULTS.md");
     }
 }
 

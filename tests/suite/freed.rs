@@ -58,6 +58,25 @@ async fn s6_preempted_silent_holder_outlives_the_lease() {
     }
 }
 
+/// The lease has just been made, so its count is 0, as is that of a wiped one. The holder hears nothing, and its calls
+/// hang.
+#[tokio::test(start_paused = true)]
+async fn s6_wiped_lease_of_the_first_holder_waits() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    let _silent = server.inject(Fault::hang_before().user("a"));
+    server.break_watches(|user| user == "a", WatchBreak::End);
+    server.edit("user", LEASE, |lease| lease["spec"] = serde_json::json!({})).expect("the lease");
+    until(SECOND * 14, "the holder's time is over", || {
+        assert!(!(a.candidate().can_write() && b.candidate().can_write()), "two gates are open");
+        !a.candidate().can_write()
+    })
+    .await;
+    within(SECOND * 8, "b leads", b.candidate().elected()).await;
+}
+
 /// The holder is alive. It learns of the change, and tells the next holder that its writes have ended.
 #[tokio::test(start_paused = true)]
 async fn lease_freed_by_hand_has_a_leader_at_once() {

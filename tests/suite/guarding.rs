@@ -57,7 +57,7 @@ async fn s2_theft_cuts_off_guarded_write() {
     let server = ApiServer::new();
     let (a, _) = leading(&server, "a").await;
     let writing = tokio::spawn(a.candidate().guard(LABEL, pending::<Result<(), Infallible>>()));
-    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().leadership().writes_under_way() == 1).await;
     steal(&server);
     let error = within(SOON, "it is cut off", writing).await.unwrap().unwrap_err();
     let lost = ErrLeadershipLost::find(&*error).expect("cut off");
@@ -84,7 +84,7 @@ async fn s11_handle_of_a_term_refuses_in_the_next() {
     assert!(!first.can_write() && first.clone().admit(LABEL).is_err());
     let error = first.guard(LABEL, charge()).await.unwrap_err();
     assert_eq!(ErrNotLeader::find(&*error).expect("refused").attempt().label(), Some(LABEL));
-    assert_eq!(any.writes_under_way(), 0);
+    assert_eq!(any.leadership().writes_under_way(), 0);
     assert!(any.only_in(&term).admit(LABEL).is_err(), "nor does a handle that comes late");
     let second = any.only_in(&any.term().unwrap());
     assert_eq!(second.guard(LABEL, charge()).await.unwrap(), "charged");
@@ -106,9 +106,9 @@ async fn s1_admission_ends_at_deadline_without_renewal() {
     assert!(!admission.is_valid());
     assert_eq!(admission.loss(), Loss::Expired);
     admission.answered();
-    assert_eq!(a.candidate().writes_under_way(), 1);
+    assert_eq!(a.candidate().leadership().writes_under_way(), 1);
     drop(admission);
-    assert_eq!(a.candidate().writes_under_way(), 0);
+    assert_eq!(a.candidate().leadership().writes_under_way(), 0);
 }
 
 #[derive(Clone, Copy)]
@@ -137,7 +137,7 @@ async fn layer_of_election_gates_any_service() {
     within(FIRST, "it leads", a.candidate().elected()).await;
     cloud.clone().oneshot(CloudCall::Terminate).await.expect("the leader writes");
     let cut_off = tokio::spawn(cloud.oneshot(CloudCall::Terminate));
-    until(SOON, "it is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "it is under way", || a.candidate().leadership().writes_under_way() == 1).await;
     steal(&server);
     assert!(ErrLeadershipLost::find(&*cut_off.await.unwrap().unwrap_err()).is_some());
 }

@@ -131,9 +131,10 @@ async fn s14_workload_cannot_starve_the_election() {
         let client = client.clone();
         stuck.spawn(async move { write(&client).await });
     }
-    until(PATIENCE, "the writes are under way", || a.candidate().writes_under_way() == STUCK).await;
+    until(PATIENCE, "the writes are under way", || a.candidate().leadership().writes_under_way() == STUCK)
+        .await;
     let before = lease_writes(&server, "a").len();
     until(PATIENCE, "it renews on", || lease_writes(&server, "a").len() >= before + 3).await;
     assert_eq!(a.candidate().term(), term);
-    assert_eq!(a.candidate().writes_under_way(), STUCK);
+    assert_eq!(a.candidate().leadership().writes_under_way(), STUCK);
 }

@@ -129,7 +129,7 @@ async fn elector_always_notices_end_of_last_write() {
         let mut write: BoxFuture<'static, _> = gate.oneshot(request).boxed();
         assert!((&mut write).now_or_never().is_none());
         let high = ranked(&server, "b", "high").start();
-        until(SOON, "a drains", || a.candidate().state().closing).await;
+        until(SOON, "a drains", || a.candidate().leadership().state().closing).await;
         pass(SECOND).await;
         assert!(!high.candidate().is_leader());
         *trap.act.lock().unwrap() = Some(Box::new(move || {
@@ -141,7 +141,7 @@ async fn elector_always_notices_end_of_last_write() {
         server
             .edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["round"] = nth.to_string().into())
             .unwrap();
-        until(SECOND, "the write has ended", || a.candidate().writes_under_way() == 0).await;
+        until(SECOND, "the write has ended", || a.candidate().leadership().writes_under_way() == 0).await;
         within(SOON, &format!("b leads ({nth})"), high.candidate().elected()).await;
     }
 }

@@ -20,7 +20,7 @@ async fn s1_deadline_counts_from_before_the_renewal_call() {
     pass(Duration::from_millis(3500)).await;
     // The renewal was sent 2 s after the acquisition or somewhat earlier, by chance, and answered 1 s later.
     let sent = lease_writes(&server, "a")[1].received;
-    let left = a.candidate().time_left().unwrap() + sent.at.elapsed();
+    let left = a.candidate().leadership().time_left().unwrap() + sent.at.elapsed();
     assert!(left <= Duration::from_millis(10_010) && left >= Duration::from_millis(9990), "{left:?}");
 }
 
@@ -31,7 +31,7 @@ async fn s1_first_deadline_counts_from_before_acquisition_call() {
     let _slow = server.inject(Fault::delay_after(Duration::from_secs(1)).verb("create").resource("leases"));
     let a = candidate(&server, "a").start();
     within(FIRST * 2, "the candidate leads", a.candidate().elected()).await;
-    let left = a.candidate().time_left().unwrap();
+    let left = a.candidate().leadership().time_left().unwrap();
     assert!(left <= Duration::from_secs(9) && left >= Duration::from_millis(8900), "{left:?}");
 }
 
@@ -61,7 +61,7 @@ async fn s2_loss_cuts_off_a_hanging_write() {
         let (a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || a.candidate().leadership().writes_under_way() == 1).await;
         let _outage = expire.then(|| server.inject(Fault::drop_before().resource("leases")));
         if !expire {
             steal(&server);
@@ -69,7 +69,7 @@ async fn s2_loss_cuts_off_a_hanging_write() {
         let bound = if expire { Duration::from_secs(11) } else { SOON };
         let result = within(bound, "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&result), "{result:?}");
-        assert_eq!(a.candidate().writes_under_way(), 0);
+        assert_eq!(a.candidate().leadership().writes_under_way(), 0);
     }
 }
 
@@ -93,7 +93,7 @@ async fn s7_watch_event_of_theft_closes_the_gate() {
     steal(&server);
     until(Duration::from_millis(5), "the gate closes", || !a.candidate().is_leader()).await;
     assert_eq!(lease_writes(&server, "a").len(), renewals, "by the watch, not by a renewal");
-    assert_eq!(a.candidate().state().lost, Some(Loss::Taken));
+    assert_eq!(a.candidate().leadership().state().lost, Some(Loss::Taken));
     assert_eq!(a.candidate().holder().as_deref(), Some("outsider"));
     assert!(is_not_leader(&write(&client).await));
 }
@@ -147,7 +147,7 @@ async fn s8_renewal_of_deleted_lease_closes_the_gate() {
     let _no_reads = server.inject(Fault::status(500).verb("get"));
     let _gone = server.inject(Fault::status(404).verb("update").resource("leases"));
     until(Duration::from_millis(2100), "the gate closes", || !a.candidate().is_leader()).await;
-    assert_eq!(a.candidate().state().lost, Some(Loss::Deleted));
+    assert_eq!(a.candidate().leadership().state().lost, Some(Loss::Deleted));
 }
 
 /// Two hung renewals in a row, and it still leads.

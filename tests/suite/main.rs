@@ -4,6 +4,7 @@
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod adversity;
+mod alone;
 mod ambiguity;
 mod attending;
 mod bad_input;
@@ -12,15 +13,10 @@ mod cancelled;
 mod compatibility;
 mod connections;
 mod contending;
-mod coordinated;
-mod crowd;
 mod dead;
 mod docs;
-mod early;
 mod election;
 mod events;
-#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
-mod fenced;
 mod fencing;
 mod flapping;
 mod fragment;
@@ -29,12 +25,13 @@ mod guarding;
 mod health;
 mod http;
 mod late_news;
+mod layers;
 mod layout;
 mod leading;
 #[cfg(feature = "runtime")]
 mod listening;
 mod locks;
-#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
+#[cfg(all(feature = "metrics", feature = "runtime"))]
 mod logging;
 mod loss;
 mod many;
@@ -47,9 +44,12 @@ mod polled_on;
 mod preempted;
 mod priority;
 mod production;
+#[cfg(feature = "runtime")]
+mod program;
 mod readiness;
 mod recreated;
 mod renewing;
+mod repeated;
 #[cfg(feature = "runtime")]
 mod runtime;
 #[cfg(all(feature = "metrics", feature = "runtime"))]

@@ -1,13 +1,13 @@
 //! An election that was built and is not driven: each observer says so.
 
 use crate::support::{
-    FIRST, SOON, build, builder, candidate, free, gated, is_not_leader, until, within, write,
+    FIRST, SOON, build, builder, candidate, free, gated, is_not_leader, leads_by, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_client::Client;
 use kube_leader_gate::{
     Candidate, ErrNotLeader,
-    election::{ErrNotReady, ErrUnhealthy},
+    election::ErrUnhealthy,
     health::Health,
     lease::LeasePool,
     testing::{ApiServer, ManualClock},
@@ -20,7 +20,7 @@ const SAID: &str = "the election of this process has not begun: drive it with `r
 
 /// Whether the candidate's readiness and trouble say that the election has not begun.
 fn says_so(candidate: &Candidate) -> bool {
-    let unready = candidate.check_ready() == Err(ErrNotReady::NotBegun);
+    let unready = candidate.check_ready() == Err(ErrUnhealthy::NotBegun);
     assert_eq!(candidate.trouble().is_some_and(|trouble| &*trouble == SAID), unready);
     unready
 }
@@ -32,17 +32,17 @@ async fn undriven_election_says_so_at_once() {
     assert!(says_so(&election.candidate()));
     let health = Health::new(election.candidate(), Duration::from_secs(20));
     assert_eq!(
-        (health.answer("/readyz").status(), health.answer("/readyz").body()),
+        (health.answer("/readyz").status, &*health.answer("/readyz").body),
         (503, &*format!("{SAID}\n"))
     );
-    let page: Value = serde_json::from_str(health.answer("/leader").body()).unwrap();
+    let page: Value = serde_json::from_str(&health.answer("/leader").body).unwrap();
     assert_eq!((&page["trouble"], &page["holder"]), (&SAID.into(), &Value::Null));
     let rejected = write(&gated(&server, &election, "a")).await.unwrap_err();
     assert_eq!(
         rejected.to_string().split_once("; ").unwrap().1,
         format!("no holder of the lease is known; nothing was sent: {SAID}")
     );
-    assert_eq!(ErrNotLeader::find(&rejected).unwrap().trouble(), Some(SAID));
+    assert!(ErrNotLeader::find(&rejected).is_some());
 }
 
 /// Some programs do other things before they drive their election.
@@ -56,14 +56,12 @@ async fn undriven_election_is_unhealthy_after_tolerated_time() {
     clock.advance(Duration::from_secs(15 + 20));
     assert_eq!(candidate.check(more), Ok(()));
     clock.advance(Duration::from_secs(1));
-    let tolerated = Duration::from_secs(35);
     let sick = candidate.check(more).unwrap_err();
-    assert_eq!(sick, ErrUnhealthy::NotBegun { since: Duration::from_secs(36), tolerated });
-    assert_eq!(sick.to_string(), format!("{SAID}; it was built 36s ago, tolerated: 35s"));
+    assert_eq!((sick.to_string().as_str(), sick), (SAID, ErrUnhealthy::NotBegun));
     assert_eq!(candidate.check(Duration::MAX), Ok(()));
     let running = election.start();
     assert_eq!(candidate.check(more), Ok(()), "better late than never");
-    within(FIRST, "the candidate leads", running.candidate().elected()).await;
+    leads_by(&clock, FIRST, running.candidate()).await;
     write(&Client::new(server.service().user("a"), "default")).await.unwrap();
 }
 
@@ -107,7 +105,7 @@ async fn s10_election_dropped_undriven_has_ended() {
     drop(election.run(pending::<()>()));
     assert!(!says_so(&handle));
     assert_eq!(handle.check(Duration::MAX), Err(ErrUnhealthy::Ended));
-    assert_eq!(handle.check_ready(), Err(ErrNotReady::Ended));
+    assert_eq!(handle.check_ready(), Err(ErrUnhealthy::Ended));
     assert_eq!(
         handle.trouble().as_deref(),
         Some("the leader election has ended; restart the process to contend again")
@@ -131,5 +129,5 @@ async fn elections_of_one_pool_begin_one_by_one() {
     let other = forgotten.candidate();
     assert!(says_so(&other));
     let both = Health::new(running.candidate().clone(), Duration::ZERO).ready_if(move || other.check_ready());
-    assert_eq!(both.answer("/readyz").body(), format!("{SAID}\n"));
+    assert_eq!(both.answer("/readyz").body, format!("{SAID}\n"));
 }

@@ -102,7 +102,7 @@ async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
     let after = within(SOON, "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() < Duration::from_millis(20), "{:?}", began.elapsed());
     assert!(!low.candidate().is_leader());
-    assert_eq!(low.candidate().state().lost, Some(Loss::Taken));
+    assert_eq!(low.candidate().leadership().state().lost, Some(Loss::Taken));
     assert_eq!(after.transitions(), before.transitions() + 1);
     assert_eq!(annotations(&server), json!({ KEY: "high" }), "nothing is left of the handover");
     assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
@@ -180,6 +180,7 @@ async fn holder_without_key_is_preempted_and_acknowledges() {
     let old = election.start();
     within(FIRST, "the candidate leads", old.candidate().elected()).await;
     assert!(annotations(&server).is_null());
+    pass(SOON).await;
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
     let new = election.start();

@@ -5,7 +5,7 @@ use crate::support::{
 };
 use kube_leader_gate::{
     Candidate,
-    election::ErrNotReady,
+    election::ErrUnhealthy,
     health::Health,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -22,7 +22,7 @@ use std::{
 fn probe(candidate: &Candidate) -> (u16, String, u16) {
     let health = Health::new(candidate.clone(), Duration::from_secs(20));
     let ready = health.answer("/readyz");
-    (ready.status(), ready.body().to_owned(), health.answer("/livez").status())
+    (ready.status, ready.body, health.answer("/livez").status)
 }
 
 fn ready() -> (u16, String, u16) {
@@ -34,7 +34,7 @@ async fn replicas_are_ready_once_lease_is_seen() {
     let server = ApiServer::new();
     let a = candidate(&server, "a").start();
     let unseen = a.candidate().check_ready().unwrap_err();
-    assert_eq!(unseen, ErrNotReady::NotSeen(a.candidate().lease().clone()));
+    assert_eq!(unseen, ErrUnhealthy::NotSeen(a.candidate().lease().clone()));
     assert_eq!(unseen.to_string(), "the election has not seen the lease default/operator yet");
     within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let b = candidate(&server, "b").start();
@@ -144,7 +144,7 @@ async fn s10_ended_election_is_not_ready() {
     let (a, _) = leading(&server, "a").await;
     let candidate = a.candidate().clone();
     a.stop().await;
-    assert_eq!(candidate.check_ready(), Err(ErrNotReady::Ended));
+    assert_eq!(candidate.check_ready(), Err(ErrUnhealthy::Ended));
     let (status, body, live) = probe(&candidate);
     assert_eq!((status, live), (503, 503));
     assert_eq!(body, "the leader election has ended; restart the process to contend again\n");
@@ -161,14 +161,14 @@ async fn own_conditions_stand_beside_the_elections_reason() {
         .ready_if(|| "1".parse::<u32>().map(drop));
     let lines = |health: &Health| {
         let answer = health.answer("/readyz");
-        (answer.status(), answer.body().lines().map(|line| line[..20].to_owned()).collect::<Vec<_>>())
+        (answer.status, answer.body.lines().map(|line| line[..20].to_owned()).collect::<Vec<_>>())
     };
     let both = vec!["the election of this".to_owned(), "the caches are empty".to_owned()];
     assert_eq!(lines(&health), (503, both));
     let a = election.start();
     within(FIRST, "the candidate leads", a.candidate().elected()).await;
     assert_eq!(lines(&health), (503, vec!["the caches are empty".to_owned()]));
-    assert_eq!(health.answer("/livez").status(), 200, "a restart fills no cache");
+    assert_eq!(health.answer("/livez").status, 200, "a restart fills no cache");
     filled.store(true, Ordering::SeqCst);
-    assert_eq!((health.answer("/readyz").status(), health.answer("/readyz").body()), (200, "ok\n"));
+    assert_eq!((health.answer("/readyz").status, &*health.answer("/readyz").body), (200, "ok\n"));
 }

@@ -42,7 +42,7 @@ async fn s8_recreated_lease_ends_the_term() {
         assert!(a.candidate().is_leader(), "it has seen nothing");
         let bound = SECOND * 2 + SOON;
         until(bound, "the gate closes", || !a.candidate().is_leader()).await;
-        assert_eq!(a.candidate().state().lost, Some(Loss::Deleted), "watching: {watching}");
+        assert_eq!(a.candidate().leadership().state().lost, Some(Loss::Deleted), "watching: {watching}");
         assert!(is_not_leader(&write(&client).await));
         // The new lease names this candidate, but no candidate knows who wrote it.
         let second = within(SECOND * 16, "the candidate leads again", a.candidate().elected()).await;

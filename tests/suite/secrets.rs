@@ -17,7 +17,7 @@ use kube_leader_gate::{
     Election, ErrNotLeader, Identity, LeaseTiming,
     election::ElectionBuilder,
     health::Health,
-    lease::{KubeLock, LeaseName, LeasePool},
+    lease::LeasePool,
     testing::{ApiServer, Fault},
 };
 use std::{error::Error, fmt::Write as _, future::ready, time::Duration};
@@ -102,7 +102,7 @@ async fn planted_secrets_appear_nowhere() {
     // A write that is cut off, an outage, and the loss of the lease.
     let _hung = server.inject(Fault::hang_before().verb("create").resource("secrets"));
     let cut = tokio::spawn(async move { write(&client, "cut off").await });
-    until(PATIENCE, "a write is under way", || candidate.writes_under_way() > 0).await;
+    until(PATIENCE, "a write is under way", || candidate.leadership().writes_under_way() > 0).await;
     endpoint.pause().await;
     let cut = within(PATIENCE, "the write ends", cut).await.unwrap().unwrap_err();
     shown += &texts(&cut);
@@ -143,13 +143,11 @@ async fn planted_secrets_appear_nowhere() {
 /// What each way to a client says of this configuration, if it makes none.
 fn refusals(config: &Config) -> Vec<String> {
     let working = Config::new("http://127.0.0.1:1".parse().unwrap());
-    let lease = LeaseName::new("default", "operator").unwrap();
     let elected = builder(&working, "a").build(&working).unwrap();
     vec![
         texts(&builder(&working, "a").build(config).unwrap_err()),
         texts(&elected.client(config).err().unwrap()),
         texts(&LeasePool::new(config).unwrap_err()),
-        texts(&KubeLock::new(config, lease).unwrap_err()),
     ]
 }
 
@@ -206,7 +204,7 @@ async fn later_failures_of_credentials_show_no_secret() {
         move || Ok(client.clone())
     };
     let working = Config::new("http://127.0.0.1:1".parse().unwrap());
-    let election = builder(&working, "a").build_with(|lease| KubeLock::over(lease, connect)).unwrap();
+    let election = builder(&working, "a").build_in(&LeasePool::over(connect).expect("a client")).unwrap();
     let refused = election.wrap(client).apiserver_version().await.unwrap_err();
     let running = election.start();
     until(PATIENCE, "trouble", || running.candidate().trouble().is_some()).await;

@@ -1,14 +1,11 @@
 //! A watch that is open but sends nothing, for example over a half-open connection.
 
-use crate::bent::{Bend, Bent, bent};
-use crate::support::{
-    FIRST, LEASE, SOON, always_held_by, build, builder, candidate, leading, pass, until, within,
-};
+use crate::bent::{Bend, bent};
+use crate::support::{FIRST, SOON, always_held_by, build, builder, candidate, leading, pass, until, within};
 use kube_leader_gate::{
     Election, LeaseTiming,
-    testing::{ApiServer, Fault, WriteRecord},
+    testing::{ApiServer, Fault},
 };
-use serde_json::json;
 use std::{
     sync::{
         Arc,
@@ -17,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-fn mute(server: &ApiServer, identity: &str) -> (Election<Bent>, Arc<AtomicU32>) {
+fn mute(server: &ApiServer, identity: &str) -> (Election, Arc<AtomicU32>) {
     let watches = Arc::new(AtomicU32::new(0));
     (bent(server, identity, Bend::Mute(watches.clone())), watches)
 }
@@ -34,23 +31,6 @@ async fn follower_sees_release_despite_silent_watch() {
     assert!(watches.load(Ordering::SeqCst) > 5, "the watch is started afresh");
     a.stop().await;
     within(Duration::from_millis(4100), "b leads", b.candidate().elected()).await;
-}
-
-/// Standbys that have crashed stand before it, and it leaves the look at a silent holder to them.
-#[tokio::test(start_paused = true)]
-async fn follower_behind_dead_standbys_looks_at_the_leases_end() {
-    let server = ApiServer::new();
-    let (a, _) = leading(&server, "a").await;
-    let standbys = json!({ "kube-leader-gate/standbys": r#"["x","y","z"]"# });
-    server.edit("outsider", LEASE, |lease| lease["metadata"]["annotations"] = standbys).unwrap();
-    let b = mute(&server, "b").0.start();
-    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    let reads = server.reads("b", "get", "leases");
-    pass(Duration::from_secs(60)).await;
-    assert!(server.reads("b", "get", "leases") >= reads + 3, "b looks when a's time seems to be over");
-    a.stop().await;
-    // The lease duration, and the longest wait for the standbys.
-    within(Duration::from_millis(15_000 + 1_500), "b leads", b.candidate().elected()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +86,7 @@ async fn watch_restarts_when_calls_work_again() {
 
 /// To a follower with a silent watch, a holder with a short lease seems to have expired each time.
 #[tokio::test(start_paused = true)]
-async fn s6_follower_reads_lease_before_swap() {
+async fn s6_swap_on_an_old_version_takes_no_effect() {
     let server = ApiServer::new();
     let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
     let timing = LeaseTiming::new(lease, renew, Duration::from_millis(500)).unwrap();
@@ -114,16 +94,8 @@ async fn s6_follower_reads_lease_before_swap() {
     within(FIRST, "a leads", a.candidate().elected()).await;
     let b = mute(&server, "b").0.start();
     until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    let joined = || {
-        server
-            .object(LEASE)
-            .is_some_and(|lease| lease["metadata"]["annotations"].to_string().contains(r#"[\"b\"]"#))
-    };
-    until(Duration::from_secs(10), "b is a standby", joined).await;
-    // Its first attempt to join may have met a renewal.
-    drop(server.take_write_log());
-    let reads = server.reads("b", "get", "leases");
     pass(Duration::from_secs(60)).await;
-    assert!(server.reads("b", "get", "leases") >= reads + 15, "b looks when a's time seems to be over");
-    assert!(always_held_by(&server, "a") && server.write_log().iter().all(WriteRecord::took_effect));
+    let tried = server.write_log().iter().filter(|write| write.user == "b").count();
+    assert!((10..=20).contains(&tried), "{tried} attempts in 60 s");
+    assert!(always_held_by(&server, "a") && a.candidate().is_leader() && !b.candidate().is_leader());
 }

@@ -5,8 +5,8 @@ use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
     Candidate, Election, Identity, LeaseTiming,
     election::{ElectionBuilder, ErrBuild, ErrElectionEnded, Finished, LeaseEnd, Running},
-    lease::KubeLock,
-    testing::{ApiServer, TokioClock, WriteRecord},
+    lease::LeasePool,
+    testing::{ApiServer, ManualClock, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -25,7 +25,7 @@ pub const SOON: Duration = Duration::from_millis(100);
 /// Long enough for a candidate that finds no lease: it reads twice before it creates one.
 pub const FIRST: Duration = Duration::from_secs(1);
 
-/// How long the release waits after an unanswered write at 15/10/2 s: the tolerated skew.
+/// How long the release waits after an unanswered write at 15/10/2 s: the safety margin.
 pub const SKEW: Duration = Duration::from_secs(5);
 
 /// The builder of a candidate on the lease `default/operator`, on tokio's clock, at 15/10/2 s.
@@ -43,7 +43,17 @@ pub fn candidate(server: &ApiServer, identity: &str) -> Election {
 
 pub fn build(server: &ApiServer, user: &str, builder: ElectionBuilder) -> Result<Election, ErrBuild> {
     let service = server.service().user(user);
-    builder.build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
+    builder.build_in(&LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client"))
+}
+
+/// Waits until the candidate leads, and moves its stopped clock on meanwhile: it waits a little by chance before it tries.
+pub async fn leads_by(clock: &ManualClock, bound: Duration, candidate: &Candidate) {
+    let leads = || {
+        let leads = candidate.is_leader();
+        clock.advance(Duration::from_millis(u64::from(!leads)));
+        leads
+    };
+    until(bound, "the candidate leads", leads).await;
 }
 
 /// A workload's client straight to the server, behind the election's gate.
@@ -71,9 +81,9 @@ pub async fn write(client: &Client) -> Result<(), kube_client::Error> {
 
 /// A write in a task of its own, once it is open. A fault of the server holds it up.
 pub async fn begin_write(leader: &Candidate, client: &Client) -> JoinHandle<Result<(), kube_client::Error>> {
-    let (before, client) = (leader.writes_under_way(), client.clone());
+    let (before, client) = (leader.leadership().writes_under_way(), client.clone());
     let writing = tokio::spawn(async move { write(&client).await });
-    until(SOON, "the write is under way", || leader.writes_under_way() > before).await;
+    until(SOON, "the write is under way", || leader.leadership().writes_under_way() > before).await;
     writing
 }
 
@@ -101,6 +111,8 @@ pub fn release(server: &ApiServer) {
             lease["spec"]["holderIdentity"] = "".into();
             lease["spec"]["leaseDurationSeconds"] = 1.into();
             lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
+            let count = lease["spec"]["leaseTransitions"].as_u64().unwrap_or_default();
+            lease["spec"]["leaseTransitions"] = count.into();
         })
         .expect("the lease is there");
 }
@@ -127,7 +139,7 @@ pub fn lease_writes(server: &ApiServer, user: &str) -> Vec<WriteRecord> {
     log
 }
 
-/// Whether this candidate has held the lease after every write to it. Other candidates may have joined its standbys.
+/// Whether this candidate has held the lease after every write to it.
 pub fn always_held_by(server: &ApiServer, holder: &str) -> bool {
     let mut log = server.write_log();
     log.retain(|write| write.resource == "leases" && write.took_effect());

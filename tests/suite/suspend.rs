@@ -1,7 +1,7 @@
 //! Rule S13: a suspended machine. When it resumes, its clock has jumped, but its timers have not.
 
 use crate::support::{
-    FIRST, LEASE, SOON, build, builder, free, gated, is_cut_off, lease, pass, until, within, write,
+    FIRST, LEASE, SOON, build, builder, free, gated, is_cut_off, leads_by, lease, pass, until, within, write,
 };
 use kube_leader_gate::testing::{ApiServer, Fault, ManualClock};
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn s13_candidate_counts_suspended_time() {
     until(SOON, "a knows x", || a.candidate().holder().is_some()).await;
     pass(SOON).await;
     clock.advance(Duration::from_secs(15));
-    within(RESUMED, "the candidate leads", a.candidate().elected()).await;
+    leads_by(&clock, RESUMED, a.candidate()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,10 +31,10 @@ async fn s13_leader_counts_suspended_time() {
     let election = build(&server, "a", builder("a").clock(Arc::new(clock.clone()))).unwrap();
     let client = gated(&server, &election, "a");
     let a = election.start();
-    within(FIRST, "the candidate leads", a.candidate().elected()).await;
+    leads_by(&clock, FIRST, a.candidate()).await;
     let _hang = server.inject(Fault::hang_before());
     let hanging = tokio::spawn(async move { write(&client).await });
-    until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
+    until(SOON, "the write is under way", || a.candidate().leadership().writes_under_way() == 1).await;
     clock.advance(Duration::from_secs(10));
     assert!(!a.candidate().can_write());
     let result = within(RESUMED, "the write is cut off", hanging).await.unwrap();

@@ -101,7 +101,10 @@ async fn s11_terms_of_one_process_never_overlap() {
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews").times(1));
         let writer = client.clone();
         let of_this_term = tokio::spawn(async move { write(&writer).await });
-        until(SOON, "a write of this term is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "a write of this term is under way", || {
+            a.candidate().leadership().writes_under_way() == 1
+        })
+        .await;
         server.delete("outsider", LEASE).unwrap();
         until(SOON, "the term is over", || !a.candidate().is_leader()).await;
         let next = within(Duration::from_secs(3), "the next term", a.candidate().elected()).await;

@@ -10,7 +10,7 @@ use http::Request;
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     Candidate, Election,
-    lease::KubeLock,
+    lease::LeasePool,
     testing::{ApiServer, Fault},
 };
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn server_without_leases_is_named() {
     };
     let service = server.service().user("a").map_request(unserved);
     let connect = move || Ok(Client::new(service.clone(), "default"));
-    let running = builder("a").build_with(|lease| KubeLock::over(lease, connect)).unwrap().start();
+    let running = builder("a").build_in(&LeasePool::over(connect).expect("a client")).unwrap().start();
     let trouble = in_trouble(running.candidate(), FIRST).await;
     let said = "lease calls fail: acquire: not found: 404: 404 page not found; create the lease's namespace; an API \
                 server before Kubernetes 1.14 has no such leases";
@@ -159,7 +159,7 @@ async fn invalid_lease_is_reported_as_trouble() {
 async fn s10_ended_election_is_reported_as_trouble() {
     let server = ApiServer::new();
     let breaks = Arc::new(AtomicBool::new(false));
-    let election: Election<_> = bent(&server, "a", Bend::Panics(breaks.clone()));
+    let election: Election = bent(&server, "a", Bend::Panics(breaks.clone()));
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     let running = election.start();
     within(FIRST, "the candidate leads", running.candidate().elected()).await;

@@ -42,7 +42,7 @@ async fn holder_with_unopened_gate_acknowledges_at_once() {
         within(Duration::from_secs(16), "the higher one leads", high.candidate().elected()).await;
         assert!(began.elapsed() < bound, "{what}: b leads after {:?}", began.elapsed());
         assert!(
-            !low.candidate().is_leader() && low.candidate().state().lost.is_none(),
+            !low.candidate().is_leader() && low.candidate().leadership().state().lost.is_none(),
             "the candidate never led"
         );
         pass(SOON).await;
@@ -70,7 +70,6 @@ async fn s6_candidate_never_acknowledges_for_another_holder() {
     let written = lease_writes(&server, "a").len();
     let (began, d) = (Instant::now(), ranked(&server, "d", "high").start());
     until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "d").await;
-    // Later it may become a standby of d.
     pass(Duration::from_secs(13)).await;
     assert_eq!(lease_writes(&server, "a").len(), written, "a has nothing to say");
     within(Duration::from_secs(3), "d leads", d.candidate().elected()).await;

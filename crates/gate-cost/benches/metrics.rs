@@ -16,7 +16,6 @@ use kube_leader_gate::{
     Election, Identity, WriteGateLayer,
     gate::{Attempt, WriteObserver},
     leadership::{Grantor, Term},
-    metrics::WRITES_TOTAL,
     testing::ApiServer,
 };
 use metrics::{Label, SharedString, counter};
@@ -78,7 +77,7 @@ impl WriteObserver for Plain {
             Label::from_static_parts("verb", request.verb().as_str()),
             Label::new("resource", request.target().to_string()),
         ];
-        counter!(WRITES_TOTAL, labels).increment(1);
+        counter!("leader_gate_writes_total", labels).increment(1);
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "metric", beside: "metric-bare", at_most: 1_750, run: |n| followed(metric, n) },
     Subject { name: "write-admitted", beside: "write-bare", at_most: 1_195, run: led },
     Subject { name: "write-exempted", beside: "write-bare", at_most: 1_040, run: exempted },
-    Subject { name: "write-rejected", beside: "write-bare", at_most: 645, run: |n| followed(write, n) },
+    Subject { name: "write-rejected", beside: "write-bare", at_most: 555, run: |n| followed(write, n) },
 ];
 
 /// The same requests without a gate, and a leader's writes with the real clock, for a profile.

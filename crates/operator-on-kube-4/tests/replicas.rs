@@ -130,7 +130,7 @@ async fn write_leaves_after_freeze(way: Way) -> bool {
 
     let mut write = pin!(write(&client, "late"));
     // In one thread: up to here only this task and the client's buffers have run.
-    while running.candidate().writes_under_way() == 0 {
+    while running.candidate().leadership().writes_under_way() == 0 {
         assert!(futures_util::poll!(write.as_mut()).is_pending());
         yield_now().await;
     }

@@ -27,7 +27,7 @@ use tokio::runtime::{Builder, Handle};
 /// Up to so many polls, a future is dropped at each of them. After that, the steps grow.
 const EACH: u64 = 96;
 
-/// The variable of `make cancellation`: another number than [`EACH`].
+/// The variable of `make -C tests cancellation`: another number than [`EACH`].
 const VARIABLE: &str = "CANCELLATION_EACH";
 
 /// Says at which poll the future of one world is dropped.

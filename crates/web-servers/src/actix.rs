@@ -7,9 +7,9 @@ use kube_leader_gate::health::Health;
 pub fn probes(health: Health) -> Resource {
     let respond = move |request: HttpRequest| {
         let answer = health.answer(request.path());
-        let status = StatusCode::from_u16(answer.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let mut response = HttpResponse::build(status);
-        let response = response.content_type(answer.content_type()).body(answer.into_body());
+        let response = response.content_type(answer.content_type).body(answer.body);
         async { response }
     };
     let paths = ["/livez", "/readyz", "/leader"];

@@ -1,5 +1,5 @@
 //! Serves the probes of one election, `/livez`, `/readyz` and `/leader`, on three web servers. Each file is code to copy.
-//! The guide `docs/WEB_SERVERS.md` shows it.
+//! The guide `docs/GETTING_STARTED.md` shows or names it.
 
 #![allow(clippy::must_use_candidate, reason = "code to copy into a program says less than a published crate")]
 

@@ -1,25 +1,25 @@
 //! A lease that was taken from a live holder, and what the lease says about that holder's last writes.
 
-use crate::lease::{Claim, LeaseRecord};
+use crate::lease::{LeaseRecord, LeaseUpdate};
 use std::{collections::BTreeMap, fmt};
 
 /// The annotation which says that one term preempted another, and later that the preempted term's writes have ended.
-pub(in crate::election) const HANDOVER: &str = "kube-leader-gate/handover";
+pub const HANDOVER: &str = "kube-leader-gate/handover";
 
 /// A change from one live term to the next. Counts of transitions name the terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::election) struct Handover {
-    pub(in crate::election) from: u64,
-    pub(in crate::election) to: u64,
+pub struct Handover {
+    pub from: u64,
+    pub to: u64,
     /// Whether the former holder has said that its last write has ended.
-    pub(in crate::election) done: bool,
+    pub done: bool,
 }
 
 // === impl Handover ===
 
 impl Handover {
     /// The handover that gave the lease to the present holder. Earlier handovers do not count.
-    pub(in crate::election) fn of(record: &LeaseRecord) -> Option<Self> {
+    pub fn of(record: &LeaseRecord) -> Option<Self> {
         record.holder()?;
         Self::written_in(record).filter(|handover| handover.to == record.transitions())
     }
@@ -30,12 +30,12 @@ impl Handover {
     }
 
     /// That handover, if the former holder has not said yet that its last write has ended.
-    pub(in crate::election) fn under_way(record: &LeaseRecord) -> Option<Self> {
+    pub fn under_way(record: &LeaseRecord) -> Option<Self> {
         Self::of(record).filter(|handover| !handover.done)
     }
 
     /// A claim that changes nothing but the handover, which becomes done.
-    pub(in crate::election) fn acknowledgement(record: &LeaseRecord) -> Option<Claim> {
+    pub fn acknowledgement(record: &LeaseRecord) -> Option<LeaseUpdate> {
         let done = Self { done: true, ..Self::of(record)? };
         record.annotated(BTreeMap::from([(HANDOVER, Some(done.to_string()))]))
     }

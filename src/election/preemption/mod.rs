@@ -1,25 +1,19 @@
-//! Lets a candidate of higher precedence preempt a live holder, so that the two never write at once.
-//!
-//! - `priority` compares keys. A program passes it in.
-//! - `precedence` is the preempting side: whom it may preempt, and how often.
-//! - `own_term` is the preempted side: its last term, and whether its successor waits for the end of its writes.
-//! - `handover` is what passes between the two, in the lease.
+//! Lets a candidate of higher precedence preempt a live holder, so that the two never write at once. `precedence` is the
+//! preempting side, and `own_term` the preempted side. `handover` is what passes between the two, in the lease.
 
+#[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 mod handover;
 mod own_term;
+#[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 mod precedence;
 mod priority;
 
-pub use self::priority::{ErrInvalidPriority, Priority};
-pub(super) use self::{
+pub(super) use self::own_term::OwnTerm;
+pub use self::{
     handover::Handover,
-    own_term::OwnTerm,
     precedence::{HOLDER_KEY, Precedence, holder_key},
-    priority::is_key,
+    priority::Priority,
 };
 
-#[cfg(any(test, fuzzing))]
-pub(super) use self::handover::HANDOVER;
-
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, feature = "internal"))]
+pub use self::{handover::HANDOVER, priority::is_key};

@@ -1,5 +1,4 @@
-//! Decides whom a candidate may preempt, and how often. It is pure, and `candidacy` asks
-//! it.
+//! Decides whom a candidate may preempt, and how often. It is pure, and `machine` asks it.
 
 use super::{
     handover::{HANDOVER, Handover},
@@ -10,14 +9,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// The annotation with the holder's key. A candidate compares it to decide whether it may take the lease. The name
 /// comes from Istio.
-pub(in crate::election) const HOLDER_KEY: &str = "leader.istio.io/holder-key";
+pub const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 
 /// The longest pause between two preemptions by one candidate.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// A candidate's precedence over others, and its recent preemptions.
 #[derive(Clone, Debug)]
-pub(in crate::election) struct Precedence {
+pub struct Precedence {
     priority: Option<Priority>,
     /// The pause after a preemption, if there was none shortly before.
     first_pause: Duration,
@@ -31,22 +30,12 @@ pub(in crate::election) struct Precedence {
 // === impl Precedence ===
 
 impl Precedence {
-    pub(in crate::election) fn new(priority: Option<Priority>, first_pause: Duration) -> Self {
+    pub fn new(priority: Option<Priority>, first_pause: Duration) -> Self {
         Self { priority, first_pause, last: None, trying: false }
     }
 
-    /// Whether this candidate precedes one with this key (empty for none). Without a priority it precedes no other.
-    pub(in crate::election) fn precedes(&self, key: &str) -> bool {
-        self.priority.as_ref().is_some_and(|priority| priority.precedes(key))
-    }
-
-    /// The key of this candidate. Empty if it has none.
-    pub(in crate::election) fn key(&self) -> &str {
-        self.priority.as_ref().map_or("", Priority::key)
-    }
-
     /// When this candidate may preempt the live holder of `record`. None if it may not.
-    pub(in crate::election) fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
+    pub fn preempts(&self, record: &LeaseRecord) -> Option<Moment> {
         let priority = self.priority.as_ref()?;
         let key = holder_key(record)?;
         // Do not touch a lease that makes no sense. Let a running handover finish first.
@@ -56,7 +45,7 @@ impl Precedence {
     }
 
     /// What is wrong with the holder's key, in words for the log.
-    pub(in crate::election) fn oddity(&self, record: &LeaseRecord) -> Option<&'static str> {
+    pub fn oddity(&self, record: &LeaseRecord) -> Option<&'static str> {
         let odd = self.priority.is_some() && record.holder().is_some() && holder_key(record).is_none();
         odd.then_some("the holder's key is not text, or is too long; this holder is never preempted")
     }
@@ -70,6 +59,11 @@ impl Precedence {
     /// Records that this candidate is about to take the lease, from a live holder or not.
     pub(in crate::election) fn taking(&mut self, preempting: bool) {
         self.trying = preempting;
+    }
+
+    /// Whether the claim that this candidate has made last takes the lease from a live holder.
+    pub(in crate::election) fn is_preempting(&self) -> bool {
+        self.trying
     }
 
     /// Takes in a lease that holds this candidate's last claim.
@@ -100,7 +94,7 @@ impl Precedence {
 }
 
 /// The holder's key; empty if it has none. None if the key makes no sense.
-pub(in crate::election) fn holder_key(record: &LeaseRecord) -> Option<&str> {
+pub fn holder_key(record: &LeaseRecord) -> Option<&str> {
     match record.annotation(HOLDER_KEY) {
         None => Some(""),
         Some(key) => key.as_str().filter(|key| key.is_empty() || is_key(key)),

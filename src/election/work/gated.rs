@@ -1,11 +1,8 @@
 //! Gated mode: the workload runs on every replica. All reads pass, and only the leader's writes pass.
 
-use crate::{
-    election::{
-        built::Election,
-        ended::{ErrElectionEnded, Finished},
-    },
-    lease::Lock,
+use crate::election::{
+    built::Election,
+    ended::{ErrElectionEnded, Finished},
 };
 use futures_util::FutureExt;
 use std::{
@@ -17,48 +14,36 @@ use std::{
 };
 use tokio::time::sleep;
 
-impl<L: Lock> Election<L> {
+impl Election {
     /// Runs the election while `workload` runs. Returns the workload's output and how the election left the lease.
     ///
-    /// When the workload ends or panics, the election stops in the order of
-    /// [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order):
-    ///
-    /// 1. The workload is dropped, and the gate closes.
-    /// 2. Writes that the workload left behind may finish within the drain timeout, while the election still renews
-    ///    the lease.
-    /// 3. The election releases the lease. If a write ended without an answer, this takes longer (see
-    ///    [`Running::stop`](crate::election::Running::stop)).
-    ///
-    /// A panic continues after that. To shut down on a signal, let the workload end on the signal, or use
-    /// [`run_until`](Self::run_until).
+    /// When the workload ends or panics, it is dropped, and the election [stops](crate::election::Running::stop): writes
+    /// that the workload left behind may finish within the drain timeout. A panic continues after that. To shut down on a
+    /// signal, let the workload end on the signal, or use [`run_until`](Self::run_until).
     ///
     /// Dropping the future drops the workload and closes the gate at once. The lease then expires by itself.
     ///
     /// # Errors
     /// [`ErrElectionEnded`] if the election ended without an order to stop
-    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The workload is dropped, and the gate is
-    /// closed.
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The workload is dropped.
     ///
     /// # Panics
     /// If the workload panics, and outside a tokio runtime.
     pub async fn run<F: Future>(self, workload: F) -> Result<Finished<F::Output>, ErrElectionEnded> {
         let Finished { output, lease } =
             self.run_unless(pending::<Infallible>(), contained(workload)).await?;
-        match output {
-            Ok(output) => Ok(Finished::new(output, lease)),
-            Err(never) => match never {},
-        }
+        let Ok(output) = output;
+        Ok(Finished::new(output, lease))
     }
 
     /// Runs as [`run`](Self::run) does, but limits the workload's time after `shutdown`. From then on the workload
     /// has the [grace](crate::election::ElectionBuilder::grace) to end. Then the gate closes. The workload continues
     /// until its admitted writes have finished or the drain timeout is over, and is then dropped. If it did not end,
-    /// the output is none. So the grace also limits a reconcile that is under way at the shutdown.
+    /// the output is none.
     ///
     /// This function does not tell the workload about the shutdown; use the same signal for both. A workload may not
     /// end on the signal. A `Controller` of kube-runtime, for example, ends only after it has listed its objects
-    /// once, and without the permission to list them it never has. Kubernetes kills a process that does not end, and
-    /// its lease then has to expire.
+    /// once, and without the permission to list them it never has.
     ///
     /// ```no_run
     /// use kube_leader_gate::{CancellationToken, Election};

@@ -1,4 +1,5 @@
 //! Runs a program's work around an election.
 
 mod gated;
+mod leader_task;
 mod leading;

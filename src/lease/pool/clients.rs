@@ -1,6 +1,6 @@
 //! The clients for lease calls, and how a fresh client replaces one that did not answer (rule S9).
 
-use crate::api::{self, CallError, Failure};
+use crate::{api, lease::error::ErrLock};
 use http::Method;
 use kube_client::{
     Client, Config,
@@ -128,19 +128,19 @@ impl Caller {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, CallError> {
+    ) -> Result<Value, ErrLock> {
         let _room = timeout(self.patience, self.clients.room.acquire()).await;
         self.outcome(api::call(&self.client(), method, path.to_owned(), body).await)
     }
 
     /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for room.
-    pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, CallError> {
+    pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, ErrLock> {
         self.outcome(api::open(&self.client(), Method::GET, path.to_owned(), None).await)
     }
 
     /// A client that has ended would fail each later call too.
-    fn outcome<T>(&self, outcome: Result<T, CallError>) -> Result<T, CallError> {
-        if outcome.as_ref().is_err_and(|error| error.failure == Failure::Dead) {
+    fn outcome<T>(&self, outcome: Result<T, ErrLock>) -> Result<T, ErrLock> {
+        if outcome.as_ref().is_err_and(ErrLock::client_is_dead) {
             self.reconnect();
         }
         outcome
@@ -206,7 +206,7 @@ impl fmt::Debug for Clients {
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::{lease::watch_line, testing::ApiServer};
+    use crate::{lease::news, testing::ApiServer};
     use tokio::{runtime::Builder, time::sleep};
 
     /// Elections of one pool may run in several runtimes.
@@ -226,6 +226,6 @@ mod tests {
         };
         of_election.block_on(async { timeout(Duration::from_secs(10), is_made).await }).unwrap();
         drop(of_election);
-        of_pool.block_on(caller.call(Method::GET, &watch_line::collection("default"), None)).unwrap();
+        of_pool.block_on(caller.call(Method::GET, &news::collection("default"), None)).unwrap();
     }
 }

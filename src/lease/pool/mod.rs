@@ -1,12 +1,11 @@
 //! The clients and watches that the elections of one process share.
 
 pub(super) mod clients;
-mod hub;
-mod slot;
+mod shared_watch;
 pub(super) mod watches;
 
 use self::{clients::Clients, watches::SharedWatches};
-use super::{kube_lock::KubeLock, name::LeaseName, timing::LeaseTiming};
+use super::{kube_lock::KubeLock, lock::BoxLock, name::LeaseName, timing::LeaseTiming};
 use kube_client::{Client, Config};
 use std::{fmt, sync::Arc};
 
@@ -16,19 +15,7 @@ const PART_FOR_WAITING: u32 = 8;
 /// What the elections of one process share: the connections of their lease calls and, as an option, one watch for all
 /// leases of a namespace. Clones share everything.
 ///
-/// ```no_run
-/// use kube_leader_gate::{Election, lease::LeasePool};
-///
-/// # fn example(config: &kube_client::Config) -> Result<(), Box<dyn std::error::Error>> {
-/// let pool = LeasePool::new(config)?.share_watches();
-/// let mut elections = Vec::new();
-/// for shard in 0..100 {
-///     let election = Election::builder("my-namespace", format!("shard-{shard}")).build_in(&pool)?;
-///     elections.push(election.start());
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// The [guide](crate::guide::getting_started#many-elections) has an example.
 ///
 /// A failure of one election does not affect the others. If a call is not answered, its own election moves to a fresh
 /// client ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
@@ -94,9 +81,13 @@ impl LeasePool {
     /// Makes a lock on `lease`, for an election with this timing.
     /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) uses it.
     #[must_use]
-    pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> KubeLock {
+    pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> BoxLock {
         let member = self.watches.as_ref().map(SharedWatches::member);
-        KubeLock::with(lease, self.clients.caller(timing.call_timeout() / PART_FOR_WAITING), member)
+        BoxLock::new(KubeLock::new(
+            lease,
+            self.clients.caller(timing.call_timeout() / PART_FOR_WAITING),
+            member,
+        ))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The watches that the locks of a pool share, one per namespace.
 //!
-//! A [`Hub`] is one watch and its task. A [`Slot`](super::slot::Slot) holds what one lock has not read yet. When a
+//! A [`SharedWatch`] is one watch and its task. A [`EventSlot`](crate::lease::news::EventSlot) holds what one lock has not read yet. When a
 //! watch ends, all its locks learn that. The first lock that asks again begins the next watch.
 
 use super::{
     clients::Clients,
-    hub::{Following, Hub},
+    shared_watch::{Following, SharedWatch},
 };
 use crate::lease::{
     error::{ErrLock, ErrLockKind},
@@ -35,7 +35,7 @@ pub(in crate::lease) struct SharedWatches {
 }
 
 enum Namespace {
-    Watched(Weak<Hub>),
+    Watched(Weak<SharedWatch>),
     Refused(Instant),
 }
 
@@ -64,7 +64,7 @@ impl SharedWatches {
     }
 
     /// The watch of this namespace. Begins one if there is none. None if the API server refuses it.
-    fn hub(&self, namespace: &str) -> Option<Arc<Hub>> {
+    fn hub(&self, namespace: &str) -> Option<Arc<SharedWatch>> {
         let mut namespaces = self.namespaces();
         match namespaces.get(namespace) {
             Some(Namespace::Watched(hub)) => {
@@ -77,7 +77,7 @@ impl SharedWatches {
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         // Use the newest client: a watch needs its own connection in any case.
-        let hub = Arc::new(Hub::start(id, self.clients.caller(Duration::ZERO), namespace));
+        let hub = Arc::new(SharedWatch::start(id, self.clients.caller(Duration::ZERO), namespace));
         namespaces.insert(namespace.to_owned(), Namespace::Watched(Arc::downgrade(&hub)));
         Some(hub)
     }

@@ -8,14 +8,11 @@ use crate::{
 use futures_util::{StreamExt, stream};
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, client::Body};
-use kube_leader_gate::{
-    Policy,
-    fence::{Fence, Writers},
-    lease::LeaseName,
-};
+use kube_leader_gate::{Policy, lease::LeaseName};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 use test_support::wait::until_told;
 use tokio::time::timeout;
 

@@ -2,7 +2,7 @@
 
 use super::{
     objects::{Change, Objects, Place},
-    stage::{Follower, LEADER, LEASE, Stage},
+    stage::{Follower, Stage},
 };
 use crate::{
     apiserver::{Audit, AuditEvent},
@@ -84,7 +84,7 @@ impl<'a> Deed<'a> {
     }
 
     fn complaint(&self) -> Option<String> {
-        let follower = self.follower.filter(|it| !self.is_by_the_election_of(it))?;
+        let follower = self.follower?;
         let (there, reading) = (&self.event.object_ref, &self.reading);
         let meant =
             reading.is_read(&self.method) || follower.exemption.as_ref().is_some_and(|it| it.means(reading));
@@ -108,17 +108,6 @@ impl<'a> Deed<'a> {
             "{wrong} by {}: {verb} {request_uri:.200} {there:?}, answered {code}\n  {reading:?}",
             follower.name()
         ))
-    }
-
-    /// Whether the follower's own election, and no caller, sent this: it joins the standbys in the leader's lease.
-    fn is_by_the_election_of(&self, follower: &Follower) -> bool {
-        let asked = &self.event.request_object;
-        let standbys = asked["metadata"]["annotations"]["kube-leader-gate/standbys"].as_str();
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", LEASE.0, LEASE.1);
-        self.event.verb == "update"
-            && self.event.request_uri == path
-            && asked["spec"]["holderIdentity"] == LEADER
-            && standbys.is_some_and(|it| it.contains(&format!("\"{}\"", follower.user)))
     }
 
     /// Whether the request took effect, was no dry run, and concerns this object.

@@ -3,24 +3,22 @@
 use super::bodies::object;
 use crate::{
     apiserver::{Cluster, assets, create, define_widgets},
-    connection,
     exemptions::{self, Exemption},
-    hosts::Hosts,
-    proxy::Proxy,
     requests::{NAMES, NAMESPACES},
-    serve::{Connections, WhenFull, bind},
-    upstream,
 };
+use clap::Parser;
 use kube_client::Client;
 use kube_leader_gate::{
-    Election, Identity, LeaseTiming, Policy,
+    Candidate, Election, Identity, LeaseTiming, Policy,
     election::{LeaseEnd, Running},
 };
 use serde_json::json;
-use std::{net::SocketAddr, sync::Arc, time::Duration};
-use test_support::wait::until;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use std::{net::SocketAddr, time::Duration};
+use test_support::{
+    kube_leader_gate_sidecar::{Args, Failure, Sidecar},
+    wait::until,
+};
+use tokio::{sync::oneshot, task::JoinHandle};
 
 pub const LEADER: &str = "candidate-0";
 pub const LEASE: (&str, &str) = ("default", "attacked");
@@ -41,8 +39,9 @@ pub struct Follower {
     /// `None` under the strict policy.
     pub exemption: Option<Exemption>,
     pub addr: SocketAddr,
-    running: Running,
-    serving: JoinHandle<()>,
+    candidate: Candidate,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<Result<(), Failure>>,
 }
 
 // === impl Stage ===
@@ -83,9 +82,9 @@ impl Stage {
     /// Checks that the leader has led all the time, and stops all.
     pub async fn end(self) {
         for follower in self.followers {
-            assert_eq!(follower.running.candidate().holder().as_deref(), Some(LEADER), "{}", follower.user);
-            follower.serving.abort();
-            follower.running.stop().await;
+            assert_eq!(follower.candidate.holder().as_deref(), Some(LEADER), "{}", follower.user);
+            let _ = follower.stop.send(());
+            follower.running.await.expect("it ends").expect("it stops in order");
         }
         assert_eq!(self.leader.stop().await, LeaseEnd::Released);
     }
@@ -94,31 +93,17 @@ impl Stage {
 // === impl Follower ===
 
 impl Follower {
-    /// As the sidecar's `run` does.
     async fn start(cluster: &Cluster, user: String, exemption: Option<Exemption>) -> Self {
-        let policy = policy(exemption.as_ref());
-        let election = election(cluster, &user, policy.clone());
-        let upstream = upstream::connect(&cluster.config(&user), &election);
-        let proxy = Arc::new(Proxy {
-            upstream: upstream.expect("a way to the server"),
-            hosts: Hosts::new(Vec::new()),
-            candidate: election.candidate(),
-            policy,
-            impersonates: false,
-            is_fenced: false,
-            cut_off: CancellationToken::new(),
-        });
-        let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a port");
-        let addr = listener.local_addr().expect("an address");
-        let running = election.start();
-        let knows = || running.candidate().holder().as_deref() == Some(LEADER);
-        until(PATIENCE, "it sees the leader", knows).await;
-        let serving = tokio::spawn(async move {
-            let mut connections = Connections::new(64, WhenFull::Wait);
-            let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
-            match connections.accept(&listener, serve).await {}
-        });
-        Self { user, exemption, addr, running, serving }
+        let lease = [LEASE.0, LEASE.1].join("/");
+        let options = ["--lease", &lease, "--listen", "127.0.0.1:0", "--identity", &user, "--timing", "fast"];
+        let mut args = Args::parse_from(["sidecar"].into_iter().chain(options));
+        args.kubeconfig = Some(cluster.kubeconfig(&user, &cluster.url()));
+        let sidecar = Sidecar::bind(&args, policy(exemption.as_ref())).await.expect("a sidecar");
+        let (addr, candidate) = (sidecar.addr(), sidecar.candidate());
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(sidecar.run(stopped));
+        until(PATIENCE, "it sees the leader", || candidate.holder().as_deref() == Some(LEADER)).await;
+        Self { user, exemption, addr, candidate, stop, running }
     }
 
     fn policy(&self) -> Policy {

@@ -3,7 +3,7 @@
 use crate::{
     candidate::{builder_for, contending, following, leading, start, timing},
     outsider::{Outsider, micro_time},
-    support::{judged, lease_writes, stands_by, throughout, until},
+    support::{judged, lease_writes, throughout, until},
     world::World,
 };
 use futures_util::future::join_all;
@@ -90,9 +90,7 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     throughout(Duration::from_secs(1), "one candidate leads", || leaders() == 1).await;
     let log = world.writes().await;
     let taken = log.iter().filter(|write| {
-        write.took_effect()
-            && !stands_by(write)
-            && write.lease.as_ref().is_some_and(|lease| lease.lease_transitions == Some(4))
+        write.took_effect() && write.lease.as_ref().is_some_and(|lease| lease.lease_transitions == Some(4))
     });
     let takers: Vec<_> = taken.map(|write| write.user.as_str()).collect();
     assert!(!takers.is_empty() && takers.iter().all(|taker| *taker == takers[0]), "{takers:?}");

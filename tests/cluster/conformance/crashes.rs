@@ -81,7 +81,7 @@ pub async fn s9_renewal_after_timeout_uses_fresh_connection(world: &impl World) 
         a.line.forget();
         // At least a retry period and a call timeout have passed.
         let low = timing().renew_deadline().saturating_sub(timing().retry_period() + timing().call_timeout());
-        until("a renewal fails", async || a.candidate().time_left() < Some(low)).await;
+        until("a renewal fails", async || a.candidate().leadership().time_left() < Some(low)).await;
         a.renews(1).await;
         assert_eq!(a.candidate().term(), Some(term.clone()), "and has led throughout");
     }

@@ -36,7 +36,8 @@ pub async fn s1_outage_ends_term_only_past_its_deadline(world: &impl World) {
     })
     .await;
     let closed = Instant::now();
-    until("and is known to be", async || a.candidate().state().lost == Some(Loss::Expired)).await;
+    until("and is known to be", async || a.candidate().leadership().state().lost == Some(Loss::Expired))
+        .await;
     // A rejection needs no server.
     assert!(is_not_leader(&a.write().await) && is_not_leader(&b.write().await));
     throughout(Duration::from_secs(1), "no candidate leads", || {
@@ -70,7 +71,7 @@ pub async fn candidates_reconnect_after_server_restart(world: &impl World) {
     world.restart().await;
     let fresh = timing().renew_deadline().saturating_sub(timing().retry_period() * 2);
     until("one has renewed and both know it", async || {
-        a.candidate().time_left().max(b.candidate().time_left()) > Some(fresh)
+        a.candidate().leadership().time_left().max(b.candidate().leadership().time_left()) > Some(fresh)
             && a.candidate().is_leader() != b.candidate().is_leader()
             && a.candidate().holder() == b.candidate().holder()
     })

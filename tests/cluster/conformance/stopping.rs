@@ -49,7 +49,7 @@ pub async fn s4_clean_stop_drains_writes_before_release(world: &impl World) {
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().leadership().writes_under_way() == 1).await;
     let leader = a.candidate().clone();
     let renewed = lease_writes(world, "candidate-0").await.len();
     let stop = tokio::spawn(a.running.stop());
@@ -79,7 +79,7 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     a.work.hold();
     let client = a.client.clone();
     let slow = tokio::spawn(async move { write(&client).await });
-    until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
+    until("the write is under way", async || a.candidate().leadership().writes_under_way() == 1).await;
     let stop = tokio::spawn(a.running.stop());
     let result = within(PATIENCE, "the write is cut off", slow).await.unwrap();
     assert!(is_cut_off(&result), "{result:?}");
@@ -87,7 +87,7 @@ pub async fn s4_writes_that_do_not_finish_delay_the_release(world: &impl World) 
     assert_eq!(within(PATIENCE, "the candidate stops", stop).await.unwrap(), LeaseEnd::Released);
     let waited = cut_off.elapsed();
     // The task that waits for the write may learn of it late.
-    assert!(waited + DELAY / 4 >= timing().tolerated_skew(), "released after {waited:?}");
+    assert!(waited + DELAY / 4 >= timing().safety_margin(), "released after {waited:?}");
     b.elected().await;
     assert!(release(world, "candidate-0").await.is_some());
     judged(world, &["candidate-0", "candidate-1"]).await;
@@ -100,7 +100,7 @@ pub async fn s5_stop_does_not_release_stolen_lease(world: &impl World) {
         a.work.hold();
         let client = a.client.clone();
         let slow = tokio::spawn(async move { write(&client).await });
-        until("the write is under way", async || a.candidate().writes_under_way() == 1).await;
+        until("the write is under way", async || a.candidate().leadership().writes_under_way() == 1).await;
         let leader = a.candidate().clone();
         let stop = tokio::spawn(a.running.stop());
         until("the candidate drains", async || !leader.can_write()).await;

@@ -1,6 +1,6 @@
 //! The coordinator chooses, and the candidates obey.
 
-use super::{is_listed, joins, judged, lease_candidate, send, with, work};
+use super::{coordination, is_listed, joins, judged, lease_candidate, send, with, work};
 use crate::{
     candidate::{prepare, start, timing},
     outsider::Outsider,
@@ -9,10 +9,7 @@ use crate::{
     world::World,
 };
 use http::Method;
-use kube_leader_gate::{
-    election::{Coordination, LeaseEnd},
-    testing::LogTime,
-};
+use kube_leader_gate::{election::LeaseEnd, testing::LogTime};
 use serde_json::json;
 
 const USERS: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
@@ -72,7 +69,7 @@ pub async fn oldest_emulation_version_is_elected() {
     let versions = [("1.5.0", "1.5.0"), ("1.6.0", "1.4.0"), ("1.4.5", "1.4.5")];
     let mut candidates = Vec::new();
     for (user, (binary, emulated)) in USERS.into_iter().zip(versions) {
-        let coordination = Coordination::new(binary).unwrap().emulating(emulated).unwrap();
+        let coordination = coordination(&world, user, binary).emulating(emulated).unwrap();
         candidates.push(start(&world, user, with(&world, user, coordination)).await);
     }
     let chosen = &candidates[1];
@@ -143,7 +140,7 @@ pub async fn strategy_of_another_coordinator_is_obeyed() {
     let world = Real::coordinated().await;
     let mut candidates = Vec::new();
     for user in &USERS[..2] {
-        let coordination = Coordination::new("1.5.0").unwrap().strategy("example.com/mine").unwrap();
+        let coordination = coordination(&world, user, "1.5.0").strategy("example.com/mine").unwrap();
         candidates.push(start(&world, user, with(&world, user, coordination)).await);
     }
     let lease = Outsider::of(&world);

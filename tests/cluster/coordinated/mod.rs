@@ -14,21 +14,25 @@ use crate::{
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
     LeaseTiming,
-    election::{Coordination, ElectionBuilder},
+    election::ElectionBuilder,
     testing::{Judge, Verdict, WriteRecord},
 };
 use serde_json::Value;
+use test_support::coordination::{Coordinated as _, Coordination};
 
 type Coordinated = Real<&'static Cluster>;
 
 /// A candidate of this version.
 async fn joins(world: &Coordinated, user: &str, version: &str, timing: LeaseTiming) -> Contender {
-    let coordination = Coordination::new(version).expect("a version");
-    start(world, user, with(world, user, coordination).timing(timing)).await
+    start(world, user, with(world, user, coordination(world, user, version)).timing(timing)).await
+}
+
+fn coordination(world: &Coordinated, user: &str, version: &str) -> Coordination {
+    Coordination::new(world.client(user), version).expect("a version")
 }
 
 fn with(world: &Coordinated, user: &str, coordination: Coordination) -> ElectionBuilder {
-    builder(world, user).coordinated(world.client(user), coordination)
+    builder(world, user).coordinated(coordination)
 }
 
 /// The `LeaseCandidate` of this name, if there is one.

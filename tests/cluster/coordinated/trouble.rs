@@ -1,6 +1,6 @@
 //! What a coordinated candidate says when it cannot take part.
 
-use super::{Coordinated, joins, lease_candidate, with};
+use super::{Coordinated, coordination, joins, lease_candidate, with};
 use crate::{
     candidate::{Contender, prepare, start, timing},
     outsider::Outsider,
@@ -9,11 +9,11 @@ use crate::{
     world::World,
 };
 use http::{Request, header::CONTENT_TYPE};
-use kube_leader_gate::{LeaseTiming, election::Coordination};
+use kube_leader_gate::LeaseTiming;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const GUIDE: &str = include_str!("../../../docs/COORDINATED.md");
+const GUIDE: &str = include_str!("../../../crates/coordination/README.md");
 const USER: &str = "restricted-20";
 
 async fn says(candidate: &Contender, words: &[&str]) {
@@ -93,7 +93,7 @@ pub async fn missing_permission_is_named_until_granted() {
 /// A strategy of its own, and no coordinator that knows it.
 pub async fn silent_coordinator_is_named() {
     let world = Real::coordinated().await;
-    let coordination = Coordination::new("1.5.0").unwrap().strategy("example.com/none").unwrap();
+    let coordination = coordination(&world, "candidate-0", "1.5.0").strategy("example.com/none").unwrap();
     let seconds = Duration::from_secs;
     let short =
         LeaseTiming::new(seconds(2), Duration::from_millis(1500), Duration::from_millis(300)).unwrap();

@@ -9,8 +9,8 @@ pub mod takeovers;
 
 use std::time::Duration;
 
-/// How long the gate waits by default.
+/// How long a takeover waits by default after the end was seen.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// How long a look-alike is looked at. A takeover takes some milliseconds.
-const LOOK: Duration = Duration::from_secs(1);
+/// How long a look-alike is looked at. A takeover takes the settle time and some milliseconds.
+const LOOK: Duration = Duration::from_secs(3);

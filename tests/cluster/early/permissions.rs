@@ -14,7 +14,7 @@ use http::{Request, header::CONTENT_TYPE};
 use kube_leader_gate::election::LeaseEnd;
 use serde_json::{Value, json};
 
-const GUIDE: &str = include_str!("../../../docs/EARLY_TAKEOVER.md");
+const GUIDE: &str = include_str!("../../../crates/early-takeover/README.md");
 
 async fn grant(world: &Server, name: &str, users: [&str; 2], rules: Value) {
     let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
@@ -77,7 +77,8 @@ pub async fn candidate_without_permission_on_pods_waits_as_before() {
     let b = replica(&world, users[1], &node.create(users[1]).await).await;
     until("it asks for the watch", async || refused(&world, users).await.contains(&"watch pods".into()))
         .await;
-    assert_eq!(b.candidate().trouble(), None);
+    let said = || b.candidate().trouble().is_some_and(|it| it.contains("grant it get and watch on pods"));
+    until("it says so", async || said()).await;
     let end = end_after_renewal(&world).await;
     node.report(users[0], [&ended(end), &running()]).await;
     throughout(LOOK, "b follows", || b.candidate().holder().as_deref() == Some(users[0])).await;

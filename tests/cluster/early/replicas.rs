@@ -5,13 +5,11 @@ use crate::{
     apiserver::{AuditEvent, Cluster},
     candidate::{Contender, builder_for, start},
     real::Real,
-    support::{lease_writes, until},
+    support::until,
     world::World,
 };
-use kube_leader_gate::{
-    LeaseTiming,
-    election::{EarlyTakeover, ElectionBuilder},
-};
+use kube_leader_gate::{LeaseTiming, election::ElectionBuilder};
+use test_support::early_takeover::EarlyTakeover;
 
 pub type Server = Real<&'static Cluster>;
 
@@ -22,7 +20,7 @@ pub async fn replica(world: &Server, user: &str, uid: &str) -> Contender {
 
 pub fn builder(world: &Server, user: &str, uid: &str) -> ElectionBuilder {
     let early = EarlyTakeover::of_pod(world.client(user), user, uid).container("manager");
-    builder_for(world, user, "operator").timing(LeaseTiming::default()).early_takeover(early)
+    builder_for(world, user, "operator").timing(LeaseTiming::default()).layer_lock(early)
 }
 
 /// Requests of this user for pods.
@@ -48,7 +46,5 @@ pub async fn leader_and_follower(world: &Server, node: &Node, users: [&str; 2]) 
     leader.elected().await;
     let follower = replica(world, users[1], &node.create(users[1]).await).await;
     until("it watches the pod", async || !pod_requests(world, users[1], "watch").await.is_empty()).await;
-    // It changes the lease once more, and what it learns of the pod belongs to one version of the lease.
-    until("it stands by", async || !lease_writes(world, users[1]).await.is_empty()).await;
     (leader, follower)
 }

@@ -59,6 +59,6 @@ pub async fn s6_restarted_holder_that_renewed_is_not_succeeded() {
     let b = replica(&world, users[1], &node.create(users[1]).await).await;
     until("it watches the pod", async || !pod_requests(&world, users[1], "watch").await.is_empty()).await;
     node.report(users[0], [&ended(end), &running()]).await;
-    throughout(LOOK * 2, "it follows", || b.candidate().holder().as_deref() == Some(users[0])).await;
+    throughout(LOOK, "it follows", || b.candidate().holder().as_deref() == Some(users[0])).await;
     assert!(second.candidate().is_leader());
 }

@@ -3,13 +3,9 @@
 use crate::apiserver::{self, Cluster, Lasting};
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Config, Error};
-use kube_leader_gate::{
-    Policy,
-    fence::{Fence, Writers},
-    lease::LeaseName,
-    refusal::RefusalLayer,
-};
+use kube_leader_gate::{Policy, lease::LeaseName};
 use serde_json::{Value, json};
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 pub const LEASE: &str = "operator";
 pub const ACCOUNT: &str = "operator";
@@ -183,7 +179,7 @@ pub fn refused(answer: &Result<Value, Error>) -> bool {
 /// A client that recognises the refusals of `fence`.
 pub fn recognising(config: Config, fence: &Fence) -> Client {
     let builder = kube_client::client::ClientBuilder::try_from(config).expect("a client");
-    builder.with_layer(&RefusalLayer::new(fence.name())).build()
+    builder.with_layer(&fence.refusals()).build()
 }
 
 impl Ground {

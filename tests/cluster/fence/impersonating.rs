@@ -7,11 +7,9 @@ use super::{
 use crate::support::until;
 use http::{HeaderName, Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Error};
-use kube_leader_gate::{
-    Policy,
-    fence::{Fence, Writers},
-};
+use kube_leader_gate::{Policy, lease::LeaseName, policy::Preset};
 use serde_json::{Value, json};
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
@@ -89,6 +87,51 @@ pub async fn impersonated_write_passes_and_check_names_the_permission() {
             assert_eq!(texts(&found.expect("checked")), says.into_iter().collect::<Vec<_>>());
         }
     }
+}
+
+/// The Lease is in another namespace, and the account may impersonate in its own one, as the role `edit` permits.
+pub async fn account_is_asked_about_in_its_own_namespace() {
+    let ground = Ground::new().await;
+    let apart = ground.cluster.namespace().await;
+    let lease = json!({ "metadata": { "name": "operator" }, "spec": { "holderIdentity": "pod-a" } });
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{apart}/leases");
+    send(&ground.admin, Method::POST, &leases, Some(&lease)).await.expect("created");
+    let lease = LeaseName::new(apart, "operator").expect("a name");
+    let fence = Fence::new(&lease, &ground.writers(), &Policy::strict()).expect("a fence");
+    fence.apply(&ground.admin).await.expect("applied");
+    let b = ground.pod("pod-b").await;
+    until("a follower is refused", async || refused(&ground.touch(&b).await)).await;
+    assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
+    let rules = json!([rule("impersonate", "", "serviceaccounts")]);
+    ground.grant_in(Some(&ground.namespace), "impersonates", rules).await;
+    let may = |found: &[String], who: &str| {
+        found.len() == 1 && found[0].starts_with(&format!("{who} may impersonate serviceaccounts: "))
+    };
+    // The API server's authorizer hears of the grant some milliseconds later.
+    until("the replica hears of it", async || {
+        may(&texts(&fence.check_as(&b).await.expect("checked")), "the replica")
+    })
+    .await;
+    let account = format!("the writer \"system:serviceaccount:{}:{ACCOUNT}\"", ground.namespace);
+    let found = texts(&fence.check(&ground.admin).await.expect("checked"));
+    assert!(may(&found, &account), "{found:?}");
+}
+
+/// The guide warns of it. So the preset is for programs that make tokens of other accounts.
+pub async fn token_that_a_follower_makes_passes_as_the_holder() {
+    let ground = Ground::new().await;
+    ground.fenced(&ground.fence(&Policy::strict().allow(Preset::TokenRequests))).await;
+    let (_, b) = (ground.pod("pod-a").await, ground.pod("pod-b").await);
+    ground.hold("pod-a").await;
+    assert!(refused(&ground.touch(&b).await));
+    let pod = json!({ "kind": "Pod", "apiVersion": "v1", "name": "pod-a" });
+    let asks = json!({ "spec": { "audiences": [], "boundObjectRef": pod } });
+    let path = ground.path(&format!("serviceaccounts/{ACCOUNT}/token"));
+    let made = send(&b, Method::POST, &path, Some(&asks)).await.expect("permitted");
+    let mut config = ground.config("pod-c").await;
+    config.auth_info.token = Some(made["status"]["token"].as_str().expect("a token").to_owned().into());
+    let forged = Client::try_from(config).expect("a client");
+    until("the forged holder may write", async || ground.touch(&forged).await.is_ok()).await;
 }
 
 /// The pod's name in a request is the API server's word only if the request does not impersonate.

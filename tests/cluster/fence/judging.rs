@@ -3,15 +3,15 @@
 use super::ground::{Ground, refusal, refused, send};
 use crate::support::until;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use http::Method;
+use http::{Method, Request};
 use kube_leader_gate::{
     Policy,
-    fence::{Fence, Writers},
     lease::LeaseName,
     policy::{Preset, Rule},
     request::Verb,
 };
 use serde_json::{Value, json};
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 pub async fn only_the_pod_that_holds_the_lease_may_write() {
     let ground = Ground::new().await;
@@ -164,4 +164,18 @@ pub async fn verdicts_are_coarser_as_documented() {
     let nameless = json!({ "metadata": { "generateName": "x-" } });
     send(&a, Method::POST, &ground.path("secrets"), Some(&nameless)).await.expect("as a patch may create it");
     assert!(refused(&send(&a, Method::DELETE, &ground.path("secrets/x"), None).await));
+}
+
+/// Admission is about resources. The gate rejects such a write.
+pub async fn path_that_is_no_resource_is_not_judged() {
+    let ground = Ground::new().await;
+    ground.fenced(&ground.fence(&Policy::strict())).await;
+    let path = "/debug/flags/v";
+    ground.grant("verbosity", json!([{ "nonResourceURLs": [path], "verbs": ["put"] }])).await;
+    let b = ground.pod("pod-b").await;
+    until("a follower may write there", async || {
+        b.request_text(Request::put(path).body(b"0".to_vec()).expect("a request")).await.is_ok()
+    })
+    .await;
+    assert!(refused(&ground.touch(&b).await));
 }

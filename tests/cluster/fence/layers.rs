@@ -1,17 +1,14 @@
-//! Which layer stops a write that waits in the API server: the table of `docs/FENCING.md`.
+//! Which layer stops a write that waits in the API server: the table of `crates/fence/README.md`.
 
 use crate::{
     apiserver::{self, Cluster, Lasting},
     real::Real,
-    server_time::Silence,
+    request_deadline::Silence,
     world::World,
 };
-use kube_leader_gate::{
-    Policy,
-    fence::{Fence, Writers},
-    lease::LeaseName,
-};
+use kube_leader_gate::{Policy, lease::LeaseName};
 use test_support::apiserver::Stage;
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 /// A write of a leader that is frozen while the write waits at this stage.
 struct Case {
@@ -67,14 +64,14 @@ impl Case {
     async fn play(&self, cluster: &'static Cluster) {
         let world = Real::on(cluster).await;
         let writers = Writers::users(self.users).expect("users");
+        let lease = LeaseName::new(world.namespace(), "operator").expect("a name");
+        let fence = Fence::new(&lease, &writers, &Policy::strict()).expect("a fence");
         if self.fenced {
-            let lease = LeaseName::new(world.namespace(), "operator").expect("a name");
-            let fence = Fence::new(&lease, &writers, &Policy::strict()).expect("a fence");
             fence.apply(&world.client("admin")).await.expect("applied");
         }
         let silence = Silence::of(world, self.users, self.stage, |world, user, builder| {
-            let builder = builder.server_time(self.bounded);
-            if self.fenced { builder.fence(writers.clone(), world.client(user)) } else { builder }
+            let builder = builder.request_deadline(self.bounded);
+            if self.fenced { builder.layer_lock(fence.layer(world.client(user))) } else { builder }
         })
         .await;
         let write = silence.write().await;

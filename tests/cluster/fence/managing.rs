@@ -2,16 +2,13 @@
 
 use super::ground::{Ground, send};
 use crate::support::until;
-use http::Method;
-use kube_client::Client;
-use kube_leader_gate::{
-    Policy,
-    fence::{Applied, Asker, ErrFence, Fence, Finding},
-    lease::LeaseName,
-    policy::Preset,
-};
+use http::{Method, Request};
+use kube_client::{Client, client::Body};
+use kube_leader_gate::{Policy, lease::LeaseName, policy::Preset};
 use serde_json::{Value, json};
 use std::{io::Write, process::Stdio};
+use test_support::kube_leader_gate_fence::{Applied, Drift, ErrFence, Fence, Impersonator};
+use tower::service_fn;
 
 pub(super) const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 pub(super) const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
@@ -35,7 +32,7 @@ async fn patch(ground: &Ground, collection: &str, fence: &Fence, manager: &str, 
     send(&ground.admin, Method::PATCH, &path, Some(&fields)).await.expect("patched");
 }
 
-pub(super) fn texts(findings: &[Finding]) -> Vec<String> {
+pub(super) fn texts(findings: &[Drift]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }
 
@@ -124,15 +121,38 @@ pub async fn apply_mends_actions_that_exclude_each_other() {
     fence.apply(&ground.admin).await.expect("applied");
     let mut binding = get(&ground, BINDINGS, fence.name()).await.expect("it stands");
     binding["spec"]["validationActions"] = json!(["Warn"]);
+    binding["metadata"]["annotations"]["kube-leader-gate/lease"] = "another".into();
     let path = format!("{BINDINGS}/{}", fence.name());
     send(&ground.admin, Method::PUT, &path, Some(&binding)).await.expect("changed");
     let found = texts(&fence.check(&ground.admin).await.expect("checked"));
     assert!(
-        found.len() == 1 && found[0].contains("without Deny, the API server does not refuse"),
+        found.len() == 2 && found[1].contains("without Deny, the API server does not refuse"),
         "{found:?}"
     );
     assert_eq!(fence.apply(&ground.admin).await.expect("applied"), Applied::Changed);
     assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
+}
+
+/// Another administrator removes the fence between the look and the change.
+pub async fn object_that_goes_during_apply_has_changed() {
+    let ground = Ground::new().await;
+    ground.hold("no-pod").await;
+    let fence = ground.fence(&Policy::strict());
+    fence.apply(&ground.admin).await.expect("applied");
+    let (admin, other) = (ground.admin.clone(), fence.clone());
+    let service = service_fn(move |request: Request<Body>| {
+        let (admin, other) = (admin.clone(), other.clone());
+        async move {
+            if request.method() == Method::PUT {
+                assert!(other.remove(&admin).await.expect("removed"), "at the first change");
+            }
+            admin.send(request).await
+        }
+    });
+    let error = fence.apply(&Client::new(service, "default")).await.unwrap_err();
+    assert!(matches!(error, ErrFence::Changed { .. }), "{error}");
+    assert!(error.to_string().starts_with("another client changed the ValidatingAdmissionPolicy"), "{error}");
+    assert!(get(&ground, POLICIES, fence.name()).await.is_none(), "nothing is half applied");
 }
 
 /// With a second binding, the replicas must hold the other Lease too.
@@ -249,7 +269,7 @@ pub async fn missing_permission_to_read_is_named() {
 pub async fn documented_role_of_the_administrator_suffices() {
     let ground = Ground::new().await;
     ground.hold("no-pod").await;
-    let guide = include_str!("../../../docs/FENCING.md");
+    let guide = include_str!("../../../crates/fence/README.md");
     let block = guide.split("```yaml\n").find(|block| block.contains("kind: ClusterRole\n")).expect("a role");
     let role: Value = serde_saphyr::from_str(block.split("```").next().unwrap()).expect("YAML");
     let client = user(&ground, "restricted-12", role["rules"].clone()).await;
@@ -288,9 +308,9 @@ pub async fn a_token_without_a_pod_is_refused_beforehand() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     let identified = fence.identify(&ground.pod("pod-a").await).await.expect("identified");
-    assert_eq!(identified, Asker::Replica("pod-a".to_owned()));
+    assert_eq!(identified, Impersonator::Replica("pod-a".to_owned()));
     let identified = fence.identify(&ground.admin).await.expect("identified");
-    assert_eq!(identified, Asker::Other("admin".to_owned()));
+    assert_eq!(identified, Impersonator::Other("admin".to_owned()));
     let podless = Client::try_from(ground.podless_config().await).expect("a client");
     let error = fence.apply(&podless).await.unwrap_err();
     assert!(matches!(error, ErrFence::NoPodInToken { .. }), "{error}");

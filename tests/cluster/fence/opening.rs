@@ -1,6 +1,6 @@
 //! Elections that rely on a fence.
 
-use super::ground::{ACCOUNT, Ground, LEASE, send};
+use super::ground::{Ground, LEASE, send};
 use crate::{
     candidate::timing,
     support::{PATIENCE, until, within},
@@ -10,7 +10,6 @@ use kube_client::{Client, Config};
 use kube_leader_gate::{
     Candidate, Election, ErrNotLeader, Identity, Policy,
     election::{LeaseEnd, Running},
-    fence::Writers,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -27,14 +26,14 @@ impl Replica {
     }
 
     fn with(ground: &Ground, pod: &str, config: &Config) -> Self {
-        let writers = Writers::service_account(&ground.namespace, ACCOUNT).expect("writers");
+        let fence = ground.fence(&Policy::strict());
         let election = Election::builder(&ground.namespace, LEASE)
             .identity(Identity::new(pod).expect("an identity"))
             .timing(timing())
-            .fence(writers, Client::try_from(config.clone()).expect("a client"))
+            .layer_lock(fence.layer(Client::try_from(config.clone()).expect("a client")))
             .build(config)
             .expect("an election");
-        let client = election.client(config).expect("a client");
+        let client = fence.refusals().wrap(election.client(config).expect("a client"));
         Self { running: election.start(), client }
     }
 
@@ -57,13 +56,10 @@ pub async fn the_gate_stays_shut_until_there_is_a_fence() {
     let fence = ground.fence(&Policy::strict());
     let a = Replica::start(&ground, "pod-a").await;
     let trouble = a.trouble().await;
-    assert!(
-        trouble.starts_with("this candidate holds the lease, and the gate stays shut: no fence"),
-        "{trouble}"
-    );
+    assert!(trouble.starts_with("the fence keeps the gate shut: no fence"), "{trouble}");
     assert!(!a.candidate().is_leader());
     let error = ground.touch(&a.client).await.unwrap_err();
-    assert!(ErrNotLeader::find(&error).expect("rejected").trouble().is_some());
+    assert!(ErrNotLeader::find(&error).expect("rejected").to_string().contains("the election is in trouble"));
     fence.apply(&ground.admin).await.expect("applied");
     a.elected().await;
     assert_eq!(a.candidate().trouble(), None);

@@ -6,12 +6,9 @@ use super::{
 };
 use crate::support::until;
 use http::Method;
-use kube_leader_gate::{
-    Policy,
-    fence::{Fence, Writers},
-    lease::LeaseName,
-};
+use kube_leader_gate::{Policy, lease::LeaseName};
 use serde_json::{Value, json};
+use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 /// On a server of its own, where the names of users are free.
 pub async fn fence_with_one_common_writer_is_found() {

@@ -2,7 +2,7 @@
 
 use super::ground::{ACCOUNT, Ground, LEASE};
 use std::{fs, net::TcpListener, path::Path, process::Command};
-use test_support::example;
+use test_support::program;
 
 /// The exit code, the output and the errors.
 fn run(ground: &Ground, user: &str, task: &str, more: &[&str]) -> (Option<i32>, String, String) {
@@ -18,7 +18,7 @@ fn run_with(
     task: &str,
     more: &[&str],
 ) -> (Option<i32>, String, String) {
-    let output = Command::new(example::build("fence"))
+    let output = Command::new(program::example_of("kube-leader-gate-fence", "fence"))
         .args([task, "--lease", lease, "--writers", writers])
         .args(more)
         .env("KUBECONFIG", kubeconfig)

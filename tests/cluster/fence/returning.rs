@@ -6,9 +6,10 @@ use super::{
 };
 use crate::support::until;
 use http::Method;
-use kube_leader_gate::{Policy, fence::ErrFence};
+use kube_leader_gate::Policy;
 use serde_json::{Value, json};
 use std::{error::Error, time::Duration};
+use test_support::kube_leader_gate_fence::ErrFence;
 
 /// A finalizer holds the policy of the fence, or of the anchor.
 pub async fn fence_that_is_being_deleted_does_not_stand() {
@@ -40,6 +41,73 @@ pub async fn fence_that_is_being_deleted_does_not_stand() {
         held(json!([])).await;
         fence.apply(&ground.admin).await.expect("applied");
         assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
+    }
+}
+
+/// Helm puts its own label on the manifests of a chart. All fences share the anchor.
+pub async fn anchor_of_another_tool_stands() {
+    let ground = Ground::alone().await;
+    ground.hold("no-pod").await;
+    let fence = ground.fence(&Policy::strict());
+    fence.apply(&ground.admin).await.expect("applied");
+    let change = async |collection, change: fn(&mut Value)| {
+        let mut anchor = get(&ground, collection, ANCHOR).await.expect("it stands");
+        change(&mut anchor);
+        let path = format!("{collection}/{ANCHOR}");
+        send(&ground.admin, Method::PUT, &path, Some(&anchor)).await.expect("changed")
+    };
+    let label = |anchor: &mut Value| {
+        anchor["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "Helm".into();
+    };
+    let versions = [change(POLICIES, label).await, change(BINDINGS, label).await];
+    assert_eq!(texts(&fence.check(&ground.admin).await.expect("checked")), [""; 0]);
+    fence.remove(&ground.admin).await.expect("removed");
+    fence.apply(&ground.admin).await.expect("applied");
+    for (collection, labelled) in [POLICIES, BINDINGS].into_iter().zip(versions) {
+        let now = get(&ground, collection, ANCHOR).await.expect("it stands");
+        assert_eq!(now["metadata"]["resourceVersion"], labelled["metadata"]["resourceVersion"]);
+    }
+
+    // It follows no Lease any more.
+    change(POLICIES, |anchor| anchor["spec"]["paramKind"]["kind"] = "Other".into()).await;
+    let found = texts(&fence.check(&ground.admin).await.expect("checked"));
+    assert!(found.len() == 1 && found[0].contains("says something else"), "{found:?}");
+    let error = fence.apply(&ground.admin).await.unwrap_err();
+    assert!(error.to_string().contains("(managed by: Helm)"), "{error}");
+}
+
+/// The API server follows the Lease that the binding names. A restart would change nothing.
+pub async fn binding_to_another_lease_is_the_first_suspect() {
+    let ground = Ground::new().await;
+    let fence = ground.fence(&Policy::strict());
+    ground.fenced(&fence).await;
+    let b = ground.pod("pod-b").await;
+    let lease = json!({ "metadata": { "name": "other" }, "spec": { "holderIdentity": "pod-x" } });
+    let leases = ground.lease_path().replace("/operator", "");
+    send(&ground.admin, Method::POST, &leases, Some(&lease)).await.expect("created");
+    let mut binding = get(&ground, BINDINGS, fence.name()).await.expect("it stands");
+    binding["spec"]["paramRef"]["name"] = "other".into();
+    let path = format!("{BINDINGS}/{}", fence.name());
+    send(&ground.admin, Method::PUT, &path, Some(&binding)).await.expect("changed");
+    until("it follows that one", async || {
+        let found = texts(&fence.check_as(&b).await.expect("checked"));
+        let says = "judges by the holder \"pod-x\", and the Lease names the holder \"no-pod\": unless check names \
+                    another cause, this API server no longer reads the Lease";
+        found.len() == 1 && found[0].contains(says)
+    })
+    .await;
+}
+
+/// A line break in a name, or a name that is too long: the API server leaves the message out.
+pub async fn holder_that_no_message_can_show_is_no_stale_one() {
+    let ground = Ground::new().await;
+    let fence = ground.fence(&Policy::strict());
+    ground.fenced(&fence).await;
+    let b = ground.pod("pod-b").await;
+    for holder in ["a\nb", &"x".repeat(6000)] {
+        ground.hold(holder).await;
+        let found = texts(&fence.check_as(&b).await.expect("checked"));
+        assert!(found.len() == 1 && found[0].ends_with("could not name the holder"), "{found:?}");
     }
 }
 

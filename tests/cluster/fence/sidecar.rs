@@ -3,8 +3,9 @@
 use super::ground::{ACCOUNT, Ground, send};
 use crate::{operators::process::kubeconfig, support::until};
 use http::Method;
-use kube_leader_gate::{Policy, fence::Fence, lease::LeaseName};
+use kube_leader_gate::{Policy, lease::LeaseName};
 use serde_json::Value;
+use test_support::kube_leader_gate_fence::Fence;
 use test_support::sidecar::{callers::create, process::Sidecar};
 
 /// The lease of each sidecar in the tests.

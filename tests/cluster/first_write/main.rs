@@ -1,5 +1,5 @@
 //! How long a graceful handover keeps an operator from writing: from SIGTERM to the leader until the next leader's first
-//! write, as the audit log of a real kube-apiserver has it. `make first-write [OBJECTS= ROUNDS= TRACE=1]`.
+//! write, as the audit log of a real kube-apiserver has it. `make -C benches first-write [OBJECTS= ROUNDS= TRACE=1]`.
 //!
 //! Two sets of three replicas of the example operator take turns on the same server: one reconciles what it skipped first,
 //! the other one the whole store at once. In each round the leader receives SIGTERM, and at the same moment a user changes
@@ -32,7 +32,9 @@ const WAYS: [(&str, &str); 2] = [("gated", "skipped first"), ("whole-store", "wh
 #[tokio::main]
 async fn main() -> ExitCode {
     if let Err(missing) = apiserver::is_there() {
-        eprintln!("error: this bench needs a real API server, as make first-write has it: {missing}");
+        eprintln!(
+            "error: this bench needs a real API server, as make -C benches first-write has it: {missing}"
+        );
         return ExitCode::FAILURE;
     }
     match play().await {

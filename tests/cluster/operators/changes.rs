@@ -8,7 +8,7 @@ use kube::{Client, CustomResourceExt};
 use kube_leader_gate::{
     CancellationToken, Candidate, Election, Identity, LeaseTiming,
     election::ErrElectionEnded,
-    lease::KubeLock,
+    lease::LeasePool,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
 use serde_json::json;
@@ -52,7 +52,7 @@ impl Replica {
             .identity(Identity::new(name).unwrap())
             .timing(LeaseTiming::fast())
             .clock(Arc::new(TokioClock::new()))
-            .build_with(|lease| KubeLock::over(lease, move || Ok(inner.clone())))
+            .build_in(&LeasePool::over(move || Ok(inner.clone())).expect("a client"))
             .unwrap();
         let (leader, client) = (election.candidate(), election.wrap(client));
         let shutdown = CancellationToken::new();

@@ -11,7 +11,8 @@ use crate::{
 };
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use kube_leader_gate::{Policy, fence::Fence, lease::LeaseName};
+use kube_leader_gate::{Policy, lease::LeaseName};
+use test_support::kube_leader_gate_fence::Fence;
 
 pub async fn replicas_hand_over_behind_a_fence() {
     let ground = Ground::new().await;

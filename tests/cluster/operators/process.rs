@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
-use test_support::{apiserver::Guarded, example};
+use test_support::{apiserver::Guarded, program};
 
 /// A stop in order takes milliseconds on an idle machine.
 const ORDERLY: Duration = Duration::from_secs(20);
@@ -88,5 +88,5 @@ pub fn kubeconfig(server: &str, ca: &Path, token: &str, namespace: &str) -> Valu
 /// Built once, with all features, like most of the tests.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| example::build("operator"))
+    BINARY.get_or_init(|| program::example("operator"))
 }

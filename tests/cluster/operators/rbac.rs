@@ -54,7 +54,7 @@ pub async fn rbac_manifest_grants_exactly_what_is_needed() {
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
 
     // Both wait until an administrator applies the kind, and then for the release.
-    let held = json!({ "metadata": { "name": NAME }, "spec": { "holderIdentity": "outsider", "leaseDurationSeconds": 600 } });
+    let held = json!({ "metadata": { "name": NAME }, "spec": { "holderIdentity": "outsider", "leaseDurationSeconds": 600, "leaseTransitions": 0 } });
     leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
     let replicas = [start("pod-a", "gated"), start("pod-b", "gated")];
     until(PATIENCE, "they wait for the kind", || cluster.requests().iter().any(waits_for_kind)).await;

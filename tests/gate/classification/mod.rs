@@ -265,7 +265,7 @@ proptest! {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);
             let said = format!("{info:?} {} {} {:?} {:?}", info.verb(), info.target(), info.name(), info.namespace());
             prop_assert!(!info.is_read() || READS.contains(&method), "{said}");
-            prop_assert!(!info.is_read() || !upgrade || info.is_resource(), "{said}");
+            prop_assert!(!info.is_read() || !upgrade || !info.resource().is_empty(), "{said}");
         }
     }
 
@@ -280,7 +280,7 @@ proptest! {
         if subresource.as_deref().is_some_and(|sub| ["exec", "attach", "portforward"].contains(&sub)) {
             prop_assert!(!info.is_read(), "{uri}");
         }
-        if info.is_resource() && info.verb() != Verb::Proxy {
+        if !info.resource().is_empty() && info.verb() != Verb::Proxy {
             prop_assert_eq!(decoded(info.subresource()), subresource.unwrap_or_default(), "{}", uri);
         }
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::TRACE, Method::CONNECT] {
@@ -294,7 +294,7 @@ proptest! {
         let Ok(uri) = Uri::try_from(path) else { return Ok(()) };
         for method in [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE] {
             let info = RequestInfo::from_parts(&method, &uri, upgrade);
-            if info.is_read() || !info.is_resource() || info.subresource() == "proxy" || info.verb() == Verb::Proxy {
+            if info.is_read() || info.resource().is_empty() || info.subresource() == "proxy" || info.verb() == Verb::Proxy {
                 continue;
             }
             // Backwards: from the parts to the one path that has them.

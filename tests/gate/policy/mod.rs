@@ -1,7 +1,7 @@
 //! What a policy lets a follower send, and above all what it does not.
 
 use http::{Method, Uri};
-use kube_leader_gate::policy::{Exemption, Policy, Preset, Rule};
+use kube_leader_gate::policy::{Exemption, Permitted, Policy, Preset, Rule};
 use kube_leader_gate::request::{RequestInfo, Verb};
 
 mod presets;
@@ -113,4 +113,14 @@ fn debug_of_policy_shows_its_rules() {
     for part in ["DryRun", "nodes", "status", "Patch", "Closure"] {
         assert!(said.contains(part), "{part} in {said}");
     }
+}
+
+/// A program that translates the policy learns of each exemption, but of no invalid rule.
+#[test]
+fn policy_tells_what_it_permits() {
+    let rule = Rule::new("", "configmaps").verbs([Verb::Patch]);
+    let policy = Policy::strict().allow(Rule::new("", "")).allow(rule.clone()).allow(Preset::Events);
+    let permitted: Vec<_> = policy.allow_if(|_| true).permitted().map(|it| format!("{it:?}")).collect();
+    let expected = [Permitted::Rule(&rule), Permitted::Preset(Preset::Events), Permitted::Closure];
+    assert_eq!(permitted, expected.map(|it| format!("{it:?}")));
 }

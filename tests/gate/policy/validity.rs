@@ -106,15 +106,6 @@ fn rule_without_possible_match_is_refused() {
 }
 
 #[test]
-fn refusal_of_a_rule_has_its_parts_for_programs() {
-    let rule = Rule::new("", "pods").namespace("a.b");
-    let error = Policy::strict().allow(rule.clone()).validate().unwrap_err();
-    assert_eq!((error.what(), error.given()), ("namespace", "a.b"));
-    assert_eq!(error.allowed(), "a namespace's name; without one the rule is for all of them");
-    assert_eq!(error.rule(), rule.to_string());
-}
-
-#[test]
 fn rule_without_possible_match_permits_nothing() {
     let mut asked = 0;
     for (rule, _, requests) in invalid() {

@@ -100,6 +100,6 @@ async fn s2_kube_retry_sends_nothing_after_loss() {
         .await;
     steal(&scene.server);
     assert_eq!(ended(writing).await, Outcome::LeadershipLost);
-    assert_eq!(scene.running.candidate().writes_under_way(), 0);
+    assert_eq!(scene.running.candidate().leadership().writes_under_way(), 0);
     assert_eq!(arrived(&scene.server).len(), 1);
 }

@@ -9,7 +9,7 @@ use kube_client::{
 use kube_leader_gate::{
     Election, ErrLeadershipLost, ErrNotLeader, Identity, LeaseTiming,
     election::Running,
-    lease::KubeLock,
+    lease::LeasePool,
     testing::{ApiServer, ApiService, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
@@ -69,14 +69,15 @@ impl Scene {
 
     fn new(server: ApiServer, stack: impl FnOnce(Builder, &Election) -> Client) -> Self {
         let service = server.service().user("a");
+        let connect = {
+            let service = service.clone();
+            move || Ok(Client::new(service.clone(), "default"))
+        };
         let election = Election::builder("default", "operator")
             .identity(Identity::new("a").unwrap())
             .timing(LeaseTiming::fast())
             .clock(Arc::new(TokioClock::new()))
-            .build_with(|lease| {
-                let service = service.clone();
-                KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default")))
-            })
+            .build_in(&LeasePool::over(connect).expect("a client"))
             .unwrap();
         let client = stack(ClientBuilder::new(service, "default"), &election);
         Self { server, maps: Api::default_namespaced(client), running: election.start() }
@@ -111,7 +112,7 @@ impl Scene {
     }
 
     pub fn under_way(&self) -> usize {
-        self.running.candidate().writes_under_way()
+        self.running.candidate().leadership().writes_under_way()
     }
 }
 

@@ -121,7 +121,7 @@ fn s4_stop_dropped_at_each_poll_leaves_the_lease_to_expire() {
         within(FIRST, "a leads", a.candidate().elected()).await;
         world.give_a_write_up().await;
         world.leave_a_write_behind();
-        until(SOON, "the write is under way", || world.leader.writes_under_way() > 0).await;
+        until(SOON, "the write is under way", || world.leader.leadership().writes_under_way() > 0).await;
         if let Some(end) = cut.off(restless(a.stop())).await {
             assert_eq!(end, LeaseEnd::Released);
         }
@@ -140,7 +140,7 @@ fn s4_step_down_dropped_at_each_poll_yields_to_another_candidate() {
         let b = candidate(&world.server, "b").start();
         until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
         world.leave_a_write_behind();
-        until(SOON, "the write is under way", || world.leader.writes_under_way() > 0).await;
+        until(SOON, "the write is under way", || world.leader.leadership().writes_under_way() > 0).await;
         let stepped = cut.off(restless(a.step_down(5 * SECOND))).await;
         if cut.polled() {
             assert!(!world.leader.can_write());

@@ -18,17 +18,12 @@ const TESTS: &[(&str, &[&str])] = &[
     ("election/work/gated.rs run", &["s10_run_dropped_at_each_poll_leaves_nothing"]),
     ("election/work/gated.rs run_until", &["s10_run_until_dropped_at_each_poll_leaves_nothing"]),
     (
-        "election/work/leading/mod.rs run_while_leading",
+        "election/work/leading.rs run_while_leading",
         &[
             "s11_leading_work_dropped_at_each_poll_leaves_nothing",
             "s7_theft_closes_the_gate_of_a_run_at_each_poll",
         ],
     ),
-    ("fence/asker.rs identify", &[QUESTIONS]),
-    ("fence/hearing.rs check_as", &[QUESTIONS]),
-    ("fence/manage.rs apply", &["apply_dropped_at_each_poll_is_mended_by_the_next"]),
-    ("fence/manage.rs check", &[QUESTIONS]),
-    ("fence/manage.rs remove", &["remove_dropped_at_each_poll_is_mended_by_the_next"]),
     (
         "gate/future.rs ResponseFuture",
         &[
@@ -36,9 +31,9 @@ const TESTS: &[(&str, &[&str])] = &[
             "s15_client_is_usable_after_each_dropped_write",
         ],
     ),
-    ("gate/guard.rs guard", &["s4_guarded_write_dropped_at_each_poll_is_unanswered"]),
-    ("leadership/admission.rs term_ended", &["term_ended_dropped_at_each_poll_can_be_repeated"]),
-    ("leadership/changes.rs next", &["next_change_dropped_at_each_poll_loses_no_state"]),
+    ("gate/settings.rs guard", &["s4_guarded_write_dropped_at_each_poll_is_unanswered"]),
+    ("leadership/permit.rs term_ended", &["term_ended_dropped_at_each_poll_can_be_repeated"]),
+    ("leadership/follow.rs next", &["next_change_dropped_at_each_poll_loses_no_state"]),
     ("leadership/grantor.rs watch_deadline", &["s1_watch_deadline_dropped_at_each_poll_keeps_no_gate_open"]),
     ("leadership/reader.rs drain", &["drain_dropped_at_each_poll_can_be_repeated"]),
     ("leadership/reader.rs elected", &["elected_of_a_leadership_dropped_at_each_poll_misses_no_term"]),
@@ -59,25 +54,25 @@ const TESTS: &[(&str, &[&str])] = &[
             "events_of_a_lock_dropped_at_each_poll_lose_nothing",
         ],
     ),
-    ("refusal/future.rs ResponseFuture", &["s4_refusal_dropped_at_each_poll_ends_its_write"]),
     ("runtime/keep_open.rs keep_open", &["keep_open_dropped_at_each_poll_leaves_no_task"]),
-    ("runtime/reconcile.rs Gated", &[RECONCILIATION]),
-    ("runtime/replay.rs Watched", &["watched_stream_dropped_at_each_poll_loses_no_event"]),
+    ("runtime/reconcile.rs gated", &[RECONCILIATION]),
     ("runtime/replay.rs during", &["replay_dropped_at_each_poll_loses_no_event"]),
-    ("runtime/skipped.rs Noted", &[RECONCILIATION]),
+    ("runtime/replay.rs replay", &[WATCHED]),
     ("runtime/skipped.rs due", &["due_objects_dropped_at_each_poll_are_all_handed_out"]),
-    ("server_time/future.rs ResponseFuture", &["s4_bounded_write_dropped_at_each_poll_is_unanswered"]),
+    ("runtime/skipped.rs gated", &[RECONCILIATION]),
+    ("request_deadline.rs ResponseFuture", &["s4_bounded_write_dropped_at_each_poll_is_unanswered"]),
+    ("shutdown.rs shutdown_signal", &["shutdown_signal_dropped_at_each_poll_leaves_the_signal_to_others"]),
     (
-        "testing/lock_conformance/mod.rs lock_conformance",
+        "testing/lock_conformance.rs lock_conformance",
         &["conformance_check_dropped_at_each_poll_can_be_repeated"],
     ),
 ];
 
-const QUESTIONS: &str = "questions_about_a_fence_dropped_at_each_poll_change_nothing";
 const RECONCILIATION: &str = "reconciliation_dropped_at_each_poll_notes_nothing";
+const WATCHED: &str = "watched_stream_dropped_at_each_poll_loses_no_event";
 
 /// What a public function may return to be in the list.
-const FUTURES: [&str; 4] = ["impl Future", "impl Stream", "ResponseFuture<", "OwnedNotified"];
+const FUTURES: [&str; 5] = ["impl Future", "impl Stream", "BoxFuture<", "ResponseFuture<", "OwnedNotified"];
 
 /// How the documentation says what a drop does.
 const WORDS: [&str; 2] = ["ancel-safe", "ropping"];
@@ -113,11 +108,12 @@ fn each_public_future_says_what_a_drop_does() {
 fn scanner_finds_each_way_to_offer_a_future() {
     let text = "/// Waits.\n    pub async fn a(&self) {}\n    async fn private() {}\n    pub(crate) async fn inner() {}\n\
                 pub fn b<T>(\n    x: T,\n) -> impl Future<Output = T> {}\n    pub fn c(f: impl Future) -> u8 {}\n\
+                pub fn j<F>(f: F) -> impl Fn() -> BoxFuture<()>\nwhere\n    F: Fn() -> u8,\n{}\n\
                 pub trait T {\n    fn d(&self) -> impl Future;\n    fn e(&self);\n}\nfn f() -> impl Future {}\n\
                 pub struct G;\nimpl Stream for G {}\nimpl<T> Future for H<T> {}\nstruct H<T>;\npub struct Hs;\n\
                 \n#[cfg(test)]\nmod tests {\n    pub async fn i() {}\n}";
     let names: Vec<_> = futures("x.rs", text).into_keys().collect();
-    assert_eq!(names, ["x.rs G", "x.rs a", "x.rs b", "x.rs d"]);
+    assert_eq!(names, ["x.rs G", "x.rs a", "x.rs b", "x.rs d", "x.rs j"]);
 }
 
 fn root() -> &'static Path {
@@ -127,8 +123,8 @@ fn root() -> &'static Path {
 /// The files of the crate, without those that only tests have.
 fn source() -> BTreeMap<String, String> {
     let mut files = texts(&root().join("src"));
-    files.retain(|file, _| !file.contains("test.") && !file.contains("tests") && !file.contains("loom"));
-    assert!(files.len() > 100, "only {} files", files.len());
+    files.retain(|file, _| !file.contains("test.") && !file.contains("tests"));
+    assert!(files.len() > 80, "only {} files", files.len());
     files
 }
 
@@ -165,6 +161,7 @@ fn futures(file: &str, text: &str) -> BTreeMap<String, String> {
         let function = line.strip_prefix("pub ").unwrap_or(if public_trait { line } else { "" });
         if let Some(name) = function.strip_prefix("async fn ").or(function.strip_prefix("fn ")) {
             let signature = code[at..].split(['{', ';']).next().unwrap_or_default();
+            let signature = signature.split("where\n").next().unwrap_or_default();
             let output = signature.rsplit_once("->").map_or("", |(_, output)| output);
             if function.starts_with("async") || FUTURES.iter().any(|future| output.contains(future)) {
                 found.insert(format!("{file} {}", word(name)), docs.clone());

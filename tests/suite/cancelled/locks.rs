@@ -11,7 +11,7 @@ use kube_leader_gate::{
     LeaseTiming,
     leadership::{Grantor, Term},
     lease::{
-        Claim, ErrLock, ErrLockKind, KubeLock, LeaseEvent, LeaseName, LeasePool, LeaseRecord, Lock,
+        BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeasePool, LeaseRecord, LeaseUpdate, Lock,
         ReleaseLock,
     },
     testing::{ApiServer, Fault, lock_conformance},
@@ -25,7 +25,7 @@ fn name() -> LeaseName {
 }
 
 /// Hands out the claim of its first writer. Only an election makes claims.
-struct Catcher(mpsc::UnboundedSender<Claim>);
+struct Catcher(mpsc::UnboundedSender<LeaseUpdate>);
 
 impl Lock for Catcher {
     type Events = Pending<Result<LeaseEvent, ErrLock>>;
@@ -34,12 +34,12 @@ impl Lock for Catcher {
         Ok(None)
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let _ = self.0.send(claim.clone());
         pending().await
     }
 
-    async fn update(&self, _: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn update(&self, _: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         self.create(claim).await
     }
 
@@ -48,7 +48,7 @@ impl Lock for Catcher {
     }
 }
 
-async fn claim(holder: &str) -> Claim {
+async fn claim(holder: &str) -> LeaseUpdate {
     let (tell, mut told) = mpsc::unbounded_channel();
     let election = builder("any").build_with(|_| Ok::<_, Infallible>(Catcher(tell))).expect("valid").start();
     let mut claim = told.recv().await.expect("a claim");
@@ -57,9 +57,10 @@ async fn claim(holder: &str) -> Claim {
     claim
 }
 
-fn lock(server: &ApiServer) -> KubeLock {
+fn lock(server: &ApiServer) -> BoxLock {
     let service = server.service();
-    KubeLock::over(name(), move || Ok(Client::new(service.clone(), "default"))).expect("a lock")
+    let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client");
+    pool.lock(name(), &LeaseTiming::default())
 }
 
 /// A server that takes a while for each call, before and after its effect.

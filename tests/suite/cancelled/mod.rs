@@ -2,8 +2,6 @@
 //! test of each.
 
 mod elections;
-#[cfg(all(feature = "fence", feature = "metrics", feature = "runtime"))]
-mod fences;
 mod list;
 mod locks;
 mod orphan;

@@ -17,7 +17,7 @@ use kube::{
 use kube_leader_gate::{
     Candidate,
     election::Running,
-    runtime::{Replay, Skipped, Watched, gated, keep_open, replay},
+    runtime::{Replay, Skipped, gated, keep_open, replay},
     testing::{ApiServer, Fault},
 };
 use std::{collections::BTreeSet, num::NonZeroU8, sync::Arc, time::Duration};
@@ -45,10 +45,8 @@ fn events() -> impl Stream<Item = watcher::Result<Event<ConfigMap>>> + Unpin {
     Box::pin(paced)
 }
 
-type Filled<S> = (Replay<ConfigMap>, Watched<S, ConfigMap>);
-
-fn filled() -> Filled<impl Stream<Item = watcher::Result<Event<ConfigMap>>> + Unpin> {
-    replay(events())
+fn filled() -> (Replay<ConfigMap>, impl Stream<Item = watcher::Result<Event<ConfigMap>>> + Unpin) {
+    replay(events(), ())
 }
 
 /// A leader.
@@ -119,7 +117,7 @@ fn due_objects_dropped_at_each_poll_are_all_handed_out() {
         let (a, leader) = leads(&server).await;
         let (replay, watched) = filled();
         let _watched = watched.collect::<Vec<_>>().await;
-        let skipped = Skipped::new(&leader, replay.store());
+        let skipped = Skipped::new(&leader, replay.store(), ());
         let mut due = read_on(cut, skipped.due(), |objects| objects.len() == THINGS).await;
         due.sort_by_key(|object| object.name.clone());
         due.dedup();
@@ -140,7 +138,7 @@ fn reconciliation_dropped_at_each_poll_notes_nothing() {
             let (leader, client) = (election.candidate(), gated_client(&server, &election, "a"));
             let (replay, watched) = filled();
             let _watched = watched.collect::<Vec<_>>().await;
-            let skipped = Skipped::new(&leader, replay.store());
+            let skipped = Skipped::new(&leader, replay.store(), ());
             let reconcile = |_: Arc<ConfigMap>, client: Arc<kube_client::Client>| async move {
                 pass_ms(1).await;
                 pass_ms(1).await;

@@ -8,6 +8,7 @@ use futures_util::{Stream, StreamExt};
 use kube_leader_gate::{
     election::{LeaseEnd, Running},
     leadership::{Grantor, LeadershipState, Loss, Term},
+    shutdown_signal,
     testing::{ApiServer, TokioClock},
 };
 use std::{sync::Arc, time::Duration};
@@ -195,6 +196,19 @@ fn drain_dropped_at_each_poll_can_be_repeated() {
         writing.await.expect("no panic");
     });
     assert!(worlds > 2, "{worlds}");
+}
+
+/// The test sends the signal to its own process. No test program ends by it once one of these futures was made.
+#[test]
+fn shutdown_signal_dropped_at_each_poll_leaves_the_signal_to_others() {
+    let worlds = dropped_at_each_poll(async |cut| {
+        let (other, dropped) = (shutdown_signal().expect("signals"), shutdown_signal().expect("signals"));
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+            .expect("a signal to itself");
+        cut.off(dropped).await;
+        other.await;
+    });
+    assert!(worlds > 1, "{worlds}");
 }
 
 /// The gate closes on time without it. A task that waits for the end of its term is woken by the next one.

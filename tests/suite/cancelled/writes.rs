@@ -10,10 +10,9 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, StreamBody};
 use hyper::body::Frame;
 use kube_leader_gate::{
-    ErrNotLeader, Leadership, WriteGate,
+    Leadership, WriteGateLayer,
     leadership::{Grant, Grantor, Term},
-    refusal::RefusalLayer,
-    server_time::ServerTimeLayer,
+    request_deadline::RequestDeadlineLayer,
     testing::{ApiServer, Fault, TokioClock},
 };
 use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -89,7 +88,7 @@ fn s4_kube_write_dropped_at_each_poll_delays_the_release() {
             server.inject(Fault::delay_before(Duration::from_millis(5)).resource("tokenreviews").times(1));
         cut.off(write(&client)).await;
         let end = Instant::now();
-        until(SOON, "no write is under way", || a.candidate().writes_under_way() == 0).await;
+        until(SOON, "no write is under way", || a.candidate().leadership().writes_under_way() == 0).await;
         let began = server.write_log().iter().any(|it| it.resource == "tokenreviews");
         a.stop().await;
         let after = releases(&server, "a")[0].received.at.saturating_duration_since(end);
@@ -133,31 +132,6 @@ fn post() -> Request<Empty<Bytes>> {
     Request::post("/api/v1/namespaces/default/configmaps").body(Empty::new()).expect("a request")
 }
 
-const REFUSAL: &str = r#"{"kind":"Status","message":"configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'fence' with binding 'fence' denied request: write attempt rejected as client is not leader: \"b\" holds the lease"}"#;
-
-/// The answer is read in steps, behind the gate. The write has ended with the head of the answer.
-#[test]
-fn s4_refusal_dropped_at_each_poll_ends_its_write() {
-    let worlds = dropped_at_each_poll(async |cut| {
-        let (_grantor, _grant, leadership) = leading_alone();
-        let inner = service_fn(|_: Request<Empty<Bytes>>| answer(403, REFUSAL));
-        let mut service = RefusalLayer::new("fence").layer(WriteGate::new(inner, leadership.clone()));
-        let begun = Instant::now();
-        let outcome = cut.off(service.ready().await.expect("ready").call(post())).await;
-        let answered = begun.elapsed() >= Duration::from_millis(4);
-        if let Some(outcome) = outcome {
-            assert!(ErrNotLeader::find(&*outcome.expect_err("a refusal")).is_some());
-        }
-        assert_eq!(leadership.writes_under_way(), 0);
-        if answered {
-            assert_eq!(leadership.unanswered(), None);
-        }
-        let next = service.ready().await.expect("ready").call(post()).await;
-        assert!(ErrNotLeader::find(&*next.expect_err("a refusal")).is_some());
-    });
-    assert!(worlds > 8, "{worlds}");
-}
-
 /// Each way leaves a write without an answer: the drop, and a 504.
 #[test]
 fn s4_bounded_write_dropped_at_each_poll_is_unanswered() {
@@ -165,8 +139,8 @@ fn s4_bounded_write_dropped_at_each_poll_is_unanswered() {
         let worlds = dropped_at_each_poll(async |cut| {
             let (_grantor, _grant, leadership) = leading_alone();
             let inner = service_fn(move |_: Request<Empty<Bytes>>| answer(status, "an answer"));
-            let bounded = ServerTimeLayer::new(leadership.clone()).layer(inner);
-            let mut service = WriteGate::new(bounded, leadership.clone());
+            let bounded = RequestDeadlineLayer::new(leadership.clone()).layer(inner);
+            let mut service = WriteGateLayer::new(leadership.clone()).layer(bounded);
             cut.off(service.ready().await.expect("ready").call(post())).await;
             is_over(&leadership, cut.completed() && certain);
         });

@@ -119,7 +119,7 @@ fn leaving_a_write_behind(server: &ApiServer, journal: &Journal) -> Runs {
             let (present, client, leader) = (journal.begin(&term), client.clone(), leader.clone());
             async move {
                 tokio::spawn(async move { write(&client).await });
-                until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
+                until(SOON, "the write is under way", || leader.leadership().writes_under_way() == 1).await;
                 drop(present);
             }
         }
@@ -151,7 +151,7 @@ async fn s4_writes_that_do_not_finish_delay_the_release() {
     let a = leaving_a_write_behind(&server, &journal);
     until(FIRST, "the work has ended", || journal.ended().len() == 1).await;
     pass(Duration::from_millis(10_050)).await;
-    assert!(!a.leader.is_leader() && a.leader.writes_under_way() == 0, "the writes are cut off");
+    assert!(!a.leader.is_leader() && a.leader.leadership().writes_under_way() == 0, "the writes are cut off");
     let last = lease_writes(&server, "a").pop().unwrap();
     assert_eq!(last.lease.unwrap().holder_identity, "a", "not released");
     until(SKEW + Duration::from_secs(2), "the work runs again", || journal.begun().len() == 2).await;

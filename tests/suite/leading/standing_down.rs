@@ -27,7 +27,7 @@ async fn step_down_lets_another_lead_then_contends_again() {
     let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
     within(SOON, "b leads", b.candidate().elected()).await;
     assert!(!leader.is_leader() && is_not_leader(&write(&a_client).await));
-    assert_eq!(leader.state().lost, Some(kube_leader_gate::leadership::Loss::Released));
+    assert_eq!(leader.leadership().state().lost, Some(kube_leader_gate::leadership::Loss::Released));
     drop(b);
     pass(Duration::from_secs(29)).await;
     assert!(!leader.is_leader() && !stepping.is_finished(), "b's lease has run out, and a is still away");
@@ -99,7 +99,7 @@ async fn late_claim_is_released_after_step_down() {
         })
         .await;
         pass(Duration::from_secs(20)).await;
-        assert!(!leader.is_leader() && leader.state().lost.is_none(), "the candidate never led");
+        assert!(!leader.is_leader() && leader.leadership().state().lost.is_none(), "the candidate never led");
         assert_eq!(holder(), Some("".into()), "{verb}: it stays away");
         leader.check(Duration::ZERO).expect("healthy");
         let (stopped, _a) = within(PAUSE, "the candidate contends", stepping).await.unwrap();
@@ -124,7 +124,7 @@ async fn s4_expiring_lease_is_not_retaken_during_step_down() {
         let refused = server.inject(Fault::status(500).user("a").verb("update").resource("leases"));
         let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { write(&client).await });
-        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || leader.leadership().writes_under_way() == 1).await;
         let stepping = tokio::spawn(async move { (a.step_down(PAUSE).await, a) });
         let cut_off = within(Duration::from_millis(10_100), "the write is cut off", hanging).await.unwrap();
         assert!(is_cut_off(&cut_off) && !leader.is_leader());
@@ -155,7 +155,7 @@ async fn s4_stop_after_dropped_step_down_waits_for_write() {
         let (mut a, client) = leading(&server, "a").await;
         let _hang = server.inject(Fault::hang_after().resource("tokenreviews"));
         let hanging = tokio::spawn(async move { (write(&client).await, Instant::now()) });
-        until(SOON, "the write is under way", || a.candidate().writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || a.candidate().leadership().writes_under_way() == 1).await;
         let dropped = tokio::time::timeout(Duration::from_secs(11), a.step_down(PAUSE)).await;
         let (result, cut_off) = hanging.await.unwrap();
         assert!(dropped.is_err() && is_cut_off(&result));
@@ -252,7 +252,7 @@ async fn handle_reports_how_election_ended() {
     let workload = async {
         leader.elected().await;
         let _left_behind = tokio::spawn(async move { write(&client).await });
-        until(SOON, "the write is under way", || leader.writes_under_way() == 1).await;
+        until(SOON, "the write is under way", || leader.leadership().writes_under_way() == 1).await;
     };
     let finished = within(Duration::from_millis(10_700), "the candidate stops", election.run(workload)).await;
     assert_eq!(finished.unwrap().lease, LeaseEnd::LeftToExpire);

@@ -80,7 +80,7 @@ async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
     until(FIRST, "the write is under way", || hang.hits() == 1).await;
     let began = Instant::now();
     let high = ranked(&server, "b", "high").start();
-    until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
+    until(SECOND * 12, "the write is cut off", || a.leader.leadership().writes_under_way() == 0).await;
     let cut_off = Instant::now();
     assert!(cut_off - began > SECOND * 7, "it has its time: {:?}", cut_off - began);
     within(SECOND * 16, "b leads", high.candidate().elected()).await;
@@ -103,7 +103,7 @@ async fn s4_new_work_waits_for_unanswered_write() {
             "frozen" => clock.step(SECOND * 11),
             _ => {}
         }
-        until(SECOND * 12, "the write is cut off", || a.leader.writes_under_way() == 0).await;
+        until(SECOND * 12, "the write is cut off", || a.leader.leadership().writes_under_way() == 0).await;
         let cut_off = Instant::now();
         drop(outage);
         until(SECOND * 12, "the work runs again", || journal.begun().len() == 2).await;
@@ -206,7 +206,7 @@ async fn s4_shutdown_waits_for_write_dropped_by_work() {
             }
         }
     });
-    until(FIRST, "the write is under way", || a.leader.writes_under_way() == 1).await;
+    until(FIRST, "the write is under way", || a.leader.leadership().writes_under_way() == 1).await;
     let b = candidate(&server, "b");
     let b_client = gated(&server, &b, "b");
     let b = b.start();

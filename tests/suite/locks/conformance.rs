@@ -5,7 +5,7 @@ use kube_client::Client;
 use kube_leader_gate::{
     LeaseTiming,
     leadership::Grantor,
-    lease::{KubeLock, LeaseName, LeasePool, Lock, ReleaseLock},
+    lease::{LeaseName, LeasePool, Lock, ReleaseLock},
     testing::{ApiServer, lock_conformance},
 };
 
@@ -39,8 +39,7 @@ async fn map_lock_of_the_docs_conforms() {
 #[tokio::test(start_paused = true)]
 async fn kube_lock_conforms() {
     let server = ApiServer::new();
-    let service = server.service();
-    let lock = KubeLock::over(name(), move || Ok(Client::new(service.clone(), "default"))).unwrap();
+    let lock = pool(&server).lock(name(), &LeaseTiming::default());
     conforms(&server, &lock).await;
 }
 

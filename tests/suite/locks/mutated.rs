@@ -3,7 +3,7 @@
 use super::map_lock::{Leases, MapLock};
 use futures_util::{StreamExt, future::ready, stream, stream::BoxStream};
 use kube_leader_gate::{
-    lease::{Claim, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, Lock},
+    lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeaseRecord, LeaseUpdate, Lock},
     testing::lock_conformance,
 };
 use serde_json::Value;
@@ -120,7 +120,7 @@ impl Lock for Mutated {
         })
     }
 
-    async fn create(&self, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         if self.mutation == CreatesOverAnother
             && let Some(seen) = self.inner.get().await?
         {
@@ -133,7 +133,7 @@ impl Lock for Mutated {
             .map_err(|error| self.error(error))
     }
 
-    async fn update(&self, seen: &LeaseRecord, claim: &Claim) -> Result<LeaseRecord, ErrLock> {
+    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         let Some(stored) = self.inner.get().await? else {
             if self.mutation == CreatesOnUpdate {
                 return self.inner.create(claim).await;
@@ -225,7 +225,9 @@ async fn conformance_test_finds_each_broken_rule() {
         let error = lock_conformance(&lock, put, async || leases.delete(&lease))
             .await
             .expect_err(&format!("{mutation:?}"));
-        assert!(error.rule().contains(rule), "{mutation:?}: {error}");
-        assert!(error.to_string().contains(error.rule()), "{error}");
+        let error = error.to_string();
+        let (broken, found) = error.split_once("; found: ").expect("what was found");
+        assert!(broken.starts_with("the lock breaks a rule: "), "{error}");
+        assert!(broken.contains(rule) && !found.is_empty(), "{mutation:?}: {error}");
     }
 }

@@ -1,9 +1,9 @@
-//! The filters that `docs/LOGGING.md` recommends pass what it says, and no more.
+//! The filters that `docs/TROUBLESHOOTING.md` recommends pass what it says, and no more.
 
 use tracing::{Level, enabled, subscriber::with_default};
 use tracing_subscriber::{EnvFilter, Registry, layer::SubscriberExt};
 
-const DOCUMENT: &str = include_str!("../../../docs/LOGGING.md");
+const DOCUMENT: &str = include_str!("../../../docs/TROUBLESHOOTING.md");
 
 /// Whether a filter of the document passes debug messages of kube's client, of kube's runtime, and of this crate.
 fn passes(filter: &str) -> [bool; 3] {

@@ -1,4 +1,5 @@
-//! `docs/LOGGING.md` matches the code: each message in it occurs as it says, and no other message does.
+//! `docs/observability/log-lines.tsv` matches the code: each line in it occurs as it says, and no other line does. And
+//! `docs/TROUBLESHOOTING.md` explains each of them.
 
 mod filters;
 pub mod heard;
@@ -10,9 +11,26 @@ mod table;
 
 use self::{heard::Heard, table::Row};
 
+const LINES: &str = include_str!("../../../docs/observability/log-lines.tsv");
+const PAGE: &str = include_str!("../../../docs/TROUBLESHOOTING.md");
+
 #[test]
-fn logging_document_matches_the_code() {
-    let rows = table::rows(include_str!("../../../docs/LOGGING.md"));
+fn page_explains_each_log_line_once() {
+    let mut listed: Vec<String> = table::rows(LINES).iter().map(Row::entry).collect();
+    // Some messages that are no log lines have remarks in brackets.
+    let is_levels = |entry: &&str| {
+        let levels = entry.rsplit_once("` (").map_or("", |(_, levels)| levels);
+        !levels.is_empty() && levels.split(", ").all(|it| ["debug", "info", "warn", "error"].contains(&it))
+    };
+    let mut explained: Vec<&str> = table::entries(PAGE).into_iter().filter(is_levels).collect();
+    listed.sort();
+    explained.sort_unstable();
+    assert_eq!(explained, listed);
+}
+
+#[test]
+fn list_of_log_lines_matches_the_code() {
+    let rows = table::rows(LINES);
     let heard = Heard::listen();
     scenes::play_all();
     let events = heard.events();
@@ -24,7 +42,7 @@ fn logging_document_matches_the_code() {
     for event in &events {
         let fitting = rows.iter().filter(|row| row.levels.iter().any(|level| row.describes(event, level)));
         if fitting.count() != 1 {
-            complaints.push(format!("not (once) in the document: {event:?}"));
+            complaints.push(format!("not (once) in the list: {event:?}"));
         }
     }
     for place in sources::callsites() {

@@ -3,9 +3,7 @@
 use super::heard::Heard;
 use crate::{
     bent::{Bend, bent},
-    coordinated::support as coordinator,
-    early::pods::{replica, report_end},
-    fenced::wall::{Mood, Wall},
+    layers::withholding,
     support::{
         LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal, until, within,
         write,
@@ -17,7 +15,7 @@ use kube_leader_gate::{
     Election, Identity, LeaseTiming, Policy, WriteGateLayer,
     election::{Priority, Running},
     leadership::Grantor,
-    lease::{KubeLock, LeasePool},
+    lease::LeasePool,
     policy::Rule,
     runtime::gated as gated_reconciler,
     testing::{ApiServer, Fault},
@@ -50,12 +48,11 @@ pub fn play_all() {
     play(true, reconcilers());
     play(true, work());
     play(true, preemption());
-    play(true, coordinated_election());
+    play(true, giving_way());
     play(true, priorities_that_disagree());
-    play(true, early_takeover());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
-    play(true, fence());
+    play(true, a_withheld_answer());
     play(false, connections());
 }
 
@@ -156,18 +153,16 @@ async fn no_fresh_client() {
     let server = ApiServer::new();
     let service = server.service().user("a");
     let connected = AtomicBool::new(false);
-    let election = builder("a").build_with(|lease| {
-        let heard = Heard::of_this_thread();
-        let connect = move || {
-            if connected.swap(true, Ordering::SeqCst) {
-                // A fresh client is made on a thread of its own.
-                heard.on_this_thread();
-                return Err(kube_client::Error::Service(io::Error::other("no credentials").into()));
-            }
-            Ok(Client::new(service.clone(), "default"))
-        };
-        KubeLock::over(lease, connect)
-    });
+    let heard = Heard::of_this_thread();
+    let connect = move || {
+        if connected.swap(true, Ordering::SeqCst) {
+            // A fresh client is made on a thread of its own.
+            heard.on_this_thread();
+            return Err(kube_client::Error::Service(io::Error::other("no credentials").into()));
+        }
+        Ok(Client::new(service.clone(), "default"))
+    };
+    let election = builder("a").build_in(&LeasePool::over(connect).expect("a client"));
     let _hang = server.inject(Fault::hang_before().verb("get").times(1));
     leads(&election.unwrap().start()).await;
 }
@@ -177,15 +172,13 @@ async fn fresh_client_that_hangs() {
     let service = server.service().user("a");
     let (end, ended) = mpsc::channel::<()>();
     let (connected, ended) = (AtomicBool::new(false), Mutex::new(ended));
-    let election = builder("a").build_with(|lease| {
-        let connect = move || {
-            if connected.swap(true, Ordering::SeqCst) {
-                let _ = ended.lock().unwrap().recv();
-            }
-            Ok(Client::new(service.clone(), "default"))
-        };
-        KubeLock::over(lease, connect)
-    });
+    let connect = move || {
+        if connected.swap(true, Ordering::SeqCst) {
+            let _ = ended.lock().unwrap().recv();
+        }
+        Ok(Client::new(service.clone(), "default"))
+    };
+    let election = builder("a").build_in(&LeasePool::over(connect).expect("a client"));
     let running = election.unwrap().start();
     leads(&running).await;
     let hang = server.inject(Fault::hang_before().verb("update"));
@@ -280,28 +273,18 @@ async fn preemption() {
     high.stop().await;
 }
 
-async fn coordinated_election() {
+/// Its last write hangs until the drain timeout.
+async fn giving_way() {
     let server = ApiServer::new();
-    let (a, client) = coordinator::leading(&server, "a").await;
+    let (a, client) = leading(&server, "a").await;
     let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let cut_off = tokio::spawn(async move { write(&client).await });
     until(SOON, "a write is under way", || hang.hits() > 0).await;
-    coordinator::prefer(&server, "b");
+    a.candidate().give_way();
     cut_off.await.unwrap().unwrap_err();
     drop(hang);
-    let refused = server.inject(Fault::forbidden().resource("leasecandidates"));
-    server.delete("outsider", &coordinator::path("a")).unwrap();
-    pass(MINUTE * 2).await;
-    drop(refused);
-    pass(MINUTE * 2).await;
-    coordinator::name(&server, "a");
     leads(&a).await;
-    pass(MINUTE * 6).await;
     a.stop().await;
-    let _refused = server.inject(Fault::forbidden().verb("watch").resource("leasecandidates"));
-    let b = coordinator::coordinated(&server, "b").start();
-    pass(MINUTE * 3).await;
-    drop(b);
 }
 
 async fn priorities_that_disagree() {
@@ -313,20 +296,6 @@ async fn priorities_that_disagree() {
     pass(MINUTE * 60).await;
 }
 
-async fn early_takeover() {
-    let server = ApiServer::new();
-    let a = replica(&server, "a").start();
-    leads(&a).await;
-    let refused = server.inject(Fault::forbidden().resource("pods"));
-    let b = replica(&server, "b").start();
-    pass(MINUTE).await;
-    drop(refused);
-    pass(MINUTE + SOON).await;
-    drop(a);
-    report_end(&server, "a");
-    leads(&b).await;
-}
-
 async fn a_pool_without_its_watch() {
     let server = ApiServer::new();
     let _refused = server.inject(Fault::forbidden().verb("watch"));
@@ -336,19 +305,8 @@ async fn a_pool_without_its_watch() {
     pass(SOON).await;
 }
 
-async fn fence() {
-    let wall = Wall::new(Mood::LagsFor(2));
-    let (election, client) = wall.candidate("a");
-    let a = election.start();
-    leads(&a).await;
-    wall.refuse_next();
-    write(&client).await.unwrap_err();
-    a.stop().await;
-    let wall = Wall::new(Mood::Forbidden);
-    let a = wall.candidate("a").0.start();
-    pass(MINUTE).await;
-    wall.turn(Mood::Follows);
-    leads(&a).await;
+async fn a_withheld_answer() {
+    leads(&withholding(&ApiServer::new()).0.start()).await;
 }
 
 async fn versions_without_numbers() {

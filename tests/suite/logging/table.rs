@@ -1,4 +1,4 @@
-//! Reads the tables of the document.
+//! Reads the list of log lines, and what the page for users explains.
 
 use super::heard::Event;
 
@@ -12,43 +12,43 @@ pub struct Row {
     fields: Vec<String>,
 }
 
-/// The rows of the tables that begin with a message.
-pub fn rows(document: &str) -> Vec<Row> {
-    let lines: Vec<Vec<&str>> = document.lines().map(cells).collect();
-    let tables =
-        lines.split(Vec::is_empty).filter(|table| table.first().is_some_and(|it| it[0] == "message"));
-    let rows: Vec<Row> = tables.flat_map(|table| &table[2..]).map(|cells| Row::of(cells)).collect();
-    assert!(rows.len() > 15, "the tables are there");
+/// The rows below the head.
+pub fn rows(list: &str) -> Vec<Row> {
+    let mut lines = list.lines();
+    assert_eq!(lines.next(), Some("message\tlevel\tmodule\tfields"));
+    let rows: Vec<Row> = lines.map(Row::of).collect();
+    assert!(rows.len() > 15, "the lines are there");
     rows
 }
 
-/// `None` if the line is not a row of a table.
-fn cells(line: &str) -> Vec<&str> {
-    let inner = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
-    inner.map(|line| line.split('|').map(str::trim).collect()).unwrap_or_default()
+/// The headings and list items that begin with a message and its levels, such as ``- `contending` (info)``.
+pub fn entries(page: &str) -> Vec<&str> {
+    let begins = page.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("- ").or_else(|| line.strip_prefix("### "))
+    });
+    begins.filter(|line| line.starts_with('`')).filter_map(|line| Some(line.split_once(')')?.0)).collect()
 }
 
-/// The words of a cell, without their backticks.
+/// The words of a cell.
 fn words(cell: &str) -> Vec<String> {
-    let words = cell.split(", ").filter(|word| !word.is_empty());
-    words.map(|word| word.trim_matches('`').to_owned()).collect()
+    cell.split(", ").filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 impl Row {
-    fn of(cells: &[&str]) -> Self {
-        let [message, levels, module, fields, meaning] = cells else { panic!("five cells: {cells:?}") };
-        assert!(!meaning.is_empty(), "{message}");
-        let message = message.trim_matches('`');
+    fn of(line: &str) -> Self {
+        let cells: Vec<_> = line.split('\t').collect();
+        let [message, levels, module, fields] = cells[..] else { panic!("four cells: {line:?}") };
         let (text, goes_on) = message.strip_suffix('…').map_or((message, false), |text| (text, true));
         let mut fields = words(fields);
         fields.sort();
-        Self {
-            message: text.to_owned(),
-            goes_on,
-            levels: words(levels),
-            module: words(module).concat(),
-            fields,
-        }
+        Self { message: text.to_owned(), goes_on, levels: words(levels), module: module.to_owned(), fields }
+    }
+
+    /// How the entry of this line begins on the page.
+    pub fn entry(&self) -> String {
+        let more = if self.goes_on { "…" } else { "" };
+        format!("`{}{more}` ({}", self.message, self.levels.join(", "))
     }
 
     pub fn describes(&self, event: &Event, level: &str) -> bool {

@@ -97,7 +97,7 @@ impl Replica {
     /// The shortest time that any election may still write, without those of these shards.
     pub fn least_time_left(&self, but: &[usize]) -> Duration {
         let others = self.elections.iter().enumerate().filter(|(number, _)| !but.contains(number));
-        others.map(|(_, it)| it.candidate().time_left().unwrap_or_default()).min().unwrap()
+        others.map(|(_, it)| it.candidate().leadership().time_left().unwrap_or_default()).min().unwrap()
     }
 
     pub async fn stop(self) {

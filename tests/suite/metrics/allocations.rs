@@ -6,7 +6,7 @@ use crate::{
 };
 use allocation_counter::measure;
 use http::{Request, Response};
-use kube_leader_gate::{Policy, WriteGate, metrics::WRITES_TOTAL, policy::Preset, testing::ApiServer};
+use kube_leader_gate::{Policy, WriteGate, policy::Preset, testing::ApiServer};
 use std::{
     convert::Infallible,
     future::{Ready, ready},
@@ -53,7 +53,7 @@ async fn repeated_counted_write_allocates_nothing() {
         // Counts that were carried over are reset, and no series is lost.
         pass(PUBLISHED).await;
     }
-    assert_eq!(exporter.value(WRITES_TOTAL, &[("resource", "deployments.apps")]), 7.0);
+    assert_eq!(exporter.value("leader_gate_writes_total", &[("resource", "deployments.apps")]), 7.0);
 
     // When the table is full, no entry is made.
     for n in 0..100 {

@@ -6,13 +6,12 @@ use crate::{
 };
 use kube_leader_gate::{
     LeaseTiming,
-    metrics::{LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL, SLOWPATH_TOTAL},
     testing::{ApiServer, Fault, WatchBreak},
 };
 use std::time::Duration;
 
 fn count(exporter: &Exporter, call: &str) -> f64 {
-    exporter.value(&format!("{LEASE_CALL_DURATION_SECONDS}_count"), &[("call", call)])
+    exporter.value("leader_election_lease_call_duration_seconds_count", &[("call", call)])
 }
 
 #[tokio::test(start_paused = true)]
@@ -27,14 +26,15 @@ async fn lease_calls_are_timed_by_kind() {
     assert!(count(&exporter, "read") >= 1.0);
     assert_eq!(count(&exporter, "renew"), 2.0);
     let scrape = exporter.scrape();
-    let sum = scrape.value(&format!("{LEASE_CALL_DURATION_SECONDS}_sum"), &[("call", "renew")]);
+    let sum = scrape.value("leader_election_lease_call_duration_seconds_sum", &[("call", "renew")]);
     assert!((1.39..1.5).contains(&sum), "{sum}");
-    let bucket =
-        |le| scrape.value(&format!("{LEASE_CALL_DURATION_SECONDS}_bucket"), &[("call", "renew"), ("le", le)]);
+    let bucket = |le| {
+        scrape.value("leader_election_lease_call_duration_seconds_bucket", &[("call", "renew"), ("le", le)])
+    };
     assert_eq!((bucket("0.5"), bucket("1")), (0.0, 2.0));
     a.stop().await;
     assert_eq!(count(&exporter, "release"), 1.0);
-    assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_lease_call_failures_total", &[]), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,7 +54,7 @@ async fn failing_lease_calls_are_counted_by_kind() {
         // A call that hangs fails after its timeout.
         pass(LeaseTiming::fast().call_timeout() + Duration::from_secs(2)).await;
         let labels = [("call", "renew"), ("error", error)];
-        assert_eq!(exporter.value(LEASE_CALL_FAILURES_TOTAL, &labels), 1.0);
+        assert_eq!(exporter.value("leader_election_lease_call_failures_total", &labels), 1.0);
     }
     assert!(a.candidate().is_leader());
 }
@@ -68,11 +68,11 @@ async fn renewal_after_failure_counts_as_slow_path() {
         let server = ApiServer::new();
         let (a, _) = measured(&server).await;
         pass(Duration::from_secs(10)).await;
-        assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 0.0, "nothing has failed");
+        assert_eq!(exporter.value("leader_election_slowpath_total", &[]), 0.0, "nothing has failed");
         let failing = server.inject(fault.verb("update").resource("leases").times(1));
         until(Duration::from_secs(3), "it fails", || failing.hits() == 1).await;
         pass(Duration::from_secs(10)).await;
-        assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 1.0);
+        assert_eq!(exporter.value("leader_election_slowpath_total", &[]), 1.0);
         assert!(a.candidate().is_leader());
     }
 }
@@ -92,6 +92,6 @@ async fn read_or_foreign_edit_is_not_slow_path() {
         .edit("outsider", LEASE, |lease| lease["metadata"]["labels"] = serde_json::json!({ "a": "b" }))
         .unwrap();
     pass(Duration::from_secs(10)).await;
-    assert_eq!(exporter.value(SLOWPATH_TOTAL, &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_slowpath_total", &[]), 0.0);
     assert!(a.candidate().is_leader());
 }

@@ -8,7 +8,7 @@ use crate::{
     },
     support::{pass, write},
 };
-use kube_leader_gate::{metrics::LEASE_CALL_DURATION_SECONDS, testing::ApiServer};
+use kube_leader_gate::testing::ApiServer;
 use openmetrics_parser::{openmetrics::parse_openmetrics, prometheus::parse_prometheus};
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ async fn exporter_alone_serves_strict_text() {
     let families = families("text/plain", &exporter.handle().render()).expect("a text that is right");
     let typed = exporter.scrape().types.into_keys().collect();
     assert_eq!(families, typed);
-    assert!(families.contains(LEASE_CALL_DURATION_SECONDS), "{families:?}");
+    assert!(families.contains("leader_election_lease_call_duration_seconds"), "{families:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,11 +61,16 @@ async fn prometheus_crate_and_exporter_share_one_text() {
     registry.register(Box::new(reconciliations)).unwrap();
     let text = recipes::prometheus::scrape(&registry, exporter.handle()).unwrap();
     let both = families("text/plain", &text).expect("a text that is right");
-    assert!(both.contains("reconciliations_total") && both.contains(LEASE_CALL_DURATION_SECONDS), "{both:?}");
+    assert!(
+        both.contains("reconciliations_total")
+            && both.contains("leader_election_lease_call_duration_seconds"),
+        "{both:?}"
+    );
     assert_eq!(both.len(), exporter.scrape().types.len() + 1);
 
     // The one condition: no name is in both.
-    let again = prometheus::Gauge::new(LEASE_CALL_DURATION_SECONDS, "The same name").unwrap();
+    let again =
+        prometheus::Gauge::new("leader_election_lease_call_duration_seconds", "The same name").unwrap();
     registry.register(Box::new(again)).unwrap();
     let text = recipes::prometheus::scrape(&registry, exporter.handle()).unwrap();
     families("text/plain", &text).expect_err("one name twice");

@@ -5,13 +5,7 @@ use crate::{
     metrics::scrape::{Exporter, PUBLISHED, measured},
     support::{FIRST, LEASE, SOON, build, builder, candidate, leading, pass, steal, until, within},
 };
-use kube_leader_gate::{
-    metrics::{
-        LEADERLESS_GAP_SECONDS, LEADERLESS_SECONDS, LOSSES_TOTAL, MASTER_STATUS, TIME_TO_DEADLINE_SECONDS,
-        TRANSITIONS_TOTAL,
-    },
-    testing::{ApiServer, Fault},
-};
+use kube_leader_gate::testing::{ApiServer, Fault};
 use std::{
     sync::{
         Arc,
@@ -22,7 +16,7 @@ use std::{
 
 fn losses(exporter: &Exporter) -> [f64; 5] {
     ["released", "expired", "taken", "deleted", "abandoned"]
-        .map(|loss| exporter.value(LOSSES_TOTAL, &[("loss", loss)]))
+        .map(|loss| exporter.value("leader_election_losses_total", &[("loss", loss)]))
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,17 +25,17 @@ async fn leader_gauge_is_up_until_release() {
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
     let lease = [("name", "operator"), ("lease_namespace", "default")];
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &lease) == 1.0).await;
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &lease) == 1.0).await;
     for _ in 0..30 {
         pass(Duration::from_secs(1)).await;
-        let left = exporter.value(TIME_TO_DEADLINE_SECONDS, &lease);
+        let left = exporter.value("leader_election_time_to_deadline_seconds", &lease);
         assert!((6.9..=10.0).contains(&left), "renewed every 2 s, published every second: {left}");
     }
-    assert_eq!(exporter.value(MASTER_STATUS, &lease), 1.0);
+    assert_eq!(exporter.value("leader_election_master_status", &lease), 1.0);
     assert_eq!(losses(&exporter), [0.0; 5]);
     a.stop().await;
-    assert_eq!(exporter.value(MASTER_STATUS, &lease), 0.0);
-    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &lease), 0.0);
+    assert_eq!(exporter.value("leader_election_master_status", &lease), 0.0);
+    assert_eq!(exporter.value("leader_election_time_to_deadline_seconds", &lease), 0.0);
     assert_eq!(losses(&exporter), [1.0, 0.0, 0.0, 0.0, 0.0]);
 }
 
@@ -50,13 +44,17 @@ async fn theft_counts_as_loss_and_transition() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (_a, _) = measured(&server).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0, "no candidate has had it before");
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
+    assert_eq!(
+        exporter.value("leader_election_transitions_total", &[]),
+        0.0,
+        "no candidate has had it before"
+    );
     steal(&server);
-    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
-    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    until(SOON, "the gauge is down", || exporter.value("leader_election_master_status", &[]) == 0.0).await;
+    assert_eq!(exporter.value("leader_election_time_to_deadline_seconds", &[]), 0.0);
     assert_eq!(losses(&exporter), [0.0, 0.0, 1.0, 0.0, 0.0]);
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+    assert_eq!(exporter.value("leader_election_transitions_total", &[]), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,9 +65,9 @@ async fn deletion_counts_as_loss_without_transition() {
     server.delete("outsider", LEASE).expect("deleted");
     until(SOON, "the lease is lost", || losses(&exporter)[3] == 1.0).await;
     within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 1.0, 0.0]);
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_transitions_total", &[]), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,15 +75,15 @@ async fn gauge_falls_at_deadline_while_call_hangs() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
     let hang = server.inject(Fault::hang_before());
     until(Duration::from_secs(11), "the deadline passes", || !a.candidate().is_leader()).await;
-    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    until(SOON, "the gauge is down", || exporter.value("leader_election_master_status", &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 1.0, 0.0, 0.0, 0.0]);
 
     // No replica leads: the gap grows until one does.
     pass(Duration::from_secs(20)).await;
-    let leaderless = exporter.value(LEADERLESS_SECONDS, &[]);
+    let leaderless = exporter.value("leader_election_leaderless_seconds", &[]);
     assert!(
         (15.0..=20.5).contains(&leaderless),
         "less than the call that hung at the deadline: {leaderless}"
@@ -93,12 +91,12 @@ async fn gauge_falls_at_deadline_while_call_hangs() {
     drop(hang);
     within(Duration::from_secs(10), "the candidate leads again", a.candidate().elected()).await;
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_leaderless_seconds", &[]), 0.0);
     let scrape = exporter.scrape();
-    let gaps = scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_sum"), &[]);
+    let gaps = scrape.value("leader_election_leaderless_gap_seconds_sum", &[]);
     assert!((leaderless..=30.0).contains(&gaps), "{gaps}");
     assert_eq!(
-        scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]),
+        scrape.value("leader_election_leaderless_gap_seconds_count", &[]),
         2.0,
         "the first one before it led"
     );
@@ -111,18 +109,18 @@ async fn follower_counts_the_handover() {
     let (b, _) = leading(&server, "b").await;
     let a = build(&server, "a", builder("a").metrics()).unwrap().start();
     until(SOON, "the candidate knows b", || a.candidate().holder().is_some()).await;
-    assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_master_status", &[]), 0.0);
     pass(Duration::from_secs(60)).await;
-    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
-    assert_eq!(exporter.value(LEADERLESS_SECONDS, &[]), 0.0);
-    assert!(!exporter.scrape().has(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]));
+    assert_eq!(exporter.value("leader_election_time_to_deadline_seconds", &[]), 0.0);
+    assert_eq!(exporter.value("leader_election_leaderless_seconds", &[]), 0.0);
+    assert!(!exporter.scrape().has("leader_election_leaderless_gap_seconds_count", &[]));
     b.stop().await;
     within(FIRST, "a leads", a.candidate().elected()).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
+    assert_eq!(exporter.value("leader_election_transitions_total", &[]), 1.0);
     let scrape = exporter.scrape();
-    assert_eq!(scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_count"), &[]), 1.0);
-    assert!(scrape.value(&format!("{LEADERLESS_GAP_SECONDS}_sum"), &[]) < 0.1);
+    assert_eq!(scrape.value("leader_election_leaderless_gap_seconds_count", &[]), 1.0);
+    assert!(scrape.value("leader_election_leaderless_gap_seconds_sum", &[]) < 0.1);
     assert_eq!(losses(&exporter), [0.0; 5]);
 }
 
@@ -131,10 +129,10 @@ async fn dropped_election_lowers_the_gauge() {
     let exporter = Exporter::install();
     let server = ApiServer::new();
     let (a, _) = measured(&server).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
     drop(a);
-    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
-    assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+    until(SOON, "the gauge is down", || exporter.value("leader_election_master_status", &[]) == 0.0).await;
+    assert_eq!(exporter.value("leader_election_time_to_deadline_seconds", &[]), 0.0);
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
@@ -145,10 +143,10 @@ async fn dead_election_lowers_the_gauge() {
     let breaks = Arc::new(AtomicBool::new(false));
     let a = bent_from(&server, "a", builder("a").metrics(), Bend::Panics(breaks.clone())).start();
     within(FIRST, "the candidate leads", a.candidate().elected()).await;
-    until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+    until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0).await;
     breaks.store(true, Ordering::SeqCst);
     within(Duration::from_secs(3), "the election ends", a.candidate().ended()).await.unwrap_err();
-    until(SOON, "the gauge is down", || exporter.value(MASTER_STATUS, &[]) == 0.0).await;
+    until(SOON, "the gauge is down", || exporter.value("leader_election_master_status", &[]) == 0.0).await;
     assert_eq!(losses(&exporter), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
 
@@ -162,12 +160,13 @@ fn ended_runtime_lowers_the_gauge() {
         let runtime = runtime.unwrap();
         let a = runtime.block_on(async {
             let (a, _) = measured(&server).await;
-            until(SOON, "the gauge is up", || exporter.value(MASTER_STATUS, &[]) == 1.0).await;
+            until(SOON, "the gauge is up", || exporter.value("leader_election_master_status", &[]) == 1.0)
+                .await;
             a
         });
         drop(runtime);
-        assert_eq!(exporter.value(MASTER_STATUS, &[]), 0.0);
-        assert_eq!(exporter.value(TIME_TO_DEADLINE_SECONDS, &[]), 0.0);
+        assert_eq!(exporter.value("leader_election_master_status", &[]), 0.0);
+        assert_eq!(exporter.value("leader_election_time_to_deadline_seconds", &[]), 0.0);
         drop(a);
     }
 }
@@ -179,9 +178,12 @@ async fn late_recorder_gets_later_metrics() {
     pass(PUBLISHED).await;
     let exporter = Exporter::install();
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(MASTER_STATUS, &[]), 1.0);
+    assert_eq!(exporter.value("leader_election_master_status", &[]), 1.0);
     steal(&server);
-    until(SOON, "it is counted", || exporter.scrape().has(LOSSES_TOTAL, &[("loss", "taken")])).await;
+    until(SOON, "it is counted", || {
+        exporter.scrape().has("leader_election_losses_total", &[("loss", "taken")])
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,5 +199,5 @@ async fn metrics_count_once_or_not_at_all() {
     silent.stop().await;
     within(FIRST, "a leads", a.candidate().elected()).await;
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(TRANSITIONS_TOTAL, &[]), 1.0);
+    assert_eq!(exporter.value("leader_election_transitions_total", &[]), 1.0);
 }

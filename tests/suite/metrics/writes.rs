@@ -9,7 +9,6 @@ use http::{Method, Request};
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     Policy, WriteGateLayer,
-    metrics::{MOST_RESOURCES, WRITES_CUT_OFF_TOTAL, WRITES_TOTAL, WRITES_UNDER_WAY},
     policy::Preset,
     testing::{ApiServer, Fault},
 };
@@ -35,7 +34,10 @@ async fn writes_are_counted_by_verb_and_resource() {
     send(&client, Method::POST, "/api/v1/namespaces/%61/pods").await;
     pass(PUBLISHED).await;
     let counted = |decision, verb, resource| {
-        exporter.value(WRITES_TOTAL, &[("decision", decision), ("verb", verb), ("resource", resource)])
+        exporter.value(
+            "leader_gate_writes_total",
+            &[("decision", decision), ("verb", verb), ("resource", resource)],
+        )
     };
     assert_eq!(counted("admitted", "create", "tokenreviews.authentication.k8s.io"), 1.0);
     assert_eq!(counted("admitted", "patch", "deployments.apps/scale"), 1.0);
@@ -43,7 +45,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     assert_eq!(counted("exempted", "create", "events.events.k8s.io"), 1.0);
     assert_eq!(counted("admitted", "post", "none"), 1.0);
     assert_eq!(counted("admitted", "unknown", "none"), 1.0, "a path that may mean anything");
-    assert_eq!(exporter.value(WRITES_TOTAL, &[]), 6.0, "the read is not counted");
+    assert_eq!(exporter.value("leader_gate_writes_total", &[]), 6.0, "the read is not counted");
 
     steal(&server);
     until(SOON, "the lease is lost", || !a.candidate().can_write()).await;
@@ -52,7 +54,7 @@ async fn writes_are_counted_by_verb_and_resource() {
     }
     pass(PUBLISHED).await;
     assert_eq!(counted("rejected", "create", "tokenreviews.authentication.k8s.io"), 3.0);
-    assert_eq!(exporter.value(WRITES_TOTAL, &[]), 9.0);
+    assert_eq!(exporter.value("leader_gate_writes_total", &[]), 9.0);
 }
 
 /// This includes a gate with another policy, and an observer that was added after the election began.
@@ -82,10 +84,10 @@ async fn every_gate_of_an_election_counts() {
             .await;
     }
     a.stop().await;
-    let counted = |decision| exporter.value(WRITES_TOTAL, &[("decision", decision)]);
+    let counted = |decision| exporter.value("leader_gate_writes_total", &[("decision", decision)]);
     assert_eq!((counted("rejected"), counted("exempted")), (5.0, 1.0), "the stop carries over what is left");
     let labelled = [("decision", "rejected"), ("verb", "unknown"), ("resource", "charge the card")];
-    assert_eq!(exporter.value(WRITES_TOTAL, &labelled), 3.0);
+    assert_eq!(exporter.value("leader_gate_writes_total", &labelled), 3.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,20 +98,20 @@ async fn open_and_cut_off_writes_are_counted() {
     let _hang = server.inject(Fault::hang_before().resource("tokenreviews"));
     let (mut hanging, mut too) = (Box::pin(write(&client)), Box::pin(write(&client)));
     assert!((&mut hanging).now_or_never().is_none() && (&mut too).now_or_never().is_none());
-    until(SOON, "the writes are under way", || a.candidate().writes_under_way() == 2).await;
+    until(SOON, "the writes are under way", || a.candidate().leadership().writes_under_way() == 2).await;
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 2.0);
+    assert_eq!(exporter.value("leader_gate_writes_under_way", &[]), 2.0);
     for verb in ["create", "update", "patch", "delete", "deletecollection", "connect"] {
-        let counted = exporter.value(WRITES_CUT_OFF_TOTAL, &[("verb", verb)]);
+        let counted = exporter.value("leader_gate_writes_cut_off_total", &[("verb", verb)]);
         assert_eq!(counted, 0.0, "{verb}: an alert sees an increase only if the series has begun at zero");
     }
     steal(&server);
     let (first, second) = within(SOON, "the writes are cut off", join(hanging, too)).await;
     assert!(is_cut_off(&first) && is_cut_off(&second));
     pass(PUBLISHED).await;
-    assert_eq!(exporter.value(WRITES_UNDER_WAY, &[]), 0.0);
-    assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[("verb", "create")]), 2.0);
-    assert_eq!(exporter.value(WRITES_CUT_OFF_TOTAL, &[]), 2.0);
+    assert_eq!(exporter.value("leader_gate_writes_under_way", &[]), 0.0);
+    assert_eq!(exporter.value("leader_gate_writes_cut_off_total", &[("verb", "create")]), 2.0);
+    assert_eq!(exporter.value("leader_gate_writes_cut_off_total", &[]), 2.0);
 }
 
 /// Sends a rejected create to each path, through one gate that the exporter observes.
@@ -133,12 +135,12 @@ async fn many_resources_make_bounded_number_of_series() {
     let (_b, _) = leading(&server, "b").await;
     reject(&server, (0..10_000).map(|n| format!("/apis/group{n}.example/v1/namespaces/a/kinds"))).await;
     let scrape = exporter.scrape();
-    let series = || scrape.samples.iter().filter(|sample| sample.name == WRITES_TOTAL);
-    assert_eq!(series().count(), MOST_RESOURCES + 1);
+    let series = || scrape.samples.iter().filter(|sample| sample.name == "leader_gate_writes_total");
+    assert_eq!(series().count(), 64 + 1);
     let sum: f64 = series().map(|sample| sample.value).sum();
     assert_eq!(sum, 10_000.0, "none is lost");
-    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "kinds.group0.example")]), 1.0);
-    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "other")]), 10_000.0 - 64.0);
+    assert_eq!(scrape.value("leader_gate_writes_total", &[("resource", "kinds.group0.example")]), 1.0);
+    assert_eq!(scrape.value("leader_gate_writes_total", &[("resource", "other")]), 10_000.0 - 64.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,8 +159,8 @@ async fn impossible_resource_name_is_no_label() {
     ];
     reject(&server, paths).await;
     let scrape = exporter.scrape();
-    let series = scrape.samples.iter().filter(|sample| sample.name == WRITES_TOTAL);
+    let series = scrape.samples.iter().filter(|sample| sample.name == "leader_gate_writes_total");
     let resources: BTreeSet<_> = series.map(|sample| sample.labels["resource"].as_str()).collect();
     assert_eq!(resources, BTreeSet::from(["none", "other"]));
-    assert_eq!(scrape.value(WRITES_TOTAL, &[("resource", "other")]), 3.0);
+    assert_eq!(scrape.value("leader_gate_writes_total", &[("resource", "other")]), 3.0);
 }

@@ -94,7 +94,7 @@ async fn s10_clock_that_panics_at_any_call_leaves_no_gate_open() {
                 // The panic was the writer's own.
                 let written = within(SOON, "the write has ended", writing).await;
                 assert!(written.unwrap_err().is_panic(), "{calls}");
-                assert_eq!(leader.writes_under_way(), 0, "{calls}");
+                assert_eq!(leader.leadership().writes_under_way(), 0, "{calls}");
                 write(&client).await.expect("a still leads");
                 within(SKEW + SOON, "a stops", a.stop()).await;
             }

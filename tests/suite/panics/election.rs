@@ -10,7 +10,7 @@ use kube_client::Client;
 use kube_leader_gate::{
     CancellationToken,
     health::Health,
-    lease::KubeLock,
+    lease::LeasePool,
     testing::{ApiServer, Fault},
 };
 use std::{
@@ -47,9 +47,9 @@ async fn panic_of_a_readiness_condition_leaves_the_probes_alone() {
         Ok::<_, &str>(())
     });
     catch_unwind(AssertUnwindSafe(|| health.answer("/readyz"))).expect_err("it panics");
-    assert_eq!(health.answer("/livez").status(), 200);
+    assert_eq!(health.answer("/livez").status, 200);
     broken.store(false, SeqCst);
-    assert_eq!(health.answer("/readyz").status(), 200);
+    assert_eq!(health.answer("/readyz").status, 200);
 }
 
 /// What makes the clients of the lease calls, and the service in such a client. The term goes on.
@@ -70,7 +70,7 @@ async fn s9_panic_below_the_lease_calls_does_not_cost_the_term() {
             });
             Ok(Client::new(inner, "default"))
         };
-        let a = builder("a").build_with(|lease| KubeLock::over(lease, connect)).expect("valid");
+        let a = builder("a").build_in(&LeasePool::over(connect).expect("a client")).expect("valid");
         let client = gated(&server, &a, "a");
         let a = a.start();
         let term = within(FIRST, "a leads", a.candidate().elected()).await;

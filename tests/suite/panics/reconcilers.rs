@@ -84,7 +84,7 @@ async fn object_that_panics_when_copied_closes_no_replay() {
     let term = within(FIRST, "a leads", a.candidate().elected()).await;
     let events =
         [Event::Init, Event::InitDone, Event::Apply(thing("x", true)), Event::Apply(thing("y", false))];
-    let (replay, mut watched) = replay(stream::iter(events.map(Ok::<_, watcher::Error>)));
+    let (replay, mut watched) = replay(stream::iter(events.map(Ok::<_, watcher::Error>)), ());
     let mut told = replay.during(a.candidate(), &term);
     assert!(matches!(watched.next().await, Some(Ok(Event::Init))));
     assert!(matches!(watched.next().await, Some(Ok(Event::InitDone))));
@@ -104,15 +104,16 @@ async fn panicking_reconciler_can_be_called_again() {
     let server = ApiServer::new();
     let a = candidate(&server, "a");
     let (replay, watched) =
-        replay(stream::iter([Event::Init, Event::InitApply(thing("x", false)), Event::InitDone].map(Ok)));
+        replay(stream::iter([Event::Init, Event::InitApply(thing("x", false)), Event::InitDone].map(Ok)), ());
     let _: Vec<watcher::Result<_>> = watched.collect().await;
-    let skipped = Skipped::new(&a.candidate(), replay.store());
+    let skipped = Skipped::new(&a.candidate(), replay.store(), ());
     for place in ["the call", "the future"] {
-        let broken = AtomicBool::new(true);
-        let breaks = |at: &str| assert!(at != place || !broken.swap(false, SeqCst), "{at}");
-        let mut reconcile = skipped.gated(|_: Arc<Thing>, _: Arc<()>| {
+        let broken = Arc::new(AtomicBool::new(true));
+        let breaks = move |at: &str| assert!(at != place || !broken.swap(false, SeqCst), "{at}");
+        let mut reconcile = skipped.gated(move |_: Arc<Thing>, _: Arc<()>| {
             breaks("the call");
-            ready(()).map(|()| {
+            let breaks = breaks.clone();
+            ready(()).map(move |()| {
                 breaks("the future");
                 Ok::<_, Infallible>(Action::await_change())
             })

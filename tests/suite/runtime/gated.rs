@@ -5,8 +5,14 @@ use crate::{
     runtime::things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
     support::{FIRST, SOON, pass, until},
 };
-use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
-use std::time::Duration;
+use http::{Method, Uri};
+use kube::runtime::controller::Action;
+use kube_leader_gate::{
+    ErrNotLeader,
+    runtime::gated,
+    testing::{ApiServer, Fault, WatchBreak},
+};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 const NAMES: [&str; 5] = ["v", "w", "x", "y", "z"];
@@ -128,4 +134,15 @@ async fn gain_during_watch_outage_triggers_reconciliation() {
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
     drop(outage);
     until(Duration::from_secs(60), "x is reconciled", || is_done(&server, "x")).await;
+}
+
+/// An API server may hear late that this process leads, and no other replica would do the work.
+#[tokio::test]
+async fn object_comes_back_after_a_refusal_of_the_server() {
+    let mut reconcile = gated(|_: Arc<()>, _: Arc<()>| async {
+        let (uri, message) = (Uri::from_static("/api/v1/namespaces/default/pods"), "denied");
+        let error = ErrNotLeader::by_server(Method::POST, uri, false, message);
+        Err(kube_client::Error::Service(error.into()))
+    });
+    assert_eq!(reconcile(Arc::new(()), Arc::new(())).await.unwrap(), Action::requeue(Duration::from_secs(1)));
 }

@@ -29,9 +29,8 @@ async fn lead(viewer: &Viewer, context: Arc<Context>) {
                 Event::Init | Event::InitDone | Event::Delete(_) => None,
             })
         });
-        let mut reconcile = gated(reconcile);
         applier(
-            move |thing, context| Box::pin(reconcile(thing, context)),
+            gated(reconcile),
             |_: Arc<ConfigMap>, _: &kube::Error, _| Action::requeue(Duration::from_secs(1)),
             context.clone(),
             viewer.replay.store(),
@@ -54,8 +53,10 @@ async fn reconciler_runs_only_in_term_and_misses_nothing() {
         let looked = looks(&server, "a");
         for round in 0..3 {
             steal(&server);
-            until(SOON, "the candidate loses the lease", || a.candidate().state().lost == Some(Loss::Taken))
-                .await;
+            until(SOON, "the candidate loses the lease", || {
+                a.candidate().leadership().state().lost == Some(Loss::Taken)
+            })
+            .await;
             let begun = context.begun("x");
             want(&server, "x", &round.to_string());
             pass(Duration::from_secs(5)).await;

@@ -72,7 +72,7 @@ async fn write_is_cut_off(at_gain: AtGain) {
     want(&server, "x", "1");
     until(SOON, "the call hangs", || hang.hits() == 1).await;
     depose(&server);
-    until(SOON, "the write is cut off", || a.running.candidate().writes_under_way() == 0).await;
+    until(SOON, "the write is cut off", || a.running.candidate().leadership().writes_under_way() == 0).await;
     drop(hang);
     until(Duration::from_secs(4), "x is reconciled", || is_done(&server, "x")).await;
     assert_eq!(a.errors(), [""; 0]);

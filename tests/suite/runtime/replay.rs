@@ -16,7 +16,7 @@ use kube::{
     },
 };
 use kube_leader_gate::{
-    runtime::replay_with,
+    runtime::replay,
     testing::{ApiServer, Fault, WatchBreak},
 };
 use std::{future, sync::Arc, time::Duration};
@@ -301,7 +301,7 @@ async fn replay_works_for_dynamic_objects() {
     let a = viewer(&server, "a").await;
     let kind = ApiResource::erase::<ConfigMap>(&());
     let things: Api<DynamicObject> = Api::namespaced_with(a.things.clone().into_client(), "default", &kind);
-    let (replay, watched) = replay_with(watcher(things, watcher::Config::default()).default_backoff(), kind);
+    let (replay, watched) = replay(watcher(things, watcher::Config::default()).default_backoff(), kind);
     let _watching = AbortOnDropHandle::new(tokio::spawn(watched.for_each(|_| future::ready(()))));
     let term = within(FIRST, "the candidate leads", a.candidate().elected()).await;
     let mut events = replay.during(a.candidate(), &term);

@@ -118,7 +118,7 @@ where
     };
     let candidate = running.candidate();
     let controller = Controller::new(things, watcher::Config::default());
-    let skipped = Skipped::new(candidate, controller.store());
+    let skipped = Skipped::new(candidate, controller.store(), ());
     let outcomes = match at_gain {
         AtGain::Everything => controller
             .reconcile_all_on(candidate.gains())

@@ -7,7 +7,7 @@ use kube::{
     Client,
     runtime::watcher::{self, Event},
 };
-use kube_leader_gate::{leadership::BootClock, lease::KubeLock, runtime::replay, testing::ApiServer};
+use kube_leader_gate::{leadership::BootClock, lease::LeasePool, runtime::replay, testing::ApiServer};
 use std::{
     future,
     sync::{
@@ -34,8 +34,8 @@ async fn no_change_is_lost_between_snapshot_and_stream() {
     let server = ApiServer::new();
     let service = server.service().user("a");
     let election = builder("a")
-        .clock(Arc::new(BootClock::new()))
-        .build_with(|lease| KubeLock::over(lease, move || Ok(Client::new(service.clone(), "default"))))
+        .clock(Arc::new(BootClock))
+        .build_in(&LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client"))
         .expect("a valid election")
         .start();
     let leader = election.candidate().clone();
@@ -47,7 +47,7 @@ async fn no_change_is_lost_between_snapshot_and_stream() {
     let changes = (1..).map(|number| Ok(version(number)));
     let events = stream::iter(first.into_iter().chain(changes))
         .take_while(move |_| future::ready(!goes_on.load(Ordering::Relaxed)));
-    let (replay, watched) = replay(events);
+    let (replay, watched) = replay(events, ());
     let watching = tokio::spawn(watched.for_each(|_| tokio::task::yield_now()));
 
     let follow = async {

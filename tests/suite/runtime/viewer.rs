@@ -60,7 +60,7 @@ pub async fn viewer(server: &ApiServer, identity: &str) -> Viewer {
 pub fn unlisted(server: &ApiServer, identity: &str) -> Viewer {
     let election = candidate(server, identity);
     let things: Api<ConfigMap> = Api::namespaced(gated(server, &election, identity), "default");
-    let (replay, watched) = replay(watcher(things.clone(), watcher::Config::default()).default_backoff());
+    let (replay, watched) = replay(watcher(things.clone(), watcher::Config::default()).default_backoff(), ());
     let watching = AbortOnDropHandle::new(tokio::spawn(watched.for_each(|_| future::ready(()))));
     Viewer { running: election.start(), things, replay, watching }
 }

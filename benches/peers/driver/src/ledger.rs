@@ -26,8 +26,6 @@ pub(crate) struct Ledger {
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     version: u64,
-    /// The holder's identity and the time of the renewal. They differ in each claim.
-    says: [Option<String>; 2],
     /// When it was answered.
     pub(crate) at: Timestamp,
     /// Who holds the lease from then on.
@@ -63,29 +61,15 @@ impl Ledger {
     fn claim(&mut self, event: &AuditEvent) {
         let (metadata, spec) = (&event.response_object["metadata"], &event.response_object["spec"]);
         let version = metadata["resourceVersion"].as_str().and_then(|it| it.parse().ok()).unwrap_or_default();
-        let says = ["holderIdentity", "renewTime"].map(|field| spec[field].as_str().map(str::to_owned));
-        let is_held = says[0].as_deref().is_some_and(|it| !it.is_empty());
+        let is_held = spec["holderIdentity"].as_str().is_some_and(|it| !it.is_empty());
         let renewed = spec["renewTime"].as_str().and_then(|it| it.parse::<Timestamp>().ok());
         let duration = SignedDuration::from_secs(spec["leaseDurationSeconds"].as_i64().unwrap_or_default());
         let claim = Claim {
             version,
-            says,
             at: event.stage_timestamp,
             holder: is_held.then(|| event.user.username.clone()),
             end: renewed.unwrap_or(event.stage_timestamp) + duration,
         };
-        self.add(claim);
-    }
-
-    fn add(&mut self, claim: Claim) {
-        // A follower that joins the standbys repeats the claim of the holder.
-        let repeats = |it: &Claim| claim.holder.is_some() && it.says == claim.says;
-        if let Some(same) = self.claims.iter().position(repeats) {
-            if self.claims[same].version < claim.version {
-                return;
-            }
-            self.claims.remove(same);
-        }
         let place = self.claims.partition_point(|it| it.version <= claim.version);
         self.claims.insert(place, claim);
     }
@@ -160,7 +144,6 @@ mod tests {
     fn ledger(claims: &[(i64, Option<&str>)]) -> Ledger {
         let claim = |(version, (milliseconds, holder)): (usize, &(i64, Option<&str>))| Claim {
             version: version as u64,
-            says: [holder.map(str::to_owned), Some(milliseconds.to_string())],
             at: at(*milliseconds),
             holder: holder.map(str::to_owned),
             end: at(*milliseconds + 15_000),
@@ -186,22 +169,6 @@ mod tests {
     fn claim_answered_before_release_leaves_no_gap() {
         let ledger = ledger(&[(0, Some("a")), (101, None), (100, Some("b"))]);
         assert_eq!(ledger.leaderless(at(0), at(900), &[]), SignedDuration::ZERO);
-    }
-
-    #[test]
-    fn standby_that_joins_is_no_holder() {
-        let claims = ledger(&[(0, Some("a")), (100, None), (130, Some("b")), (500, None)]).claims;
-        let join = Claim { version: 7, at: at(300), holder: Some("c".to_owned()), ..claims[2].clone() };
-        let release = Claim { version: 8, says: [None, None], holder: None, ..claims[3].clone() };
-        for joins_first in [true, false] {
-            let mut ledger = Ledger::default();
-            let both = if joins_first { [&join, &claims[2]] } else { [&claims[2], &join] };
-            both.into_iter()
-                .chain([&release, &Claim { version: 9, ..release.clone() }])
-                .for_each(|it| ledger.add(it.clone()));
-            let holders: Vec<_> = ledger.claims.iter().map(|it| it.holder.as_deref()).collect();
-            assert_eq!(holders, [Some("b"), None, None]);
-        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ const PATIENCE: u32 = 4;
 const START: Duration = Duration::from_secs(120);
 
 pub(crate) async fn run(rounds: u32) -> Result<(), Failure> {
-    let conditions = machine::conditions(&format!("make peers ROUNDS={rounds}"));
+    let conditions = machine::conditions(&format!("make -C benches peers ROUNDS={rounds}"));
     let records = Arc::new(Records::create(PLAY, &conditions)?);
     let site = Arc::new(Site::open().await?);
     let mut lanes = JoinSet::new();

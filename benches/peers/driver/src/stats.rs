@@ -17,18 +17,8 @@ impl Sample {
         &self.0
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     pub(crate) fn most(&self) -> Option<f64> {
         self.0.last().copied()
-    }
-
-    /// The smallest value that at least this many per cent of the values do not exceed.
-    pub(crate) fn percentile(&self, percent: usize) -> Option<f64> {
-        let place = (self.0.len() * percent).div_ceil(100).max(1) - 1;
-        self.0.get(place).copied()
     }
 
     pub(crate) fn median(&self) -> Option<f64> {
@@ -52,15 +42,13 @@ mod tests {
     use super::{Sample, time};
 
     #[test]
-    fn sample_has_median_and_percentiles() {
+    fn sample_has_median_and_most() {
         let sample: Sample = [4.0, 1.0, 3.0, 2.0].into_iter().collect();
         assert_eq!(sample.median(), Some(2.5));
-        assert_eq!(sample.percentile(90), Some(4.0));
-        assert_eq!(sample.percentile(50), Some(2.0));
         assert_eq!(sample.most(), Some(4.0));
         assert_eq!([7.0, 9.0, 8.0].into_iter().collect::<Sample>().median(), Some(8.0));
         assert_eq!(Sample::default().median(), None);
-        assert_eq!(Sample::default().percentile(90), None);
+        assert_eq!(Sample::default().most(), None);
     }
 
     #[test]

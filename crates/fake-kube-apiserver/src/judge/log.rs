@@ -77,6 +77,8 @@ pub struct StoredLease {
     pub acquire_time: Option<String>,
     /// `spec.renewTime`.
     pub renew_time: Option<String>,
+    /// `metadata.annotations`, those that are text.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Reads of one kind by one user.
@@ -141,6 +143,7 @@ impl StoredLease {
     pub fn of(object: &Value) -> Self {
         let spec = &object["spec"];
         let text = |it: &Value| it.as_str().map(str::to_owned);
+        let annotations = object["metadata"]["annotations"].as_object().into_iter().flatten();
         Self {
             uid: text(&object["metadata"]["uid"]).unwrap_or_default(),
             holder_identity: text(&spec["holderIdentity"]).unwrap_or_default(),
@@ -148,6 +151,7 @@ impl StoredLease {
             lease_duration_seconds: spec["leaseDurationSeconds"].as_i64(),
             acquire_time: text(&spec["acquireTime"]),
             renew_time: text(&spec["renewTime"]),
+            annotations: annotations.filter_map(|(name, it)| Some((name.clone(), text(it)?))).collect(),
         }
     }
 }

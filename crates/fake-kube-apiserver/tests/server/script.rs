@@ -69,6 +69,7 @@ impl Script {
             lease_duration_seconds: Some(15),
             acquire_time: None,
             renew_time: Some(ms.to_string()),
+            annotations: std::collections::BTreeMap::new(),
         });
         record
     }

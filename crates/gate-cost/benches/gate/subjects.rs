@@ -3,11 +3,11 @@
 use gate_cost::{Bare, Body, NoOp, call_only, metric, read, reads, send, write};
 use http::Request;
 use kube_leader_gate::{
-    WriteGateLayer,
+    Policy, WriteGateLayer,
     leadership::{Grant, Grantor, Term},
-    refusal::RefusalLayer,
-    server_time::ServerTimeLayer,
+    request_deadline::RequestDeadlineLayer,
 };
+use kube_leader_gate_fence::{Fence, Writers};
 use std::{hint::black_box, time::Duration};
 use tower::Layer;
 
@@ -57,8 +57,10 @@ pub(crate) fn subjects() -> Vec<Subject> {
     let (mut reading, mut mixed, mut measuring) = (gate(&follower), gate(&follower), gate(&follower));
     let mut writing = gate(&leader.0);
     let (gate_layer, limit) =
-        (WriteGateLayer::new(leader.0.leadership()), ServerTimeLayer::new(leader.0.leadership()));
-    let refusals = RefusalLayer::new("operator.default.leader-gate");
+        (WriteGateLayer::new(leader.0.leadership()), RequestDeadlineLayer::new(leader.0.leadership()));
+    let lease = "default/operator".parse().expect("a name");
+    let writers = Writers::users(["a"]).expect("a name");
+    let refusals = Fence::new(&lease, &writers, &Policy::strict()).expect("a fence").refusals();
     let mut limited = limit.layer(Bare);
     let mut recognising = refusals.layer(Bare);
     let mut limiting = gate_layer.layer(limit.layer(Bare));

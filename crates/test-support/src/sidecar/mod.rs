@@ -1,4 +1,4 @@
-//! The sidecar example as a process, the server behind it, and its callers.
+//! The sidecar as a process, the server behind it, and its callers.
 
 pub mod callers;
 pub mod process;

@@ -5,7 +5,7 @@ use super::{
     upstream::Upstream,
     wait::{SOON, until, within},
 };
-use crate::{apiserver::Guarded, example};
+use crate::{apiserver::Guarded, program};
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
@@ -42,6 +42,11 @@ impl Sidecar {
         }
         command.args(["--lease", "default/app"]);
         command.args(["--identity", identity, "--kubeconfig"]).arg(&file).args(options);
+        Self::start_by(command, folder).await
+    }
+
+    /// The command says everything. The folder is for files of the sidecar.
+    pub async fn start_by(mut command: Command, folder: TempDir) -> Self {
         command.env("RUST_LOG", "debug,hyper_util=info");
         let log = File::create(folder.path().join("log")).unwrap();
         let out = Stdio::from(log.try_clone().unwrap());
@@ -107,15 +112,20 @@ impl Sidecar {
 
 /// Runs a sidecar that is expected to end by itself. Returns its status and its error output.
 pub async fn run(options: &[&str]) -> (ExitStatus, String) {
-    let folder = TempDir::new().unwrap();
-    let log = folder.path().join("log");
     let mut command = Command::new(binary());
     command.args(options);
+    run_by(&command).await
+}
+
+/// The same with this command.
+pub async fn run_by(command: &Command) -> (ExitStatus, String) {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
     let mut process =
-        Guarded::spawn_with(&command, Stdio::null(), File::create(&log).unwrap().into()).unwrap();
+        Guarded::spawn_with(command, Stdio::null(), File::create(&log).unwrap().into()).unwrap();
     let status = process.ended(SOON).await;
     let log = fs::read_to_string(log).unwrap();
-    (status.unwrap_or_else(|| panic!("{options:?}: it goes on: {log}")), log)
+    (status.unwrap_or_else(|| panic!("{command:?}: it goes on: {log}")), log)
 }
 
 /// JSON is YAML too.
@@ -133,8 +143,8 @@ fn address(log: &str, label: &str) -> SocketAddr {
     line.parse().expect("an address")
 }
 
-/// Built once. Building does nothing if the examples were built with the tests.
-fn binary() -> &'static Path {
+/// Built once. Building does nothing if it was built with the tests.
+pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| example::build("sidecar"))
+    BINARY.get_or_init(|| program::binary("kube-leader-gate-sidecar"))
 }

@@ -19,8 +19,7 @@ pub(crate) fn tables(conditions: &Conditions, costs: &[Cost]) -> String {
         ),
         (
             Table::Idle,
-            "| an idle candidate | processor time a minute, leader | each follower | resident memory, leader | each \
-             follower |\n| --- | --- | --- | --- | --- |\n",
+            "| an idle candidate: leader, each follower | processor time a minute | resident memory |\n| --- | --- | --- |\n",
             idle,
         ),
         (
@@ -81,7 +80,7 @@ fn build(row: &Cost, costs: &[Cost]) -> Vec<String> {
 fn idle(row: &Cost, _: &[Cost]) -> Vec<String> {
     let times = ["leader cpu", "follower cpu"].map(|it| time(value(row, it)));
     let memory = ["leader kilobytes", "follower kilobytes"].map(|it| megabytes(value(row, it)));
-    [times, memory].concat()
+    vec![times.join(", "), memory.join(", ")]
 }
 
 fn many(row: &Cost, costs: &[Cost]) -> Vec<String> {
@@ -113,7 +112,7 @@ mod tests {
         };
         let costs =
             [build("bare", 1.0, 150.0), build("gate", 0.0, 155.0), many(1.0, 9000.0), many(11.0, 9500.0)];
-        let text = tables(&Conditions { machine: "A machine.".into(), command: "make cost".into() }, &costs);
+        let text = tables(&Conditions { machine: "A machine.".into(), command: "make -C benches cost".into() }, &costs);
         assert!(text.contains("| bare | 150 | 60 s | 4.0 MB |"), "{text}");
         assert!(text.contains("| gate | 155 (+5) | 60 s (+0 s) | 4.0 MB (+0.0 MB) |"), "{text}");
         assert!(text.contains("| many | 9.0 MB | - |\n| many | 9.5 MB | 50.0 kB |"), "{text}");

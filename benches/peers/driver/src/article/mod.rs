@@ -1,4 +1,4 @@
-//! What is written into docs/PERFORMANCE.md, between its comments, and into docs/performance.
+//! What is written into docs/RESULTS.md, between its comments, and into docs/performance.
 
 mod costs;
 mod rounds;
@@ -11,7 +11,7 @@ pub(crate) fn render_all() -> Result<(), Failure> {
     if there.contains(&true) {
         Ok(())
     } else {
-        Err("no results: run `make peers` or `make cost` first".into())
+        Err("no results: run `make -C benches peers` or `make -C benches cost` first".into())
     }
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn render_play() -> Result<bool, Failure> {
         fs::create_dir_all(folder())?;
         fs::write(folder().join(name), plot)?;
     }
-    splice("peers", &rounds::tables(&conditions, &rounds))?;
+    splice("peers", &rounds::table(&conditions, &rounds))?;
     Ok(true)
 }
 
@@ -38,13 +38,13 @@ fn folder() -> PathBuf {
 }
 
 fn splice(name: &str, content: &str) -> Result<(), Failure> {
-    let path = place::root().join("docs/PERFORMANCE.md");
+    let path = place::root().join("docs/RESULTS.md");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let new = spliced(&text, name, content).ok_or_else(|| {
         format!("{} has no place for the results: <!-- {name} -->, and <!-- end --> below it", path.display())
     })?;
     fs::write(&path, new)?;
-    println!("written: the part {name:?} of docs/PERFORMANCE.md");
+    println!("written: the part {name:?} of docs/RESULTS.md");
     Ok(())
 }
 

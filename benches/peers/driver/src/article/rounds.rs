@@ -1,4 +1,4 @@
-//! The tables and plots of a play.
+//! The table and the plots of a play.
 
 use crate::{
     peer::Peer,
@@ -15,7 +15,6 @@ struct Part {
     scenario: Scenario,
     heading: &'static str,
     file: &'static str,
-    label: &'static str,
     measurements: &'static [Measurement],
 }
 
@@ -24,14 +23,12 @@ const PARTS: [Part; 3] = [
         scenario: Scenario::Handover,
         heading: "Graceful handover: from SIGTERM to the leader",
         file: "handover.svg",
-        label: "handover-plot",
         measurements: &[("lease", "next leader on the lease"), ("write", "its first write")],
     },
     Part {
         scenario: Scenario::Crash,
         heading: "Crash takeover: from SIGKILL of the leader, or from the lease's end",
         file: "crash.svg",
-        label: "crash-plot",
         measurements: &[
             ("past-end", "lease's end to next leader"),
             ("lease", "SIGKILL to next leader"),
@@ -42,12 +39,20 @@ const PARTS: [Part; 3] = [
         scenario: Scenario::Rollout,
         heading: "Rolling restart of three replicas",
         file: "rollout.svg",
-        label: "rollout-plot",
         measurements: &[
             ("leaderless", "time without a leader, in all"),
             ("gap", "longest time without a write"),
         ],
     },
+];
+
+/// The columns of the table, with their headings. The plots have the other measurements.
+const COLUMNS: [(Scenario, &str, &str); 5] = [
+    (Scenario::Handover, "lease", "handover: SIGTERM to next leader"),
+    (Scenario::Handover, "write", "to its first write"),
+    (Scenario::Crash, "past-end", "crash: lease's end to next leader"),
+    (Scenario::Rollout, "leaderless", "rolling restart: without a leader"),
+    (Scenario::Rollout, "gap", "longest time without a write"),
 ];
 
 pub(crate) fn plots(rounds: &[Round]) -> impl Iterator<Item = (&'static str, String)> {
@@ -63,54 +68,40 @@ pub(crate) fn plots(rounds: &[Round]) -> impl Iterator<Item = (&'static str, Str
     })
 }
 
-pub(crate) fn tables(conditions: &Conditions, rounds: &[Round]) -> String {
-    let mut text = format!("`{}`, {}\n\n", conditions.command, conditions.machine);
-    for part in &PARTS {
-        let _ = writeln!(text, "**{}** ([every round][{}])\n", part.heading, part.label);
-        let mut rule = String::from("| --- | --- |");
-        let _ = write!(text, "| | rounds |");
-        for (_, name) in part.measurements {
-            let _ = write!(text, " {name}: median | 90% within | most |");
-            rule.push_str(" --- | --- | --- |");
-        }
-        let _ = writeln!(text, "\n{rule}");
-        for peer in Peer::ALL {
-            let _ = write!(text, "| {} |", name(peer));
-            let samples = part.measurements.iter().map(|(key, _)| sample(rounds, peer, part.scenario, key));
-            for (place, sample) in samples.enumerate() {
-                if place == 0 {
-                    let _ = write!(text, " {} |", sample.len());
-                }
-                for value in [sample.median(), sample.percentile(90), sample.most()] {
-                    let _ = write!(text, " {} |", value.map_or("-".into(), time));
-                }
+pub(crate) fn table(conditions: &Conditions, rounds: &[Round]) -> String {
+    let headings = COLUMNS.map(|(_, _, heading)| heading).join(" | ");
+    let mut text = format!(
+        "`{}`, {}\n\n| median, most | {headings} | lease requests a minute: leader | follower |\n|{}\n",
+        conditions.command,
+        conditions.machine,
+        " --- |".repeat(COLUMNS.len() + 3),
+    );
+    for peer in Peer::ALL {
+        let times = COLUMNS.map(|(scenario, key, _)| {
+            let sample = sample(rounds, peer, scenario, key);
+            match (sample.median(), sample.most()) {
+                (Some(median), Some(most)) => format!("{}, {}", time(median), time(most)),
+                _ => "-".to_owned(),
             }
-            text.push('\n');
-        }
-        text.push('\n');
+        });
+        let requests = ["leader", "follower"].map(|role| requests(rounds, peer, role));
+        let _ = writeln!(text, "| {} | {} | {} |", name(peer), times.join(" | "), requests.join(" | "));
     }
-    steady(&mut text, rounds);
+    text.push('\n');
     failures(&mut text, rounds);
     text
 }
 
-fn steady(text: &mut String, rounds: &[Round]) {
-    text.push_str("**Requests for the lease a minute, in steady state**\n\n| | leader | each follower |\n| --- | --- | --- |\n");
-    for peer in Peer::ALL {
-        let round = rounds.iter().find(|it| it.peer == peer && it.scenario == Scenario::Steady);
-        let cell = |role: &str| {
-            let values = &round.filter(|it| it.failure.is_none())?.values;
-            let verbs = values.iter().filter_map(|(name, value)| {
-                let verb = name.strip_prefix(role)?.strip_prefix(' ')?;
-                Some(format!("{value:.1} {verb}"))
-            });
-            let verbs: Vec<String> = verbs.collect();
-            Some(if verbs.is_empty() { "0".to_owned() } else { verbs.join(", ") })
-        };
-        let [leader, follower] = ["leader", "follower"].map(|it| cell(it).unwrap_or("-".into()));
-        let _ = writeln!(text, "| {} | {leader} | {follower} |", name(peer));
-    }
-    text.push('\n');
+/// What this role asks of the API server in steady state.
+fn requests(rounds: &[Round], peer: Peer, role: &str) -> String {
+    let round = rounds.iter().find(|it| it.peer == peer && it.scenario == Scenario::Steady);
+    let Some(round) = round.filter(|it| it.failure.is_none()) else { return "-".to_owned() };
+    let verbs = round.values.iter().filter_map(|(name, value)| {
+        let verb = name.strip_prefix(role)?.strip_prefix(' ')?;
+        Some(format!("{value:.0} {verb}"))
+    });
+    let verbs: Vec<String> = verbs.collect();
+    if verbs.is_empty() { "0".to_owned() } else { verbs.join(", ") }
 }
 
 fn failures(text: &mut String, rounds: &[Round]) {
@@ -143,15 +134,15 @@ fn sample(rounds: &[Round], peer: Peer, scenario: Scenario, key: &str) -> Sample
 
 #[cfg(test)]
 mod tests {
-    use super::tables;
+    use super::table;
     use crate::{
         peer::Peer,
         record::{Conditions, Round, Scenario},
     };
 
     #[test]
-    fn tables_have_failures_and_medians() {
-        let conditions = Conditions { machine: "A machine.".into(), command: "make peers".into() };
+    fn table_has_failures_and_medians() {
+        let conditions = Conditions { machine: "A machine.".into(), command: "make -C benches peers".into() };
         let round = |number, value: Option<f64>| Round {
             peer: Peer::Kubert,
             scenario: Scenario::Handover,
@@ -161,9 +152,9 @@ mod tests {
                 .unwrap_or_default(),
             failure: value.is_none().then(|| "no result | at all; its last words: none".into()),
         };
-        let text = tables(&conditions, &[round(1, Some(5.0)), round(2, Some(7.0)), round(3, None)]);
-        assert!(text.contains("| kubert | 2 | 6.0 ms | 7.0 ms | 7.0 ms | 7.0 ms |"), "{text}");
+        let text = table(&conditions, &[round(1, Some(5.0)), round(2, Some(7.0)), round(3, None)]);
+        assert!(text.contains("| kubert | 6.0 ms, 7.0 ms | 7.0 ms, 8.0 ms | - |"), "{text}");
         assert!(text.contains("- Failed: handover 3 of kubert: no result / at all.\n"), "{text}");
-        assert!(text.contains("| **kube-leader-gate** | 0 | - |"), "{text}");
+        assert!(text.contains("| **kube-leader-gate** | - |"), "{text}");
     }
 }

@@ -14,7 +14,7 @@ pub(crate) async fn run(window: Duration, elections: u32, builds: bool) -> Resul
     let minutes = window.as_secs() / 60;
     let options = if builds { "" } else { " --no-builds" };
     let conditions = machine::conditions(&format!(
-        "make cost MINUTES={minutes} OPTIONS=\"--elections {elections}{options}\""
+        "make -C benches cost MINUTES={minutes} OPTIONS=\"--elections {elections}{options}\""
     ));
     let results = Results::create(&conditions)?;
     let mut failures = 0;

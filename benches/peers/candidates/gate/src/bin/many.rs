@@ -1,5 +1,5 @@
 //! Many elections with kube-leader-gate in one process, for their memory: `many NAMESPACE ELECTIONS WAY`. WAY is
-//! `each`, `pool` or `shared`, as in docs/MANY.md. It prints one line once it leads them all.
+//! `each`, `pool` or `shared`, as in docs/GETTING_STARTED.md. It prints one line once it leads them all.
 
 use common::Failure;
 use kube::Config;

@@ -1,0 +1,125 @@
+//! Follows this candidate's `LeaseCandidate` object for ever. If the watch ends, it connects again.
+
+use crate::{
+    api::{CallError, Failure, backoff, request},
+    pauses::Pauses,
+    record::{CandidateRecord, CandidateSpec},
+};
+use futures_util::{
+    Stream, StreamExt,
+    stream::{self, BoxStream},
+};
+use http::Method;
+use kube_client::{Client, core::WatchEvent};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// The longest pause between two attempts to watch, for example if the API server refuses the watch.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The time that a watch asks for, in seconds.
+const SECONDS: u64 = 300;
+
+/// How much later than asked for a watch ends by itself. The API server's end of it may be lost with the connection.
+const OVERDUE: Duration = Duration::from_secs(30);
+
+type Events = BoxStream<'static, Result<WatchEvent<Value>, kube_client::Error>>;
+
+pub(crate) enum News {
+    /// The watch has begun.
+    Up,
+    Present(CandidateRecord),
+    Deleted(CandidateRecord),
+    /// The watch has ended, with or without an error. The stream begins another one.
+    Down(Option<CallError>),
+}
+
+struct State {
+    client: Client,
+    card: CandidateSpec,
+    pauses: Pauses,
+    events: Option<Events>,
+    /// How many watches in a row ended before they showed something.
+    failures: u32,
+}
+
+/// Follows the object. Dropping the stream ends the watch. `next` is cancel-safe.
+pub(crate) fn follow(
+    client: Client,
+    card: CandidateSpec,
+    pauses: Pauses,
+) -> impl Stream<Item = News> + Send + Unpin {
+    let state = State { client, card, pauses, events: None, failures: 0 };
+    let next = |mut state: State| async move {
+        let news = state.next().await;
+        Some((news, state))
+    };
+    stream::unfold(state, next).boxed()
+}
+
+impl State {
+    async fn next(&mut self) -> News {
+        let Some(events) = &mut self.events else { return self.connect().await };
+        while let Some(event) = events.next().await {
+            match event.map_err(CallError::from).and_then(read) {
+                Ok(Some((name, news))) if name == self.card.identity.as_str() => {
+                    self.failures = 0;
+                    return news;
+                }
+                // A bookmark, or another object from a server that ignores the selector.
+                Ok(_) => {}
+                Err(error) => {
+                    self.events = None;
+                    return News::Down(Some(error));
+                }
+            }
+        }
+        self.events = None;
+        News::Down(None)
+    }
+
+    async fn connect(&mut self) -> News {
+        if let Some(before) = self.failures.checked_sub(1) {
+            sleep(backoff(self.pauses.first, before, LONGEST_PAUSE)).await;
+        }
+        self.failures = self.failures.saturating_add(1);
+        match self.watch().await {
+            Ok(events) => {
+                self.events = Some(events);
+                News::Up
+            }
+            Err(error) => News::Down(Some(error)),
+        }
+    }
+
+    async fn watch(&mut self) -> Result<Events, CallError> {
+        let seconds = SECONDS + fastrand::u64(..SECONDS);
+        let path = format!(
+            "{}?watch=true&timeoutSeconds={seconds}&fieldSelector=metadata.name%3D{}",
+            self.card.collection(),
+            self.card.identity
+        );
+        let request = request(Method::GET, path, None)?;
+        let patience = self.pauses.call_timeout;
+        let opened = timeout(patience, self.client.request_events::<Value>(request)).await;
+        let events = opened.map_err(|_| CallError::timeout(patience))?.map_err(CallError::from)?;
+        let over = sleep(Duration::from_secs(seconds) + OVERDUE);
+        Ok(events.take_until(over).boxed())
+    }
+}
+
+/// Reads an event: the name of the object, and the news. None for a bookmark.
+pub(crate) fn read(event: WatchEvent<Value>) -> Result<Option<(String, News)>, CallError> {
+    let record = |object| {
+        let garbage = || CallError::new(Failure::Garbage, "the watch shows no LeaseCandidate");
+        CandidateRecord::from_json(object).ok_or_else(garbage)
+    };
+    let (record, news): (_, fn(_) -> _) = match event {
+        WatchEvent::Added(object) | WatchEvent::Modified(object) => (record(object)?, News::Present),
+        WatchEvent::Deleted(object) => (record(object)?, News::Deleted),
+        WatchEvent::Bookmark(_) => return Ok(None),
+        WatchEvent::Error(status) => return Err(CallError::status(status.code, &status.message)),
+    };
+    Ok(Some((record.name().to_owned(), news(record))))
+}

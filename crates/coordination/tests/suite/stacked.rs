@@ -1,0 +1,122 @@
+//! Coordination beside other features: early takeover, which wraps the same lock, and a priority.
+
+use crate::support::{
+    FIRST, LEASE, SOON, build, builder, coordination, gated, is_listed, lease_writes, name, pass, spec,
+    until, within, write,
+};
+use jiff::{SignedDuration, Timestamp};
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::{ElectionBuilder, Priority, Running},
+    testing::ApiServer,
+};
+use kube_leader_gate_coordination::Coordinated;
+use kube_leader_gate_early_takeover::EarlyTakeover;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How long an early takeover waits after it has seen an end.
+const SETTLE: Duration = Duration::from_secs(2);
+
+fn pod(name: &str) -> String {
+    format!("/api/v1/namespaces/default/pods/{name}")
+}
+
+/// Early takeover, in a new pod whose container runs.
+fn early(server: &ApiServer, name: &str) -> EarlyTakeover {
+    let created = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
+        "spec": { "containers": [{ "name": "manager" }] },
+        "status": { "containerStatuses": [{ "name": "manager", "state": { "running": {} }, "lastState": {} }] },
+    });
+    let created = server.put("kubelet", &pod(name), created).expect("a valid pod");
+    let client = Client::new(server.service().user(name), "default");
+    EarlyTakeover::of_pod(client, name, created["metadata"]["uid"].as_str().expect("a uid"))
+}
+
+/// The kubelet reports that the container has ended, two seconds after the last renewal of the lease.
+fn report_end(server: &ApiServer, name: &str) {
+    let renewed: Timestamp = spec(server)["renewTime"].as_str().expect("a renewal").parse().expect("a time");
+    let ended = (renewed + SignedDuration::from_secs(2)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let state = json!({ "terminated": { "exitCode": 137, "reason": "OOMKilled", "finishedAt": ended } });
+    let report = |pod: &mut Value| pod["status"]["containerStatuses"][0]["state"] = state.clone();
+    server.edit("kubelet", &pod(name), report).expect("the pod is there");
+}
+
+/// A coordinated candidate with early takeover under it.
+fn stacked(server: &ApiServer, identity: &str, builder: ElectionBuilder) -> Election {
+    let builder = builder.layer_lock(early(server, identity)).coordinated(coordination(server, identity));
+    build(server, identity, builder).expect("a valid election")
+}
+
+/// A candidate that the coordinator has named.
+async fn leads(server: &ApiServer, identity: &str, election: Election) -> Running {
+    let running = election.start();
+    is_listed(server, identity).await;
+    name(server, identity);
+    within(FIRST, "it leads", running.candidate().elected()).await;
+    running
+}
+
+/// It knows that the holder has ended. Still, the coordinator alone chooses.
+#[tokio::test(start_paused = true)]
+async fn s6_named_candidate_waits_for_no_holder_that_has_ended() {
+    let server = ApiServer::new();
+    let a = leads(&server, "a", stacked(&server, "a", builder("a"))).await;
+    let election = stacked(&server, "b", builder("b"));
+    let client = gated(&server, &election, "b");
+    let b = election.start();
+    is_listed(&server, "b").await;
+    until(SOON, "it watches the pod", || server.reads("b", "watch", "pods") > 0).await;
+    drop(a);
+    report_end(&server, "a");
+    pass(SETTLE + SECOND).await;
+    assert!(lease_writes(&server, "b").is_empty() && !b.candidate().is_leader());
+    assert_eq!(b.candidate().holder().as_deref(), Some("(coordinator)"), "the end is seen");
+    name(&server, "b");
+    within(SOON, "it waits for no time to be over", b.candidate().elected()).await;
+    write(&client).await.unwrap();
+    let said = server.object(LEASE).unwrap()["metadata"]["annotations"]["kube-leader-gate/holder-pod"].take();
+    assert!(said.as_str().is_some_and(|said| said.contains(r#""holder":"b""#)), "{said}");
+}
+
+/// The holder still counts as live for the coordinator's layer, which sees the lease as it is.
+#[tokio::test(start_paused = true)]
+async fn s6_early_takeover_over_the_coordinator_takes_no_lease() {
+    let server = ApiServer::new();
+    let a = leads(&server, "a", stacked(&server, "a", builder("a"))).await;
+    let wrong = builder("b").coordinated(coordination(&server, "b")).layer_lock(early(&server, "b"));
+    let b = build(&server, "b", wrong).unwrap().start();
+    is_listed(&server, "b").await;
+    until(SOON, "it watches the pod", || server.reads("b", "watch", "pods") > 0).await;
+    drop(a);
+    report_end(&server, "a");
+    let trouble = || b.candidate().trouble().unwrap_or_default().to_string();
+    until(SETTLE * 3, "it says so", || trouble().contains("the coordinator alone chooses")).await;
+    pass(60 * SECOND).await;
+    assert!(lease_writes(&server, "b").is_empty());
+    name(&server, "b");
+    within(5 * SECOND, "it is named", b.candidate().elected()).await;
+    assert_eq!(b.candidate().trouble(), None);
+}
+
+/// It would precede the live holder.
+#[tokio::test(start_paused = true)]
+async fn priority_in_a_stack_preempts_no_holder() {
+    let server = ApiServer::new();
+    let a = leads(&server, "a", stacked(&server, "a", builder("a"))).await;
+    let priority = Priority::ranked("high", ["high", ""]).unwrap();
+    let b = stacked(&server, "b", builder("b").priority(priority)).start();
+    is_listed(&server, "b").await;
+    pass(60 * SECOND).await;
+    assert!(lease_writes(&server, "b").is_empty() && a.candidate().can_write());
+    let trouble = b.candidate().trouble().unwrap_or_default();
+    assert!(trouble.contains("set no priority"), "{trouble}");
+    a.stop().await;
+    name(&server, "b");
+    within(5 * SECOND, "it is named", b.candidate().elected()).await;
+    assert_eq!(b.candidate().trouble(), None);
+}

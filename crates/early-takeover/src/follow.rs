@@ -1,0 +1,206 @@
+//! Watches the pod of the holder. Errors end nothing: then the lease runs out as without early takeover.
+
+use crate::{
+    ended::Ended,
+    holder::{Holder, HolderPod},
+    pods::{CallError, Events, Pods},
+    proof,
+};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use kube_leader_gate::{
+    election::Trouble,
+    kube_client::core::WatchEvent,
+    lease::{LeaseRecord, LeaseTiming},
+};
+use serde_json::Value;
+use std::{convert::Infallible, time::Duration};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+/// The longest pause between attempts to watch.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Tells which version of the lease was written by a process that has ended, and whose writes have settled.
+pub(crate) struct Follower {
+    pub(crate) pods: Pods,
+    /// The holder of this name is this process.
+    pub(crate) identity: String,
+    pub(crate) timing: LeaseTiming,
+    pub(crate) settle: Duration,
+    /// The newest state of the lease. Its end ends this task.
+    pub(crate) newest: watch::Receiver<Option<LeaseRecord>>,
+    pub(crate) ended: watch::Sender<Option<Ended>>,
+    pub(crate) trouble: Trouble,
+    pub(crate) watched: Watched,
+}
+
+/// The pod that is watched, and how that goes.
+pub(crate) struct Watched {
+    pod: Option<Pod>,
+    end: Option<End>,
+    /// How many calls in a row have failed.
+    failures: u32,
+    not_before: Instant,
+}
+
+struct Pod {
+    name: String,
+    events: Option<Events>,
+    /// As last shown. None if it is not known, or is gone.
+    seen: Option<Value>,
+}
+
+/// An end of a process, and when this process first saw it.
+struct End {
+    of: HolderPod,
+    at: Timestamp,
+    seen: Instant,
+}
+
+// === impl Follower ===
+
+impl Follower {
+    /// Runs until there is no lock that could show what it finds.
+    pub(crate) async fn run(mut self) {
+        while self.follow().await.is_some() {}
+    }
+
+    /// Follows the holder in one state of the lease, until there is another. None at the end.
+    async fn follow(&mut self) -> Option<()> {
+        let record = self.newest.borrow_and_update().clone();
+        let mut newest = self.newest.clone();
+        let followed = record.and_then(|record| self.holder_of(&record).map(|holder| (record, holder)));
+        let Some((record, holder)) = followed else {
+            self.rest();
+            return newest.changed().await.ok();
+        };
+        if self.watched.pod.as_ref().is_none_or(|pod| pod.name != holder.pod.name) {
+            self.watched.pod = Some(Pod { name: holder.pod.name.clone(), events: None, seen: None });
+        }
+        tokio::select! {
+            biased;
+            changed = newest.changed() => changed.ok(),
+            never = self.look(&record, &holder) => match never {},
+        }
+    }
+
+    /// The holder, if it is another candidate whose end can be proven.
+    fn holder_of(&self, record: &LeaseRecord) -> Option<Holder> {
+        if record.holder()? == self.identity {
+            return None;
+        }
+        let holder = Holder::of(record);
+        holder.inspect_err(|reason| tracing::debug!("no early takeover: {reason}")).ok()
+    }
+
+    /// Looks at no pod, since no other candidate leads that has said where it runs.
+    fn rest(&mut self) {
+        self.watched.pod = None;
+        self.worked();
+    }
+
+    /// Looks at the pod of `holder`, which wrote `record`, for its end. Cancel-safe.
+    async fn look(&mut self, record: &LeaseRecord, holder: &Holder) -> Infallible {
+        loop {
+            sleep_until(self.watched.not_before).await;
+            let is_known = self.ended.borrow().as_ref().is_some_and(|ended| ended.is_of(record));
+            let settled = self.settles(holder).filter(|_| !is_known);
+            let outcome = match settled {
+                Some(at) if at <= Instant::now() => self.confirm(record, holder).await,
+                Some(at) => tokio::select! {
+                    heard = self.listen(holder) => heard,
+                    () = sleep_until(at) => Ok(()),
+                },
+                None => self.listen(holder).await,
+            };
+            if let Err(error) = outcome {
+                self.failed(&error);
+            }
+        }
+    }
+
+    /// When the writes of `holder` have settled, if the watch shows its end.
+    fn settles(&mut self, holder: &Holder) -> Option<Instant> {
+        let pod = self.watched.pod.as_ref()?.seen.as_ref()?;
+        let at = proof::end(holder, pod).ok()?;
+        // The version of the lease may change meanwhile, by an edit or a late renewal. The end is the same.
+        let known = self.watched.end.take().filter(|end| end.of == holder.pod && end.at == at);
+        let end = known.unwrap_or_else(|| End { of: holder.pod.clone(), at, seen: Instant::now() });
+        Some(self.watched.end.insert(end).seen + self.settle)
+    }
+
+    /// Reads the pod anew, since the watch may lag. If the end is still the same, the lease is shown as free.
+    async fn confirm(&mut self, record: &LeaseRecord, holder: &Holder) -> Result<(), CallError> {
+        let (Some(pod), Some(end)) = (&mut self.watched.pod, &self.watched.end) else { return Ok(()) };
+        // That it is gone proves nothing.
+        pod.seen = self.pods.get(&pod.name).await?;
+        let proven = pod.seen.as_ref().is_some_and(|pod| proof::end(holder, pod) == Ok(end.at));
+        if let Some(ended) = Ended::of(record, end.at).filter(|_| proven) {
+            tracing::info!(
+                holder = record.holder(),
+                "the holder's container has ended; its lease counts as free"
+            );
+            self.ended.send_replace(Some(ended));
+        }
+        Ok(())
+    }
+
+    /// Takes in the next event of the watch. Begins a watch if there is none. Cancel-safe.
+    async fn listen(&mut self, holder: &Holder) -> Result<(), CallError> {
+        let Some(pod) = &mut self.watched.pod else { return Ok(()) };
+        let Some(events) = &mut pod.events else {
+            pod.events = Some(self.pods.watch(&pod.name).await?);
+            return Ok(());
+        };
+        pod.seen = match events.next().await {
+            Some(Ok(WatchEvent::Added(shown) | WatchEvent::Modified(shown))) => Some(shown),
+            Some(Ok(WatchEvent::Deleted(_))) => None,
+            Some(Ok(WatchEvent::Bookmark(_))) => return Ok(()),
+            Some(Ok(WatchEvent::Error(status))) => return Err(CallError::refusal(&status)),
+            Some(Err(error)) => return Err(error),
+            None => {
+                pod.events = None;
+                // A server that ends each watch at once is asked in pauses.
+                self.watched.not_before = Instant::now() + pause(&self.timing);
+                return Ok(());
+            }
+        };
+        if let Some(Err(reason)) = pod.seen.as_ref().map(|pod| proof::end(holder, pod)) {
+            tracing::debug!(pod = pod.name, "no early takeover: {reason}");
+        }
+        self.worked();
+        Ok(())
+    }
+
+    fn worked(&mut self) {
+        if self.watched.failures > 0 {
+            self.watched.failures = 0;
+            self.trouble.settle();
+        }
+    }
+
+    fn failed(&mut self, error: &CallError) {
+        if let Some(pod) = &mut self.watched.pod {
+            pod.events = None;
+        }
+        self.trouble.raise(error.kind, &format_args!("{error}{}", error.advice()));
+        let longest =
+            pause(&self.timing).saturating_mul(1 << self.watched.failures.min(16)).min(LONGEST_PAUSE);
+        self.watched.not_before = Instant::now() + longest.mul_f64(0.5 + 0.5 * fastrand::f64());
+        self.watched.failures = self.watched.failures.saturating_add(1);
+    }
+}
+
+impl Watched {
+    pub(crate) fn nothing() -> Self {
+        Self { pod: None, end: None, failures: 0, not_before: Instant::now() }
+    }
+}
+
+/// The pause after a failure, as that of the election.
+pub(crate) fn pause(timing: &LeaseTiming) -> Duration {
+    Duration::from_millis(500).min(timing.retry_period() / 4)
+}

@@ -1,0 +1,108 @@
+//! What a holder writes about its pod into the lease, and what a follower reads of it.
+
+use jiff::Timestamp;
+use kube_leader_gate::lease::LeaseRecord;
+use serde_json::{Value, json};
+
+/// The annotation which says in which pod the holder of this term runs.
+pub(crate) const HOLDER_POD: &str = "kube-leader-gate/holder-pod";
+
+/// The annotation which says that the holder waits for the writes of a holder before it, until it ends with [`DONE`].
+pub(crate) const HANDOVER: &str = "kube-leader-gate/handover";
+const DONE: &str = ", done";
+
+/// A longer duration makes no sense.
+const LONGEST_SANE_SECONDS: u64 = 24 * 60 * 60;
+
+/// The pod of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HolderPod {
+    pub(crate) name: String,
+    /// Binds the name to one pod, and so to one node and its clock.
+    pub(crate) uid: String,
+    /// The container of the process. None if any container of the pod may be the one.
+    pub(crate) container: Option<String>,
+}
+
+/// The holder of one version of the lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) pod: HolderPod,
+    /// The latest time that it wrote. It stamps each time before it sends the write.
+    pub(crate) wrote: Timestamp,
+}
+
+// === impl HolderPod ===
+
+impl HolderPod {
+    /// The annotation of `holder` in its term.
+    pub(crate) fn annotation(&self, holder: &str, term: u64) -> String {
+        let mut said = json!({ "holder": holder, "term": term, "pod": self.name, "uid": self.uid });
+        if let Some(container) = &self.container {
+            said["container"] = container.as_str().into();
+        }
+        said.to_string()
+    }
+
+    /// The pod of the present holder. None if the holder has not said it, or if an earlier holder has: an elector that
+    /// does not know the annotation leaves it in the lease.
+    fn read(said: &str, record: &LeaseRecord) -> Option<Self> {
+        let said: Value = serde_json::from_str(said).ok()?;
+        let of_this_term = said["holder"].as_str() == Some(record.holder()?)
+            && said["term"].as_u64() == Some(record.transitions());
+        let text = |key: &str| said[key].as_str().map(str::to_owned);
+        let container = match &said["container"] {
+            Value::Null => None,
+            name => Some(name.as_str()?.to_owned()),
+        };
+        let pod = Self { name: text("pod")?, uid: text("uid")?, container };
+        (of_this_term && is_subdomain(&pod.name) && is_uid(&pod.uid)).then_some(pod)
+    }
+}
+
+// === impl Holder ===
+
+impl Holder {
+    /// The holder of `record`. The error says why no end of it can be proven.
+    pub(crate) fn of(record: &LeaseRecord) -> Result<Self, &'static str> {
+        let lease = record.clone().into_json();
+        let (annotations, spec) = (&lease["metadata"]["annotations"], &lease["spec"]);
+        let pod = annotations[HOLDER_POD].as_str().and_then(|said| HolderPod::read(said, record));
+        let pod = pod.ok_or("the holder has not said in which pod it runs")?;
+        let handover = &annotations[HANDOVER];
+        if !handover.is_null() && !handover.as_str().is_some_and(|it| it.ends_with(DONE)) {
+            // The one that it waits for may live.
+            return Err("the holder itself still waits for the writes of a former holder");
+        }
+        let duration = spec["leaseDurationSeconds"].as_u64().unwrap_or(0);
+        let transitions = &spec["leaseTransitions"];
+        let counts = transitions.is_null() || transitions.as_u64().is_some();
+        if !counts || !(1..=LONGEST_SANE_SECONDS).contains(&duration) {
+            return Err("the lease makes no sense");
+        }
+        let time = |key: &str| spec[key].as_str()?.parse::<Timestamp>().ok();
+        // If the clock of the node was set back since the holder acquired the lease, that time is the later one.
+        let wrote =
+            time("acquireTime").zip(time("renewTime")).map(|(acquired, renewed)| acquired.max(renewed));
+        Ok(Self { pod, wrote: wrote.ok_or("the lease has no times")? })
+    }
+}
+
+pub(crate) fn is_uid(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Whether this is an RFC 1123 label, as the name of a namespace or of a container.
+pub(crate) fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_part(text)
+}
+
+/// Whether this is an RFC 1123 subdomain, as the name of a pod. Nothing in it has a meaning in a path or in a query.
+pub(crate) fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+fn is_part(text: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
+}

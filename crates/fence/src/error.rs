@@ -1,0 +1,125 @@
+//! The errors of a fence.
+
+use kube_leader_gate::{ErrInvalid, kube_client};
+use std::{error::Error, fmt};
+
+/// The fence in the cluster could not be read or changed.
+///
+/// The message of an API server's answer is part of the text. Any other cause is not: it is the
+/// [`source`](Error::source).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrFence {
+    /// The API server has no `ValidatingAdmissionPolicy` in `admissionregistration.k8s.io/v1`: it is older than 1.30.
+    TooOld,
+    /// RBAC does not allow this to the user that asks.
+    Forbidden {
+        /// The verb that is missing.
+        verb: &'static str,
+        /// The resource, with its group.
+        resource: &'static str,
+        /// The API server's message.
+        message: String,
+    },
+    /// An object with the fence's name exists, and this crate has not made it. This crate changes only its own objects.
+    Foreign {
+        /// The kind of the object.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Its label `app.kubernetes.io/managed-by`, if it has one.
+        manager: Option<String>,
+    },
+    /// The object is being deleted, and finalizers of other tools hold it. Until they are gone, it is in force.
+    Ending {
+        /// The kind of the object.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// The finalizers, with commas.
+        finalizers: String,
+    },
+    /// Another client changed or removed the object at the same moment. Nothing was changed.
+    Changed {
+        /// The kind of the object.
+        kind: &'static str,
+        /// The API server's message.
+        message: String,
+    },
+    /// The token belongs to the service account, but names no pod. So the fence would refuse each of its writes.
+    NoPodInToken {
+        /// The user of the token.
+        username: String,
+    },
+    /// The request failed for another reason.
+    Request {
+        /// What was asked.
+        what: String,
+        /// The error of the client.
+        source: kube_client::Error,
+    },
+    /// The policy stands and the binding does not, or the other way round.
+    HalfDone {
+        /// What is in the cluster now, and what it does.
+        stands: String,
+        /// Why the rest failed.
+        source: Box<ErrFence>,
+    },
+}
+
+pub(crate) fn refuse<T>(what: &str, given: &str, allowed: &str) -> Result<T, ErrInvalid> {
+    Err(ErrInvalid::new(format_args!("invalid fence: the {what} is"), given, allowed))
+}
+
+// === impl ErrFence ===
+
+impl fmt::Display for ErrFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooOld => f.write_str(
+                "the API server has no ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1; the fence needs \
+                 Kubernetes 1.30 or newer",
+            ),
+            Self::Forbidden { verb, resource, message } => {
+                write!(f, "RBAC does not allow it; grant {verb} on {resource}: {message}")
+            }
+            Self::Foreign { kind, name, manager } => {
+                let manager = manager.as_deref().unwrap_or("unknown");
+                write!(
+                    f,
+                    "the {kind} {name:?} was not made by kube-leader-gate (managed by: {manager}), which changes only \
+                     its own objects; delete it if nothing needs it"
+                )
+            }
+            Self::Ending { kind, name, finalizers } => write!(
+                f,
+                "the {kind} {name:?} is being deleted, and stays in force until its finalizers are gone ({finalizers}); \
+                 try again then"
+            ),
+            Self::Changed { kind, message } => {
+                write!(f, "another client changed the {kind} at the same moment; try again: {message}")
+            }
+            Self::NoPodInToken { username } => write!(
+                f,
+                "the token of {username:?} names no pod, so the fence would refuse all of its writes; use the token \
+                 that Kubernetes mounts into a pod, or kubectl create token --bound-object-kind Pod"
+            ),
+            Self::Request { what, source: kube_client::Error::Api(status) } => {
+                write!(f, "cannot {what}: {}", status.message)
+            }
+            Self::Request { what, .. } => write!(f, "cannot {what}"),
+            Self::HalfDone { stands, .. } => f.write_str(stands),
+        }
+    }
+}
+
+impl Error for ErrFence {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Request { source: kube_client::Error::Api(_), .. } => None,
+            Self::Request { source, .. } => Some(source),
+            Self::HalfDone { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

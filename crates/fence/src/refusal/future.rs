@@ -1,0 +1,139 @@
+//! The response future: it reads the answer of a refused write.
+
+use super::body::ResponseBody;
+use crate::{counts::Counts, denial::Denial};
+use bytes::Bytes;
+use http::{Method, Response, StatusCode, Uri};
+use http_body::{Body, Frame};
+use kube_leader_gate::ErrNotLeader;
+use pin_project_lite::pin_project;
+use std::{
+    error::Error,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::{Sleep, sleep};
+
+/// How many bytes of an answer are read. The API server allows a policy a message of 5 KiB.
+const MOST: usize = 16 * 1024;
+/// How long they may take to come. The API server sends them with the head.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+type Answer<R> = Response<ResponseBody<R>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) denial: Denial,
+    pub(super) counts: Counts,
+}
+
+/// What a write asked, kept for an error.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) upgrade: bool,
+    pub(super) settings: Settings,
+}
+
+pin_project! {
+    /// The future of [`Refusal`](super::Refusal). Dropping it drops the request.
+    ///
+    /// # Panics
+    /// If it is polled after it has completed.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ResponseFuture<F, R: Body> {
+        #[pin]
+        inner: F,
+        asked: Option<Asked>,
+        reading: Option<Reading<R>>,
+    }
+}
+
+/// An answer to a write that may be a refusal of the fence.
+struct Reading<R: Body> {
+    asked: Asked,
+    answer: Answer<R>,
+    /// How many more bytes are read.
+    room: usize,
+    late: Pin<Box<Sleep>>,
+}
+
+impl<F, R: Body> ResponseFuture<F, R> {
+    pub(super) const fn new(inner: F, asked: Option<Asked>) -> Self {
+        Self { inner, asked, reading: None }
+    }
+}
+
+impl<F, R, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    E: Into<Box<dyn Error + Send + Sync>>,
+    R: Body<Data = Bytes> + Unpin,
+{
+    type Output = Result<Answer<R>, Box<dyn Error + Send + Sync>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if this.reading.is_none() {
+            let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?.map(ResponseBody::new);
+            let refused = answer.status() == StatusCode::FORBIDDEN;
+            let Some(asked) = this.asked.take().filter(|_| refused) else {
+                return Poll::Ready(Ok(answer));
+            };
+            let late = Box::pin(sleep(PATIENCE));
+            *this.reading = Some(Reading { asked, answer, room: MOST, late });
+        }
+        let complete = match this.reading {
+            Some(reading) => ready!(reading.poll(cx)),
+            None => false,
+        };
+        let reading = this.reading.take().expect("ResponseFuture polled after completion");
+        Poll::Ready(reading.judge(complete))
+    }
+}
+
+// === impl Reading ===
+
+impl<R: Body<Data = Bytes> + Unpin> Reading<R> {
+    /// Reads to the end, to a limit, or to an error. Returns whether this is all.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let body = self.answer.body_mut();
+        loop {
+            let Poll::Ready(frame) = body.poll_rest(cx) else {
+                return self.late.as_mut().poll(cx).map(|()| false);
+            };
+            let Some(frame) = frame else { return Poll::Ready(true) };
+            // Empty frames count too, so that they have a bound.
+            let length =
+                frame.as_ref().ok().map(|frame| frame.data_ref().map_or(1, |data| data.len().max(1)));
+            body.read.push_back(frame);
+            match length.and_then(|length| self.room.checked_sub(length)) {
+                Some(room) => self.room = room,
+                None => return Poll::Ready(false),
+            }
+        }
+    }
+
+    fn judge(self, complete: bool) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
+        let Self { asked, answer, .. } = self;
+        let text = || answer.body().read.iter().flatten().filter_map(Frame::data_ref).flatten().copied();
+        let message = complete.then(|| asked.settings.denial.in_answer(&text().collect::<Vec<_>>()));
+        let Some(message) = message.flatten() else { return Ok(answer) };
+        let error = ErrNotLeader::by_server(asked.method, asked.uri, asked.upgrade, message);
+        if let Some(request) = error.attempt().request() {
+            let (verb, resource) = (request.verb(), request.target());
+            tracing::warn!(%verb, %resource, "the fence refused an admitted write: {error}");
+            asked.settings.counts.add(verb);
+        }
+        Err(error.into())
+    }
+}
+
+impl<F, R: Body> std::fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResponseFuture").field("reading", &self.reading.is_some()).finish_non_exhaustive()
+    }
+}

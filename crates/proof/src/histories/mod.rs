@@ -1,0 +1,4 @@
+//! Candidates that are moved on by chance.
+
+mod alone;
+mod rivals;

@@ -1,0 +1,82 @@
+//! Where the API server is.
+
+use crate::failure::{Failure, chain};
+use http::{HeaderValue, Uri};
+use kube_client::{
+    Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use std::{net::SocketAddr, path::Path};
+use tokio::net::lookup_host;
+
+/// The configuration from `file`, or from where kubectl and pods have it.
+pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
+    let config = match file {
+        Some(file) => {
+            let options = KubeConfigOptions::default();
+            let read = async { Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await };
+            let explain = |error| format!("the kubeconfig {}: {}", file.display(), chain(&error));
+            read.await.map_err(explain)?
+        }
+        None => Config::infer().await?,
+    };
+    // kube would panic on such a token. Only the library of its secret type can read it.
+    let token = serde_json::to_value(&config.auth_info)?["token"].take();
+    let problem = if !matches!(config.cluster_url.scheme_str(), Some("http" | "https")) {
+        let server = shown(&config.cluster_url);
+        format!("the server {server} in the kubeconfig is not a URL such as https://10.0.0.1:6443")
+    } else if let Some(proxy) = config.proxy_url.as_ref().map(shown) {
+        format!(
+            "the kubeconfig or HTTPS_PROXY sets the proxy {proxy}, but the sidecar does not support proxies"
+        )
+    } else if token.as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        "the token in the kubeconfig has a line break or other characters that an HTTP header cannot contain"
+            .into()
+    } else if impersonates(&config) && config.auth_info.impersonate.as_deref().unwrap_or_default().is_empty()
+    {
+        "the kubeconfig has as-groups, as-uid or as-user-extra, but no user in `as`: the API server refuses all \
+         such requests; name the user, or remove the others"
+            .into()
+    } else {
+        return Ok(config);
+    };
+    Err(problem.into())
+}
+
+/// Whether the kubeconfig impersonates in any way. Then the caller must not add to that.
+pub(crate) fn impersonates(config: &Config) -> bool {
+    let info = &config.auth_info;
+    info.impersonate.as_ref().is_some_and(|user| !user.is_empty())
+        || info.impersonate_uid.as_ref().is_some_and(|uid| !uid.is_empty())
+        || info.impersonate_groups.as_ref().is_some_and(|groups| !groups.is_empty())
+        || info.impersonate_user_extra.as_ref().is_some_and(|extra| !extra.is_empty())
+}
+
+/// The application's kubeconfig names this proxy as its server. If the proxy itself gets that file by mistake, each
+/// request goes round in a circle until the descriptors run out.
+pub(crate) async fn refuse_loop(config: &Config, own: SocketAddr) -> Result<(), Failure> {
+    let url = &config.cluster_url;
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let usual = if url.scheme_str() == Some("https") { 443 } else { 80 };
+    if url.port_u16().unwrap_or(usual) != own.port() {
+        return Ok(());
+    }
+    // A name that is not known yet is not this proxy. To connect to the address 0.0.0.0 is to connect to this machine.
+    let mut found = lookup_host((host, own.port())).await.into_iter().flatten();
+    if found.any(|found| found.ip().to_canonical() == own.ip() || found.ip().is_unspecified()) {
+        return Err(format!(
+            "the kubeconfig's server {} is this proxy itself: give --kubeconfig the API server's own, not the \
+             application's",
+            shown(url)
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// A URL without a name and a password in it.
+fn shown(url: &Uri) -> String {
+    let host = url.authority().and_then(|authority| authority.as_str().rsplit('@').next());
+    let host = host.unwrap_or_else(|| url.path());
+    url.scheme_str().map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
+}

@@ -1,0 +1,34 @@
+//! What the program `kube-leader-gate-sidecar` is made of. Its tests use this library. It is no interface for other
+//! programs, and any version may change it.
+//!
+//! `args` has the settings; `kubeconfig` finds the API server. A request comes in at `serve` and `connection`, which
+//! keeps its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through the gate to
+//! `upstream`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer to a failure.
+//! `status` answers probes, and `probe` asks it. `run` starts all of that and stops it in order.
+
+#[cfg(not(unix))]
+compile_error!("the sidecar runs on Linux and on other Unix systems");
+
+mod args;
+mod connection;
+mod exchange;
+mod failure;
+mod headers;
+mod hosts;
+mod kubeconfig;
+mod probe;
+mod proxy;
+mod reply;
+mod run;
+mod serve;
+mod status;
+mod tunnel;
+mod upload;
+mod upstream;
+
+pub use crate::{
+    args::{Args, Order},
+    failure::{Failure, chain},
+    probe::Probe,
+    run::Sidecar,
+};

@@ -1,0 +1,186 @@
+//! Many requests, big ones and idle ones: nothing leaks, and the election is not disturbed.
+#![cfg(target_os = "linux")] // the kernel's own account of the process
+
+use crate::{
+    callers::{Answer, Caller, MAPS, Raw, create, get, map, request},
+    process::{Sidecar, binary, kubeconfig},
+    upstream::Upstream,
+    wait::{SOON, until, within},
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use serde_json::Value;
+use std::{convert::Infallible, fs, io::ErrorKind, process::Command, time::Instant};
+use tempfile::TempDir;
+use test_support::usage;
+use tokio::task::JoinSet;
+
+const MIB: usize = 1 << 20;
+/// One MiB, in the kernel's unit.
+const MIB_IN_KIB: u64 = 1024;
+
+/// Resident memory, in KiB.
+fn memory(sidecar: &Sidecar) -> u64 {
+    usage::memory(sidecar.process.pid().as_raw_nonzero()).unwrap()
+}
+
+fn descriptors(sidecar: &Sidecar) -> u64 {
+    usage::descriptors(sidecar.process.pid().as_raw_nonzero()).unwrap()
+}
+
+/// The sidecar has led in this term all the time, and has renewed as often as it should.
+async fn is_undisturbed(sidecar: &Sidecar, upstream: &Upstream, before: &Value, since: Instant) {
+    assert_eq!(sidecar.leader().await["term"], before["term"]);
+    let log = upstream.server.write_log();
+    let lease: Vec<_> = log.iter().filter(|write| write.resource == "leases").collect();
+    assert!(lease.iter().all(|write| write.took_effect()), "{lease:?}");
+    // Every 2 s, each after the answer to the one before.
+    let expected = since.elapsed().as_secs() / 3;
+    assert!(lease.len() as u64 > expected, "{} writes in {:?}", lease.len(), since.elapsed());
+}
+
+#[tokio::test]
+async fn big_bodies_use_little_memory() {
+    const SIZE: usize = 128 * MIB;
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+    let pieces =
+        stream::iter(0..SIZE / piece.len()).map(move |_| Ok::<_, Infallible>(Frame::data(piece.clone())));
+    let request = request("POST", "/test/echo", "").map(|_| StreamBody::new(pieces));
+    let mut echo = Caller::connect(sidecar.addr).await.send(request).await.unwrap().into_body();
+    let (before, mut length, mut most) = (memory(&sidecar), 0, 0);
+    while let Some(frame) = within(SOON, "the next piece", echo.frame()).await {
+        let more = frame.unwrap().into_data().unwrap().len();
+        if length / (8 * MIB) != (length + more) / (8 * MIB) {
+            most = most.max(memory(&sidecar));
+        }
+        length += more;
+    }
+    assert_eq!(length, SIZE);
+    assert!(most < before + 16 * MIB_IN_KIB, "{before} KiB of memory at first, {most} at most");
+}
+
+#[tokio::test]
+async fn thousand_idle_connections_do_not_disturb_election() {
+    const IDLE: u64 = 1000;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let (leader, since, few) = (sidecar.leader().await, Instant::now(), descriptors(&sidecar));
+    let mut idle = Vec::new();
+    for number in 0..IDLE {
+        // Some have sent part of a request, some have had an answer, some watch.
+        idle.push(match number % 4 {
+            0 => Raw::connect(sidecar.addr).await,
+            1 => Raw::send(sidecar.addr, "GET /version HTTP/1.1\r\nho").await,
+            _ => {
+                let mut raw =
+                    Raw::send(sidecar.addr, "GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+                raw.read_until("gitVersion").await;
+                raw
+            }
+        });
+    }
+    // A few of the earlier connections may have been closed.
+    until("all are accepted", || descriptors(&sidecar) + 10 >= few + IDLE).await;
+    for number in 0..50 {
+        assert_eq!(create(sidecar.addr, &format!("x-{number}")).await.code, 201);
+        assert_eq!(get(sidecar.addr, MAPS).await.code, 200);
+    }
+    is_undisturbed(&sidecar, &upstream, &leader, since).await;
+    drop(idle);
+    until("all are closed", || descriptors(&sidecar) < few + 20).await;
+    until("the watches too", || upstream.server.open_watches() == 1).await;
+}
+
+/// Kept connections and new ones, reads, writes, refusals, and callers that disconnect.
+async fn batch(sidecar: &Sidecar, upstream: &Upstream, requests: usize) {
+    const CALLERS: usize = 8;
+    let mut callers = JoinSet::new();
+    for caller in 0..CALLERS {
+        let addr = sidecar.addr;
+        callers.spawn(async move {
+            let mut kept = Caller::connect(addr).await;
+            for number in 0..requests / CALLERS {
+                let (request, expected) = match number % 5 {
+                    0 => (map(&format!("x-{caller}")), None),
+                    1 => (request("DELETE", &format!("{MAPS}/x-{caller}"), ""), None),
+                    2 => (request("POST", "/test/echo", vec![b'x'; 20_000]), Some(200)),
+                    3 => (request("GET", "/nowhere", ""), Some(404)),
+                    _ => (request("GET", MAPS, ""), Some(200)),
+                };
+                if number % 50 == 49 {
+                    kept = Caller::connect(addr).await;
+                }
+                if number % 50 == 25 {
+                    drop(
+                        Raw::send(
+                            addr,
+                            "POST /test/echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nx",
+                        )
+                        .await,
+                    );
+                }
+                let answer = Answer::read(kept.send(request).await.expect("an answer")).await;
+                assert!(expected.is_none_or(|expected| expected == answer.code), "{answer:?}");
+            }
+        });
+    }
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+    assert!(upstream.server.open_watches() <= 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_requests_leak_nothing() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let (leader, since) = (sidecar.leader().await, Instant::now());
+    batch(&sidecar, &upstream, 2_000).await;
+    let (open, before) = (descriptors(&sidecar), memory(&sidecar));
+    batch(&sidecar, &upstream, 10_000).await;
+    until("its connections are closed", || descriptors(&sidecar) <= open + 8).await;
+    let after = memory(&sidecar);
+    assert!(
+        after < before + 4 * MIB_IN_KIB,
+        "{before} KiB of memory after 2,000 requests, {after} after 12,000"
+    );
+    is_undisturbed(&sidecar, &upstream, &leader, since).await;
+}
+
+/// The election and the probes have descriptors of their own.
+#[tokio::test]
+async fn connections_beyond_the_descriptors_wait() {
+    const REQUEST: &str = "GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    // 128 are reserved, and each connection may need 3.
+    let (most, limited) = (4, "ulimit -n 140 && exec \"$0\" \"$@\"");
+    let upstream = Upstream::start().await;
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, kubeconfig(&upstream.url(), "a").to_string()).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", limited]).arg(binary()).args(["--lease", "default/app", "--identity", "a"]);
+    command.args(["--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--kubeconfig"]).arg(file);
+    let sidecar = Sidecar::start_by(command, folder).await;
+    let mut open = Vec::new();
+    for _ in 0..most {
+        assert!(!sidecar.log().contains("connection limit reached"));
+        let mut raw = Raw::send(sidecar.addr, REQUEST).await;
+        raw.read_until("gitVersion").await;
+        open.push(raw);
+    }
+    let mut waiting = Raw::send(sidecar.addr, REQUEST).await;
+    until("it says so", || sidecar.log().contains("connection limit reached")).await;
+    sidecar.leads().await;
+    assert_eq!(sidecar.probe("/readyz").await.code, 200);
+    let nothing = waiting.0.try_read(&mut [0; 1]).expect_err("no answer yet");
+    assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    drop(open.pop());
+    waiting.read_until("gitVersion").await;
+}

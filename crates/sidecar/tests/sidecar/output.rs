@@ -1,0 +1,64 @@
+//! A reader of the sidecar's output that has gone away. Nothing may depend on what the sidecar says.
+
+use crate::{
+    callers::{Answer, ask, get, request},
+    process::{binary, kubeconfig},
+    upstream::{LEASE, Upstream},
+    wait::{SOON, until, within},
+};
+use rustix::process::Signal;
+use std::{
+    fs, io,
+    net::{SocketAddr, TcpListener, TcpStream},
+    process::{Command, Stdio},
+};
+use tempfile::TempDir;
+use test_support::apiserver::Guarded;
+
+/// Nobody reads it.
+fn broken() -> Stdio {
+    let (_, writer) = io::pipe().unwrap();
+    writer.into()
+}
+
+fn start(addr: SocketAddr, kubeconfig: &str, folder: &TempDir) -> Guarded {
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, kubeconfig).unwrap();
+    let mut command = Command::new(binary());
+    command.args(["--lease", "default/app", "--identity", "a", "--status", "127.0.0.1:0", "--listen"]);
+    command.arg(addr.to_string()).arg("--kubeconfig").arg(file);
+    Guarded::spawn_with(&command, broken(), broken()).unwrap()
+}
+
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// Each log line ended the task that wrote it, such as the election's.
+#[tokio::test]
+async fn broken_output_ends_no_request_and_no_release() {
+    let (upstream, folder, addr) = (Upstream::start().await, TempDir::new().unwrap(), free());
+    let mut sidecar = start(addr, &kubeconfig(&upstream.url(), "a").to_string(), &folder);
+    until("it serves", || {
+        assert!(sidecar.is_running(), "it has ended");
+        TcpStream::connect(addr).is_ok()
+    })
+    .await;
+    let holder = || upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"].clone();
+    until("it leads", || upstream.server.object(LEASE).is_some() && holder() == "a").await;
+    let mut foreign = request("GET", "/version", "");
+    foreign.headers_mut().insert("host", "evil.example".parse().unwrap());
+    let refused: Answer = ask(addr, foreign).await;
+    assert_eq!((refused.code, get(addr, "/version").await.code), (403, 200));
+    sidecar.signal(Signal::TERM);
+    assert!(sidecar.ended(SOON).await.expect("it ends").success());
+    assert_eq!(holder(), "");
+}
+
+#[tokio::test]
+async fn broken_output_keeps_the_exit_status() {
+    let folder = TempDir::new().unwrap();
+    let mut sidecar = start(free(), "{{{", &folder);
+    let status = within(SOON, "it ends", sidecar.ended(SOON)).await.expect("it ends");
+    assert_eq!(status.code(), Some(1));
+}

@@ -1,0 +1,56 @@
+//! Greets each namespace. Every replica watches the namespaces, and only the leader writes.
+
+use axum::Router;
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::{
+    Api, Config, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::{Controller, controller::Action, watcher},
+};
+use kube_leader_gate::{Election, LeaseTiming, health::Health, runtime::gated, shutdown_signal};
+use serde_json::json;
+use std::{env, error::Error, sync::Arc, time::Duration};
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt().init();
+    let config = Config::infer().await?;
+    let election = Election::builder(&config.default_namespace, "greeter") // the Lease
+        .timing(LeaseTiming::fast())
+        .build(&config)?;
+    let client = election.client(&config)?; // the gate judges every write of this client
+    let candidate = election.candidate();
+
+    let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
+    let probes = Router::new().fallback_service(Health::new(candidate.clone(), Duration::from_secs(20)));
+    let listener = TcpListener::bind(("0.0.0.0", port)).await?;
+    tokio::spawn(async { axum::serve(listener, probes).await }); // /livez, /readyz and /leader
+
+    let namespaces = Controller::new(Api::<Namespace>::all(client.clone()), watcher::Config::default())
+        .reconcile_all_on(candidate.gains()) // reconcile every object again when this replica begins to lead
+        .graceful_shutdown_on(shutdown_signal()?) // SIGTERM and Ctrl-C
+        // A rejected write is left to the leader.
+        .run(gated(greet), |_, error, _| retry(error), Arc::new(Api::default_namespaced(client)))
+        .for_each(|_| async {});
+    election.run_until(shutdown_signal()?, namespaces).await?.into_output(); // then the lease is released
+    Ok(())
+}
+
+async fn greet(namespace: Arc<Namespace>, greetings: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+    let name = namespace.name_any();
+    let greeting = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": format!("greeting-{name}") },
+        "data": { "greeting": format!("Hello, {name}!") },
+    });
+    let apply = PatchParams::apply("greeter").force();
+    greetings.patch(&format!("greeting-{name}"), &apply, &Patch::Apply(greeting)).await?;
+    println!("greeted {name}");
+    Ok(Action::await_change())
+}
+
+fn retry(error: &kube::Error) -> Action {
+    eprintln!("{error}");
+    Action::requeue(Duration::from_secs(5))
+}

@@ -1,0 +1,205 @@
+//! Logs trouble when it begins, again every five minutes while it lasts, and when it is over.
+
+use crate::leadership::Moment;
+use std::{fmt, sync::Arc, time::Duration};
+
+/// The log target for the trouble of an election.
+const TARGET: &str = "kube_leader_gate::election";
+
+/// How often a lasting trouble is a warning.
+const REMINDER: Duration = Duration::from_secs(5 * 60);
+
+/// One sort of trouble, and whether it exists now.
+#[derive(Debug)]
+pub(crate) struct RateLimitedLog {
+    what: &'static str,
+    /// The kinds of the present trouble. The one that was raised last is last.
+    raised: Vec<Raised>,
+}
+
+/// One kind of a trouble that lasts.
+#[derive(Debug)]
+struct Raised {
+    kind: &'static str,
+    /// Its first message.
+    text: Arc<str>,
+    began: Moment,
+    warned: Moment,
+    times: u64,
+}
+
+impl RateLimitedLog {
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self { what, raised: Vec::new() }
+    }
+
+    /// Logs trouble of this `kind`: as a warning if it is new, or if the last warning of this kind is five minutes
+    /// old. Otherwise at `debug`.
+    pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display, now: Moment) {
+        let what = self.what;
+        let known = self.raised.iter().position(|raised| raised.kind == kind);
+        let mut raised = if let Some(at) = known {
+            self.raised.remove(at)
+        } else {
+            let text = format!("{what}: {details}").into();
+            Raised { kind, text, began: now, warned: now, times: 0 }
+        };
+        raised.times += 1;
+        let (times, lasts) = (raised.times, now.saturating_since(raised.began));
+        if known.is_none() || now.saturating_since(raised.warned) >= REMINDER {
+            raised.warned = now;
+            tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
+        } else {
+            tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
+        }
+        self.raised.push(raised);
+    }
+
+    /// Logs that the trouble is over, if there was any: its last kind, and the count and the time of all kinds.
+    pub(crate) fn settle(&mut self, now: Moment) {
+        let Some(kind) = self.raised.last().map(|raised| raised.kind) else { return };
+        let times: u64 = self.raised.iter().map(|raised| raised.times).sum();
+        let began = self.raised.iter().map(|raised| raised.began).min().unwrap_or(now);
+        let lasts = now.saturating_since(began);
+        tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {}", self.what);
+        self.raised.clear();
+    }
+
+    /// The first message of the kind that was raised last, while the trouble lasts.
+    pub(crate) fn text(&self) -> Option<&Arc<str>> {
+        self.raised.last().map(|raised| &raised.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io,
+        sync::{Arc, LazyLock, Mutex},
+    };
+    use tracing::{Dispatch, subscriber::NoSubscriber};
+    use tracing_subscriber::fmt::MakeWriter;
+
+    /// While there is one dispatcher, tracing decides for all threads by the thread that first meets a message. Another
+    /// test may run on that thread, without a subscriber.
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    /// The level and the fields of each line at `info` or above. The message is left out.
+    fn logged(scene: impl FnOnce(&mut RateLimitedLog)) -> Vec<String> {
+        LazyLock::force(&SECOND);
+        let lines = Lines::default();
+        let format = tracing_subscriber::fmt::format().without_time().with_target(false).with_ansi(false);
+        let subscriber = tracing_subscriber::fmt().event_format(format).with_writer(lines.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || scene(&mut RateLimitedLog::new("lease calls fail")));
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| {
+            let (level, rest) = line.trim_start().split_once(' ').unwrap();
+            assert!(rest.contains("lease calls fail"), "{line}");
+            format!("{level} {}", rest.split_once("error=").unwrap().1)
+        });
+        lines.collect()
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn trouble_is_logged_once_per_change() {
+        let lines = logged(|rate_limited_log| {
+            rate_limited_log.settle(at(9));
+            for _ in 0..100 {
+                rate_limited_log.raise("forbidden", &"403", at(10));
+            }
+            rate_limited_log.raise("timeout", &"no answer", at(11));
+            rate_limited_log.settle(at(12));
+            rate_limited_log.settle(at(13));
+        });
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "forbidden" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"INFO "timeout" times=101 lasts=2s"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn lasting_trouble_is_warned_every_five_minutes() {
+        let lines = logged(|rate_limited_log| {
+            // As of an API server that is away for eleven minutes.
+            for second in (0..=660).step_by(20) {
+                rate_limited_log.raise("timeout", &"no answer", at(second));
+            }
+            rate_limited_log.settle(at(661));
+            rate_limited_log.raise("timeout", &"no answer", at(662));
+        });
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=16 lasts=300s"#,
+                r#"WARN "timeout" times=31 lasts=600s"#,
+                r#"INFO "timeout" times=34 lasts=661s"#,
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn alternating_kinds_are_counted_apart() {
+        let lines = logged(|rate_limited_log| {
+            for second in (0..=310).step_by(10) {
+                let kind = if second % 20 == 0 { "timeout" } else { "unreachable" };
+                rate_limited_log.raise(kind, &"no answer", at(second));
+            }
+        });
+        assert_eq!(
+            lines,
+            [
+                r#"WARN "timeout" times=1 lasts=0ns"#,
+                r#"WARN "unreachable" times=1 lasts=0ns"#,
+                r#"WARN "timeout" times=16 lasts=300s"#,
+                r#"WARN "unreachable" times=16 lasts=300s"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn text_is_first_message_of_last_kind() {
+        let mut rate_limited_log = RateLimitedLog::new("lease calls fail");
+        let raise = |rate_limited_log: &mut RateLimitedLog, kind, details: &str| {
+            rate_limited_log.raise(kind, &details, at(1));
+            rate_limited_log.text().map(ToString::to_string)
+        };
+        let said = |text: &str| Some(format!("lease calls fail: {text}"));
+        assert_eq!(raise(&mut rate_limited_log, "timeout", "first"), said("first"));
+        assert_eq!(raise(&mut rate_limited_log, "forbidden", "second"), said("second"));
+        assert_eq!(raise(&mut rate_limited_log, "timeout", "third"), said("first"));
+        rate_limited_log.settle(at(2));
+        assert_eq!(rate_limited_log.text(), None);
+    }
+}

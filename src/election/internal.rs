@@ -1,0 +1,8 @@
+//! What the proof sees of the election.
+
+pub use super::{
+    hooks::LeaseCall,
+    lease_watch::WatchNews,
+    machine::{Call, GateChange, Machine, Order, Outcome, Output, View},
+    preemption::{HANDOVER, HOLDER_KEY, Handover, Precedence, holder_key, is_key},
+};

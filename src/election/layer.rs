@@ -1,0 +1,168 @@
+//! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
+
+use super::candidate::Candidate;
+use crate::{
+    api::RateLimitedLog,
+    leadership::Leadership,
+    lease::{BoxLock, Lock},
+};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+use tokio::sync::watch;
+
+/// Wraps the lock of an election; see [`ElectionBuilder::layer_lock`](super::ElectionBuilder::layer_lock).
+///
+/// The election believes what the wrapped lock shows. So a layer may show a lease as free or as held, hold an answer back,
+/// [withhold](crate::lease::ErrLockKind::Withheld) it, fail a call, or write annotations into a [`LeaseUpdate`](crate::lease::LeaseUpdate). It must keep the contract of [`Lock`].
+///
+/// ```
+/// use kube_leader_gate::{
+///     Candidate, Election, Identity,
+///     election::{LockContext, LockLayer},
+///     lease::{BoxLock, LeaseUpdate, ErrLock, LeaseRecord, Lock},
+/// };
+/// use std::convert::Infallible;
+///
+/// /// Writes the zone of this replica into the lease while it holds it.
+/// struct Zone(&'static str);
+///
+/// struct WithZone {
+///     inner: BoxLock,
+///     zone: &'static str,
+/// }
+///
+/// impl LockLayer for Zone {
+///     type Lock = WithZone;
+///     type Error = Infallible;
+///
+///     fn layer(self, inner: BoxLock, _: &LockContext) -> Result<WithZone, Infallible> {
+///         Ok(WithZone { inner, zone: self.0 })
+///     }
+/// }
+///
+/// impl WithZone {
+///     fn marked(&self, claim: &LeaseUpdate) -> LeaseUpdate {
+///         let mut claim = claim.clone();
+///         let zone = (!claim.holder.is_empty()).then(|| self.zone.to_owned());
+///         claim.annotations.insert("example.com/zone", zone);
+///         claim
+///     }
+/// }
+///
+/// impl Lock for WithZone {
+///     type Events = <BoxLock as Lock>::Events;
+///
+///     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
+///         self.inner.get().await
+///     }
+///
+///     async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+///         self.inner.create(&self.marked(claim)).await
+///     }
+///
+///     async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+///         self.inner.update(seen, &self.marked(claim)).await
+///     }
+///
+///     async fn watch(&self) -> Result<Self::Events, ErrLock> {
+///         self.inner.watch().await
+///     }
+///
+///     fn reconnect(&self) -> Option<&'static str> {
+///         self.inner.reconnect()
+///     }
+/// }
+///
+/// let builder = Election::builder("default", "my-controller").layer_lock(Zone("a"));
+/// ```
+pub trait LockLayer: Send + Sync + 'static {
+    /// The wrapped lock.
+    type Lock: Lock;
+    /// Why the lock cannot be wrapped, for example a setting that does not fit this election.
+    type Error: Into<Box<dyn Error + Send + Sync>>;
+
+    /// Wraps `inner`, the lock of the election that `context` describes.
+    ///
+    /// # Errors
+    /// The builder returns them as [`ErrBuild::Lock`](super::ErrBuild::Lock).
+    fn layer(self, inner: BoxLock, context: &LockContext) -> Result<Self::Lock, Self::Error>;
+}
+
+/// What a [`LockLayer`] may know of its election.
+#[derive(Clone, Debug)]
+pub struct LockContext {
+    candidate: Candidate,
+}
+
+/// The trouble of a [`LockLayer`]. The log and [`Candidate::trouble`] show it. Dropping it ends the trouble.
+#[derive(Debug)]
+pub struct Trouble {
+    what: &'static str,
+    rate_limited_log: Mutex<RateLimitedLog>,
+    leadership: Leadership,
+}
+
+pub(super) type WrapLock =
+    Box<dyn FnOnce(BoxLock, &LockContext) -> Result<BoxLock, Box<dyn Error + Send + Sync>> + Send + Sync>;
+
+pub(super) fn boxed(layer: impl LockLayer) -> WrapLock {
+    Box::new(|inner, context| layer.layer(inner, context).map(BoxLock::new).map_err(Into::into))
+}
+
+// === impl LockContext ===
+
+impl LockContext {
+    pub(super) const fn new(candidate: Candidate) -> Self {
+        Self { candidate }
+    }
+
+    /// The handle of the election: its lease, its identity, its timing, who leads, and
+    /// [`give_way`](Candidate::give_way).
+    #[must_use]
+    pub const fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+
+    /// Whether the election contends. It does not before it begins, while the work of an ended term winds down, while it
+    /// stands down or stops, and after its end.
+    #[must_use]
+    pub fn contends(&self) -> watch::Receiver<bool> {
+        self.candidate.profile.liveness.contends.subscribe()
+    }
+
+    /// A place for trouble. `what` says in a few words what is wrong while there is trouble, and tells it apart from other
+    /// trouble.
+    #[must_use]
+    pub fn trouble(&self, what: &'static str) -> Trouble {
+        let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
+        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone() }
+    }
+}
+
+// === impl Trouble ===
+
+impl Trouble {
+    /// Says that there is trouble of this `kind`: a word for log fields. The log shows it at once, then every five minutes
+    /// while it is raised.
+    pub fn raise(&self, kind: &'static str, details: &dyn fmt::Display) {
+        let now = self.leadership.now();
+        let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);
+        rate_limited_log.raise(kind, details, now);
+        self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
+    }
+
+    /// Says that the trouble is over, if there was any.
+    pub fn settle(&self) {
+        self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner).settle(self.leadership.now());
+        self.leadership.note_trouble_of(self.what, None);
+    }
+}
+
+impl Drop for Trouble {
+    fn drop(&mut self) {
+        self.leadership.note_trouble_of(self.what, None);
+    }
+}

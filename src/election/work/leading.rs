@@ -1,0 +1,245 @@
+//! Leading only: work runs while this process leads, once for each term.
+
+use super::leader_task::{Backoff, LeaderTask};
+use crate::{
+    election::{
+        built::Election,
+        ended::{ErrElectionEnded, Finished},
+        running::Running,
+    },
+    leadership::{ActiveTerm, Term, Terms},
+};
+use std::{
+    future::{Future, pending},
+    pin::{Pin, pin},
+    time::Duration,
+};
+use tokio::select;
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+/// Why the work of a term ends.
+enum End {
+    /// The term is over.
+    Lost,
+    /// The program wants to stop.
+    Shutdown,
+    /// The work ended by itself.
+    Early,
+}
+
+impl Election {
+    /// Runs `work` once for each term in which this process leads, until `shutdown` completes. Then returns how the
+    /// election left the lease.
+    ///
+    /// When the gate has opened for a term, the election calls `work` with a token and the term. The token asks the
+    /// work to end. A follower runs nothing. With [`run`](Self::run) the workload runs on every replica instead, so its
+    /// caches are warm when a term begins.
+    ///
+    /// ```no_run
+    /// use kube_leader_gate::{CancellationToken, Election};
+    ///
+    /// # async fn reconcile(_: &kube_client::Client) {}
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = kube_client::Config::infer().await?;
+    /// let election = Election::builder("my-namespace", "my-controller").build(&config)?;
+    /// let client = election.client(&config)?;
+    /// let shutdown = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    /// election
+    ///     .run_while_leading(shutdown, |ends: CancellationToken, term| {
+    ///         let client = client.clone();
+    ///         async move {
+    ///             println!("leads in term {term}");
+    ///             while !ends.is_cancelled() {
+    ///                 reconcile(&client).await;
+    ///             }
+    ///         }
+    ///     })
+    ///     .await?
+    ///     .into_output();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// 1. **Never two at once** ([rule S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)): the
+    ///    work of a term begins only after the earlier work has ended or was dropped completely. If a write of the
+    ///    earlier work ended without an answer, the new work begins only once that write can no longer take effect
+    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). This covers the future that `work` returns.
+    ///    It does not cover tasks that the work spawns: a [`JoinSet`](tokio::task::JoinSet) ends them with the work, and
+    ///    [`Candidate::only_in`](crate::Candidate::only_in) ends what they may write.
+    /// 2. **A loss** cancels the token at once. A loss is a theft, a preemption, a deletion or a passed deadline,
+    ///    even if no task noticed the deadline. The work has the [grace](crate::election::ElectionBuilder::grace) to
+    ///    end, but at most the [safety margin](crate::LeaseTiming::safety_margin), counted from the end of the term. Then
+    ///    it is dropped, and not polled again. This process does not contend before the work has ended, even if the work
+    ///    keeps its thread, so no new term admits what the old work sends. After an expiry, the work has ended before
+    ///    the work of another replica begins, if it leaves its thread in time. A theft by hand gives no such time, and
+    ///    neither does a [preemption](crate::election::Priority), which waits for the writes only.
+    /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that
+    ///    a follower takes over. This includes a panic in `work` itself and in a drop. Panics are logged, and end
+    ///    nothing else. This process then stays away: at first for 1 s at most, doubled each time up to a minute, and
+    ///    half of it is random. After work that ran for two minutes, the pause starts at 1 s again.
+    /// 4. **On shutdown** the token is cancelled, and the work has the grace to end. Meanwhile the lease is renewed
+    ///    and the work's writes pass. Then the order of rule S4 follows. Work that has not ended continues until its
+    ///    admitted writes have finished, and is then dropped.
+    ///
+    /// Dropping the future drops the work and closes the gate at once. The lease then expires by itself. The work
+    /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not end in time.
+    ///
+    /// # Errors
+    /// [`ErrElectionEnded`] if the election ended without an order to stop
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The work has had its time and is dropped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, and if `shutdown` panics.
+    pub async fn run_while_leading<F, W>(
+        self,
+        shutdown: impl Future<Output = ()>,
+        mut work: F,
+    ) -> Result<Finished<()>, ErrElectionEnded>
+    where
+        F: FnMut(CancellationToken, Term) -> W,
+        W: Future<Output = ()>,
+    {
+        let grace = self.grace;
+        let running = self.start();
+        let leadership = running.leadership().clone();
+        let mut terms = leadership.terms();
+        let mut backoff = Backoff::default();
+        let mut pause = Duration::ZERO;
+        let mut shutdown = pin!(shutdown);
+        let rest = loop {
+            let tenure = select! {
+                biased;
+                ended = running.died() => return Err(ended),
+                () = &mut shutdown => break None,
+                tenure = next_term(&running, &mut terms, pause) => tenure,
+            };
+            let begun = leadership.now();
+            let mut shift =
+                LeaderTask::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
+            pause = Duration::ZERO;
+            match end(&tenure, shutdown.as_mut(), &mut shift).await {
+                // The work has done nothing yet, and must not begin now.
+                End::Lost if !shift.has_begun() => continue,
+                End::Shutdown if !shift.has_begun() => break None,
+                End::Lost => {
+                    wind_down(&running, &tenure, &mut shift, grace).await;
+                    if !leadership.is_leader() {
+                        continue;
+                    }
+                    // The gate is closed, and admitted writes of a preempted term still finish.
+                }
+                End::Shutdown => {
+                    wind_down(&running, &tenure, &mut shift, grace).await;
+                    break Some((tenure, shift));
+                }
+                End::Early => {
+                    pause = backoff.after(leadership.now().saturating_since(begun));
+                    let ended = || {
+                        tracing::warn!(?pause, "the work ended by itself; giving up leadership for a while");
+                    };
+                    shift.span().in_scope(ended);
+                }
+            }
+            // A shutdown does not interrupt this. It takes no longer than a stop, and leaves nothing for a stop to
+            // do.
+            running.stand_down(until_over(&tenure, shift)).await;
+        };
+        let lease = match rest {
+            None => running.stop().await,
+            Some((tenure, shift)) => running.stop_with(until_over(&tenure, shift)).await,
+        };
+        Ok(Finished::new((), lease))
+    }
+}
+
+/// Contends after `pause`, and waits for the next term in which work may begin.
+async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> ActiveTerm {
+    // No work is left, so the next term may begin.
+    running.stay_away(pause).await;
+    loop {
+        let Some(tenure) = terms.next().await else { return pending().await };
+        // Only then look whether this is still the term.
+        running.gate.keep_to_this_term();
+        select! {
+            biased;
+            () = unwanted(&tenure) => running.contend(),
+            () = settled(running) => return tenure,
+        }
+    }
+}
+
+/// Waits until no unanswered write of earlier work can take effect (rule S4). Another write may end without an answer
+/// meanwhile.
+async fn settled(running: &Running) {
+    let (leadership, margin) = (running.leadership(), running.candidate().timing().safety_margin());
+    while leadership.now() < leadership.settles_at(false, margin) {
+        leadership.sleep_until(leadership.settles_at(false, margin)).await;
+    }
+}
+
+/// Waits until no work may begin or go on in this term: it is over, or the gate admits no new writes.
+async fn unwanted(tenure: &ActiveTerm) {
+    select! {
+        () = tenure.over() => {}
+        () = tenure.closing() => {}
+    }
+}
+
+fn span(running: &Running, tenure: &ActiveTerm) -> Span {
+    let candidate = running.candidate();
+    tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %tenure.term())
+}
+
+/// Runs the work until something ends it. Checks the deadline before each poll.
+async fn end<W: Future<Output = ()>>(
+    tenure: &ActiveTerm,
+    shutdown: Pin<&mut impl Future<Output = ()>>,
+    shift: &mut LeaderTask<W>,
+) -> End {
+    select! {
+        biased;
+        () = unwanted(tenure) => End::Lost,
+        () = shutdown => End::Shutdown,
+        // If the work ends because its term does, it did not end by itself.
+        () = shift => if tenure.is_open() { End::Early } else { End::Lost },
+    }
+}
+
+/// Asks the work to end, and gives it its time.
+async fn wind_down<W: Future<Output = ()>>(
+    running: &Running,
+    tenure: &ActiveTerm,
+    shift: &mut LeaderTask<W>,
+    grace: Duration,
+) {
+    running.hold();
+    shift.cancel();
+    let leadership = running.leadership();
+    let latest = leadership.now().saturating_add(grace);
+    let late = async {
+        select! {
+            biased;
+            () = tenure.over() => {}
+            () = leadership.sleep_until(latest) => return,
+        }
+        let after_a_loss = grace.min(running.candidate().timing().safety_margin());
+        leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(after_a_loss))).await;
+    };
+    select! {
+        biased;
+        () = late => {
+            shift.span().in_scope(|| tracing::warn!("the work did not end in time; it is dropped"));
+        }
+        () = &mut *shift => {}
+    }
+}
+
+/// Runs the rest of the work while its term continues.
+async fn until_over<W: Future<Output = ()>>(tenure: &ActiveTerm, shift: LeaderTask<W>) {
+    select! {
+        biased;
+        () = tenure.over() => {}
+        () = shift => {}
+    }
+}

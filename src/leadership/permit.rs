@@ -1,0 +1,90 @@
+//! A write that the gate has admitted.
+
+use super::{clock::Moment, inner::Inner, term::Loss};
+use std::sync::Arc;
+use tokio::sync::futures::OwnedNotified;
+
+/// The right of one write to continue. The write counts as under way until this is dropped, and
+/// [`drain`](super::Leadership::drain) waits for it.
+///
+/// Call [`is_valid`](Self::is_valid) before each step that could send something. If it returns false, drop the write
+/// ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+///
+/// Call [`answered`](Self::answered) once the receiver has answered: the API server, or a store of your own. If a write
+/// ends without an answer, the receiver may still carry it out. The election then keeps the lease for a while
+/// ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
+#[derive(Debug)]
+#[must_use = "a write is counted while its admission lives"]
+pub struct WritePermit {
+    inner: Arc<Inner>,
+    grant: u64,
+    answered: bool,
+    /// Whether its bytes may leave after the answer.
+    may_be_late: bool,
+}
+
+impl WritePermit {
+    pub(super) fn new(inner: Arc<Inner>, grant: u64) -> Self {
+        Self { inner, grant, answered: false, may_be_late: false }
+    }
+
+    /// Whether the write may continue: its term has not ended, and the deadline has not passed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.inner.is_valid(self.grant)
+    }
+
+    /// Records that the receiver has answered this write, so its outcome is known.
+    ///
+    /// The head of an HTTP response is an answer, whatever its status. So is a store's refusal, for example a violated
+    /// constraint. Any other error is not an answer: the write may have been sent before the error.
+    pub fn answered(&mut self) {
+        self.answered = !self.may_be_late;
+    }
+
+    /// Lets the write end without an answer, whatever answers it: its bytes may leave after that.
+    pub(crate) fn may_be_late(&mut self) {
+        self.may_be_late = true;
+    }
+
+    /// The right of the request's body, which may still be on its way when the answer begins. It counts as one write
+    /// more. Also returns the present instant.
+    #[cfg(feature = "election")]
+    pub(crate) fn of_body(&self) -> (Self, Moment) {
+        let now = self.inner.clock.now();
+        self.inner.word.enter_again();
+        (Self::new(self.inner.clone(), self.grant), now)
+    }
+
+    /// When a write last ended without an answer.
+    #[cfg(feature = "election")]
+    pub(crate) fn unanswered(&self) -> Option<Moment> {
+        self.inner.unanswered()
+    }
+
+    /// A future that resolves when any grant ends: this admission's grant or a later one. Call
+    /// [`is_valid`](Self::is_valid) before the first wait and after each one. Cancel-safe.
+    pub fn term_ended(&self) -> OwnedNotified {
+        self.inner.ended.next_owned()
+    }
+
+    /// How this admission's term ended. If the admission is no longer valid, this is why the write was cut off.
+    #[must_use]
+    pub fn loss(&self) -> Loss {
+        self.inner.loss_of(self.grant)
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        if !self.answered {
+            // Without a time, the write counts as under way for ever. A stop waits for it, and then cuts it off.
+            let Some(now) = self.inner.time_of_end() else { return };
+            // Note this before the write is counted out. A drain that no longer counts this write then sees the note.
+            self.inner.note_unanswered(now);
+        }
+        if self.inner.word.leave() {
+            self.inner.idle.ring();
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! One watch of all leases in a namespace. It lasts while a lock follows it.
+
+use super::clients::Caller;
+use crate::{
+    api,
+    lease::{
+        error::{ErrLock, ErrLockKind},
+        lock::LeaseEvent,
+        news::{self, EventSlot},
+    },
+};
+use futures_util::{Stream, StreamExt, stream};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::watch, time::Instant, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+/// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Each follower holds it. The task ends when the last follower drops it.
+#[derive(Debug)]
+pub(super) struct SharedWatch {
+    id: u64,
+    asked: Instant,
+    board: Arc<Subscribers>,
+    task: AbortOnDropHandle<()>,
+}
+
+/// Passes news from the task to the followers.
+#[derive(Debug)]
+struct Subscribers {
+    slots: Mutex<HashMap<String, Vec<Arc<EventSlot>>>>,
+    /// Changes under the lock of the slots, so that no lock subscribes in between.
+    phase: watch::Sender<Phase>,
+    /// The newest version of any lease that the watch has shown.
+    told: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Connecting,
+    Standing,
+    Over(Option<ErrLock>),
+}
+
+/// One lock's part of the watch.
+#[derive(Debug)]
+pub(super) struct Following {
+    hub: Arc<SharedWatch>,
+    name: String,
+    slot: Arc<EventSlot>,
+    /// Whether the watch had begun before, so that its first events have already gone to others.
+    pub(super) late: bool,
+}
+
+/// Tells all followers that the watch is over, for any end of the task.
+struct Ending(Arc<Subscribers>);
+
+// === impl SharedWatch ===
+
+impl SharedWatch {
+    /// Begins to watch the leases of `namespace`, in a task of the current runtime.
+    pub(super) fn start(id: u64, caller: Caller, namespace: &str) -> Self {
+        let (phase, _) = watch::channel(Phase::Connecting);
+        let board = Arc::new(Subscribers { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
+        let ending = Ending(board.clone());
+        let path = news::of_all(namespace);
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            let Ending(board) = &ending;
+            board.end(board.watch(&caller, &path).await.err().as_ref());
+        }));
+        Self { id, asked: Instant::now(), board, task }
+    }
+
+    /// Each watch has another id.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A watch that has not begun in time is over. Its own task does not notice that if its runtime is blocked.
+    pub(super) fn is_over(&self) -> bool {
+        if self.asked.elapsed() > PATIENCE && matches!(*self.board.phase.borrow(), Phase::Connecting) {
+            self.give_up(&ErrLock::timeout(PATIENCE));
+        }
+        matches!(*self.board.phase.borrow(), Phase::Over(_))
+    }
+
+    /// Whether the watch has shown a version of any lease that is at least as new as `version`.
+    pub(super) fn has_told(&self, version: u64) -> bool {
+        self.board.told.load(Ordering::Acquire) >= version
+    }
+
+    /// Ends the watch for all followers.
+    pub(super) fn give_up(&self, error: &ErrLock) {
+        self.board.end(Some(error));
+        self.task.abort();
+    }
+
+    /// Follows the lease `name` from now on.
+    pub(super) fn follow(self: &Arc<Self>, name: &str) -> Following {
+        let slot = Arc::new(EventSlot::default());
+        let mut slots = self.board.slots();
+        let late = match &*self.board.phase.borrow() {
+            Phase::Connecting => false,
+            Phase::Standing => true,
+            Phase::Over(error) => {
+                slot.end(error.clone());
+                false
+            }
+        };
+        slots.entry(name.to_owned()).or_default().push(slot.clone());
+        Following { hub: self.clone(), name: name.to_owned(), slot, late }
+    }
+}
+
+// === impl Subscribers ===
+
+impl Subscribers {
+    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), ErrLock> {
+        let asked = timeout(PATIENCE, caller.watch(path)).await;
+        let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(PATIENCE))??);
+        {
+            let _slots = self.slots();
+            self.phase.send_replace(Phase::Standing);
+        }
+        while let Some(line) = lines.next().await {
+            self.tell(&line?)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, line: &[u8]) -> Result<(), ErrLock> {
+        let Some(news) = news::read(line)? else { return Ok(()) };
+        if let Some(slots) = self.slots().get(&news.name) {
+            for slot in slots {
+                match &news.event {
+                    Ok(event) => slot.put(event.clone()),
+                    // If the object is not a lease, only its own followers get the error.
+                    Err(error) => slot.end(Some(error.clone())),
+                }
+            }
+        }
+        self.told.fetch_max(news.version.unwrap_or(0), Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Only the first call counts.
+    fn end(&self, error: Option<&ErrLock>) {
+        let slots = self.slots();
+        let first = self.phase.send_if_modified(|phase| {
+            let first = !matches!(phase, Phase::Over(_));
+            if first {
+                *phase = Phase::Over(error.cloned());
+            }
+            first
+        });
+        if first {
+            slots.values().flatten().for_each(|slot| slot.end(error.cloned()));
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Vec<Arc<EventSlot>>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end(None);
+    }
+}
+
+// === impl Following ===
+
+impl Following {
+    /// The id of the watch.
+    pub(super) fn watch(&self) -> u64 {
+        self.hub.id
+    }
+
+    /// Waits until the watch has begun. Cancel-safe.
+    pub(super) async fn stands(&self) -> Result<(), ErrLock> {
+        let mut phase = self.hub.board.phase.subscribe();
+        // This keeps the board, and the board keeps the sender.
+        let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
+        match phase.as_deref() {
+            Ok(Phase::Over(Some(error))) => Err(error.clone()),
+            Ok(Phase::Over(None)) | Err(_) => {
+                Err(ErrLock::new(ErrLockKind::Unreachable, "the shared watch ended at once"))
+            }
+            Ok(Phase::Connecting | Phase::Standing) => Ok(()),
+        }
+    }
+
+    /// Yields the events of the lease. Calls `ended` when the stream ends by itself.
+    pub(super) fn events(
+        self,
+        ended: impl FnOnce() + Send,
+    ) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
+        stream::unfold(Some((self, ended)), |state| async move {
+            let (following, ended) = state?;
+            match following.slot.next().await {
+                Some(Ok(event)) => Some((Ok(event), Some((following, ended)))),
+                last => {
+                    ended();
+                    last.map(|error| (error, None))
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut slots = self.hub.board.slots();
+        if let Some(of_lease) = slots.get_mut(&self.name) {
+            of_lease.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+            if of_lease.is_empty() {
+                slots.remove(&self.name);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{lease::pool::clients::Clients, testing::ApiServer};
+    use kube_client::Client;
+    use tokio::runtime::Runtime;
+
+    #[tokio::test]
+    async fn followers_that_leave_are_removed() {
+        let service = ApiServer::new().service();
+        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let hub = Arc::new(SharedWatch::start(1, clients.caller(Duration::ZERO), "default"));
+        let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
+        a.stands().await.unwrap();
+        drop(a);
+        assert_eq!(hub.board.slots().get("x").map(Vec::len), Some(1));
+        drop((b, other));
+        assert!(hub.board.slots().is_empty());
+    }
+
+    /// The runtime that began the watch may end before other runtimes of the process.
+    #[test]
+    fn followers_learn_that_the_watch_lost_its_runtime() {
+        let service = ApiServer::new().service();
+        let first = Runtime::new().unwrap();
+        let hub = first.block_on(async {
+            let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+            Arc::new(SharedWatch::start(1, clients.caller(Duration::ZERO), "default"))
+        });
+        let follower = hub.follow("x");
+        let second = Runtime::new().unwrap();
+        second.block_on(follower.stands()).unwrap();
+        drop(first);
+        let next = async { timeout(Duration::from_secs(10), follower.slot.next()).await };
+        assert!(matches!(second.block_on(next), Ok(None)), "the watch is over, without an error");
+        assert!(hub.is_over());
+    }
+}

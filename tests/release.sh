@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# release.sh package: makes and builds each package that the registry would get, in the order of publication.
+# release.sh check VERSION: checks that VERSION may be released, and prints what a person must still do.
+#
+# cargo finds the packages: all of this workspace without `publish = false`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+faults=0
+fault() {
+	echo "release.sh: $*" >&2
+	faults=$((faults + 1))
+}
+
+published() { grep -L '^publish = false' Cargo.toml crates/*/Cargo.toml; }
+
+check() { # VERSION
+	local version=$1 manifest
+	[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] ||
+		{ fault "the version is '$version', allowed: three numbers, as in make release VERSION=0.1.0"; return; }
+	for manifest in $(published); do
+		grep -qx "version = \"$version\"" "$manifest" || fault "$manifest has another version than $version"
+	done
+	grep -qE "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
+		fault "CHANGELOG.md has no heading '## [$version] - YYYY-MM-DD'"
+	! git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null || fault "the tag v$version exists already"
+	[[ -z $(git status --porcelain) ]] || fault "there are changes without a commit"
+	grep -q '^repository = "https://' Cargo.toml ||
+		fault "Cargo.toml has no address of the repository: set 'repository' in [workspace.package]"
+}
+
+case ${1:-} in
+package)
+	mapfile -t names < <(published | xargs sed -n 's/^name = "\(kube-leader-gate.*\|fake-kube-apiserver\)"$/--package=\1/p')
+	# cargo takes what an earlier call has unpacked and built, whatever has changed since.
+	rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/{kube-leader-gate,fake-kube-apiserver}*-[0-9]*
+	rm -rf "${CARGO_TARGET_DIR:-target}"/debug/.fingerprint/{kube-leader-gate,fake-kube-apiserver}*
+	exec cargo package "${names[@]}" --allow-dirty
+	;;
+check)
+	check "${2:-}"
+	((faults == 0)) || exit 1
+	cat <<-END
+		$2 may be released. What a person must still do:
+		1. CI=true make check
+		2. make minimal RUN=1
+		3. git tag --annotate v$2 && git push origin v$2
+		4. cargo publish --workspace
+	END
+	;;
+*)
+	echo "usage: $0 package | check VERSION" >&2
+	exit 2
+	;;
+esac
