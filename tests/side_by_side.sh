@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # side_by_side.sh: builds all tests, and runs two test programs at a time, since some of them wait for time to pass. When
-# one ends, prints its whole output. Says once a minute which ones still run, ends a hung one after LIMIT seconds, and fails
-# if one of them fails. The outputs stay in target/side-by-side.
+# one ends, prints its whole output. Says once a minute which ones still run, and ends a hung one after LIMIT seconds. The
+# outputs stay in target/side-by-side.
+#
+# At the end it tries each failed test again, alone, twice at most. If the test passes then, the script prints FLAKY with
+# the first failure, and does not fail for it. It tries no test again whose failure is a finding (see `is_finding`).
 #
 # cargo runs one test program after the other. So here it calls this script instead of each, which writes the call down,
 # with its folder and its environment.
 set -euo pipefail
 script=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/side_by_side.sh
 cd "$(dirname "$script")/.."
-out=$PWD/target/side-by-side
+out=${SIDE_BY_SIDE:-$PWD/target/side-by-side} # what a test of this script replaces
 # What builds once and changes no code keeps nothing for the next build.
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
@@ -21,8 +24,13 @@ real_time=" cluster chaos attack sidecar "
 order=(cluster suite gate-alone chaos attack proof sim loom sidecar doc kube_leader_gate)
 
 # Shares most dependencies with the build of all features.
-gate-alone() { cargo test --package kube-leader-gate --no-default-features --features test-util; }
-doc() { cargo test "${packages[@]}" --all-features --doc; }
+gate-alone() { cargo test --package kube-leader-gate --no-default-features --features test-util --no-fail-fast "$@"; }
+doc() { cargo test "${packages[@]}" --all-features --doc --no-fail-fast "$@"; }
+
+# What they print is a finding, whatever the machine does: they play seeds, every order of steps, or requests by chance.
+findings=" sim proof loom attack "
+# More failed tests than this are more than chance.
+most=5
 
 # Writes down how cargo calls a test program. A name may come twice, as a library and as a program.
 write_down() { # PROGRAM ARGUMENTS...
@@ -33,19 +41,25 @@ write_down() { # PROGRAM ARGUMENTS...
 		export -p
 		printf 'cd %q && exec' "$OLDPWD"
 		printf ' %q' "$@"
+		echo ' "$@"'
 	} >"$out/$name.call"
 }
 
-run() { # NAME
-	local name=$1 call began=$SECONDS verdict=ok
-	touch "$out/$name.running"
+call() { # NAME ARGUMENTS...
+	local name=$1 call
 	case $name in
-	gate-alone | doc) call=("$script" "$name") ;;
-	*) call=(bash "$out/$name.call") ;;
+	gate-alone | doc) call=("$script" "$name" ${2:+-- "${@:2}"}) ;;
+	*) call=(bash "$out/$name.call" "${@:2}") ;;
 	esac
 	[[ $real_time == *" $name "* ]] || call=(nice "${call[@]}")
 	! command -v timeout >/dev/null || call=(timeout --foreground "${LIMIT:-1200}" "${call[@]}")
-	"${call[@]}" >"$out/$name.log" 2>&1 || verdict="FAILED with $?"
+	"${call[@]}"
+}
+
+run() { # NAME
+	local name=$1 began=$SECONDS verdict=ok
+	touch "$out/$name.running"
+	call "$name" >"$out/$name.log" 2>&1 || verdict="FAILED with $?"
 	until mkdir "$out/printing" 2>/dev/null; do sleep 0.1; done # one at a time
 	echo "==== $name: $verdict after $((SECONDS - began)) s"
 	cat "$out/$name.log"
@@ -54,7 +68,71 @@ run() { # NAME
 	[[ $verdict == ok ]] || touch "$out/$name.failed"
 }
 
+# Prints the names of the failed tests of a log. A program that crashes or hangs names none.
+failed_tests() { # LOG
+	awk '/^failures:$/ { n = 0; listed = 1; next }
+		/^test result: / { for (i = 0; i < n; i++) print names[i]; n = listed = 0; next }
+		listed && /^    [^ ]/ { names[n++] = substr($0, 5) }' "$1"
+}
+
+# Prints the first lines of what a log says of one failed test.
+failure_of() { # TEST LOG
+	awk -v head="---- $1 " '/^(---- |failures:$)/ { told = index($0, head) == 1 } told && lines++ < 30' "$2"
+}
+
+# Whether chance cannot explain the failure: a judge of a log says SAFETY, proptest prints the input that it found, or a
+# process crashed.
+is_finding() { # NAME LOG
+	[[ $findings == *" $1 "* ]] || grep -qE 'SAFETY: |minimal failing input|\(signal: ' "$2"
+}
+
+# Tries one failed test again, alone. Returns 0 if it passes at the second or third try.
+passes_alone() { # NAME TEST
+	local try log=$out/$1.again
+	for try in 2 3; do
+		if call "$1" --exact "$2" >"$log" 2>&1 && grep -q '^test result: ok. 1 passed' "$log"; then
+			echo "==== FLAKY: $2 of $1 failed, and passed alone at try $try. The first failure:" >>"$out/flaky"
+			failure_of "$2" "$out/$1.log" >>"$out/flaky"
+			return
+		fi
+		echo "==== $1: $2 failed alone, at try $try"
+		cat "$log"
+		! is_finding "$1" "$log" || return 1
+	done
+	return 1
+}
+
+# Tries all failed tests again, one at a time, with nothing beside them. A program whose failed tests pass has passed.
+try_again() {
+	local name test tests count=0 failed
+	for name in $(names failed); do
+		mapfile -t tests < <(failed_tests "$out/$name.log")
+		count=$((count + ${#tests[@]}))
+		! is_finding "$name" "$out/$name.log" && ((${#tests[@]} && count <= most)) || continue
+		failed=0
+		for test in "${tests[@]}"; do passes_alone "$name" "$test" || failed=1; done
+		((failed)) || rm "$out/$name.failed"
+	done
+	((count <= most)) || echo "==== $count tests failed. That is more than chance: the machine or the code is ill." >&2
+}
+
 names() { (cd "$out" && find . -name "*.$1" | sed "s|^\./||; s|\.$1\$||" | tr '\n' ' '); } # ENDING
+
+# Runs these programs, each with its .call file, and judges.
+programs() { # NAME...
+	# Its sleep outlives it, so it must not keep the output open.
+	(while sleep 60 >/dev/null 2>&1; do echo "==== still running: $(names running)"; done) &
+	minutes=$! # not local: the trap runs after the function
+	trap 'kill "$minutes"' EXIT
+	printf '%s\n' "$@" | xargs -n 1 -P 2 "$script" run
+	try_again
+	[[ ! -f $out/flaky ]] || cat "$out/flaky"
+	[[ -z $(names failed) ]] || {
+		echo "==== FAILED: $(names failed)" >&2
+		exit 1
+	}
+	echo "==== all passed"
+}
 
 all() {
 	rm -rf "$out"
@@ -66,16 +144,7 @@ all() {
 	cargo test --quiet "${packages[@]}" --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
-	# Its sleep outlives it, so it must not keep the output open.
-	(while sleep 60 >/dev/null 2>&1; do echo "==== still running: $(names running)"; done) &
-	minutes=$! # not local: the trap runs after the function
-	trap 'kill "$minutes"' EXIT
-	printf '%s\n' "${order[@]}" $rest | xargs -n 1 -P 2 "$script" run
-	[[ -z $(names failed) ]] || {
-		echo "==== FAILED: $(names failed)" >&2
-		exit 1
-	}
-	echo "==== all passed"
+	programs "${order[@]}" $rest
 }
 
 "${@:-all}"

@@ -107,6 +107,7 @@ pub fn write_is_late_by_its_end() {
         name: None,
         subresource: None,
         dry_run: false,
+        seen_version: None,
         received: at(received),
         completed: Some(at(completed)),
         status,

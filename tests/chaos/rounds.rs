@@ -57,7 +57,7 @@ pub async fn run(assets: &'static Assets, options: &Rounds, end: End) -> Result<
         return Err("a round did not end as planned: see the timeline".into());
     }
     if report.overlaps() > 0 {
-        return Err("a candidate has written after another had taken the lease".into());
+        return Err("SAFETY: a candidate has written after another had taken the lease".into());
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ pub async fn run(assets: &'static Assets, options: &Faults) -> Result<(), Failur
             report.note(&stage.journal);
             print!("{}", table::table(options, seed, &report, stage.roster.counts(), &stage.journal));
             if report.overlaps() > 0 {
-                failures.push("a candidate has written after another had taken the lease".into());
+                failures.push("SAFETY: a candidate has written after another had taken the lease".into());
             }
         }
         Err(error) => failures.push(format!("no verdict: {error}").into()),

@@ -51,7 +51,7 @@ pub async fn run(assets: &'static Assets, options: &Soak) -> Result<(), Failure>
     print!("{}", table(&samples));
     println!("{} faults, {overlaps} writes by a candidate that another had replaced", played.len());
     if overlaps > 0 {
-        failures.push("a candidate has written after another had taken the lease".into());
+        failures.push("SAFETY: a candidate has written after another had taken the lease".into());
     }
     failures.extend(grown(&samples).into_iter().map(Failure::from));
     if failures.is_empty() {

@@ -92,7 +92,7 @@ pub async fn write_without_bound_lands_after_takeover() {
 pub async fn s2_bounded_write_never_lands_after_takeover() {
     let silence = frozen_while_the_server_works(true).await;
     assert_eq!(silence.write().await.status, 504);
-    assert!(!silence.landed_late().await);
+    assert!(!silence.landed_late().await, "SAFETY: the bounded write landed after the takeover");
     let world = &silence.world;
     let maps = Api::<ConfigMap>::namespaced(world.cluster.client("admin"), world.namespace());
     let map = maps

@@ -57,9 +57,9 @@ pub async fn taken_over(world: &impl World, user: &str) -> Duration {
     let seconds = lease.lease_duration_seconds.and_then(|it| u64::try_from(it).ok()).expect("a duration");
     let end = log[next - 1].received.at + Duration::from_secs(seconds);
     let taken = log[next].completed.expect("it took effect").at;
-    taken
-        .checked_duration_since(end)
-        .unwrap_or_else(|| panic!("taken {:?} before its end: {:?}", end - taken, &log[next - 1..=next]))
+    taken.checked_duration_since(end).unwrap_or_else(|| {
+        panic!("SAFETY: taken {:?} before its end: {:?}", end - taken, &log[next - 1..=next])
+    })
 }
 
 /// The log's report on `operator`. No candidate wrote after another had taken over.
@@ -67,6 +67,6 @@ pub async fn judged(world: &impl World, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
     let verdict = judge.verdict(&world.writes().await);
     let overlaps: Vec<_> = verdict.overlaps().collect();
-    assert!(overlaps.is_empty(), "writes by a non-holder: {overlaps:#?}");
+    assert!(overlaps.is_empty(), "SAFETY: writes by a non-holder: {overlaps:#?}");
     verdict
 }

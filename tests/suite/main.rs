@@ -50,6 +50,7 @@ mod readiness;
 mod recreated;
 mod renewing;
 mod repeated;
+mod runner;
 #[cfg(feature = "runtime")]
 mod runtime;
 #[cfg(all(feature = "metrics", feature = "runtime"))]

@@ -188,8 +188,11 @@ async fn s4_slow_write_lands_before_successor_leads() {
         );
         ended.expect("it was told to end").into_output();
         let (old, new) = (&creates(&server, "a")[0], &creates(&server, "b")[0]);
-        assert!(old.received < new.received, "given up: {given_up}, the old leader's write landed later");
+        assert!(
+            old.received < new.received,
+            "SAFETY: given up: {given_up}, the old leader's write landed later"
+        );
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());
-        assert_eq!(verdict.overlaps().count(), 0, "given up: {given_up}");
+        assert_eq!(verdict.overlaps().count(), 0, "SAFETY: given up: {given_up}");
     }
 }

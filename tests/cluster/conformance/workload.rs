@@ -87,8 +87,10 @@ pub async fn follower_can_read_everything_and_write_nothing(world: &impl World) 
     assert!(first.is_some());
     b.client.apiserver_version().await.expect("the version");
     b.client.list_api_groups().await.expect("discovery");
-    let writes = world.writes().await;
-    assert!(!writes.iter().any(|write| write.user == "candidate-1"), "nothing has arrived");
+    // Its election may have contended for the lease at its start.
+    let mut arrived = world.writes().await;
+    arrived.retain(|write| write.user == "candidate-1" && write.resource != "leases");
+    assert!(arrived.is_empty(), "{arrived:?}");
 }
 
 pub async fn leader_can_make_every_kind_of_write(world: &impl World) {

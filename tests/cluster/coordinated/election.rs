@@ -32,7 +32,7 @@ pub async fn lower_version_joins_and_leader_steps_down() {
 
     // Rule S4: the admitted writes had ended when the lease was released.
     let verdict = judged(&world, &USERS).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_eq!(verdict.strays.len(), 0, "SAFETY: writes by a non-holder: {:?}", verdict.strays);
     assert!(USERS[..2].iter().all(|user| verdict.admitted[*user] > 3), "{:?}", verdict.admitted);
     let released = release(&world, USERS[0]).await.expect("a release").received;
     let ended: Vec<LogTime> = work(&world)

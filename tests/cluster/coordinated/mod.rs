@@ -68,6 +68,6 @@ async fn judged(world: &Coordinated, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
     let verdict = judge.verdict(&work(world).await);
     let overlaps: Vec<_> = verdict.overlaps().collect();
-    assert!(overlaps.is_empty(), "writes by a non-holder: {overlaps:#?}");
+    assert!(overlaps.is_empty(), "SAFETY: writes by a non-holder: {overlaps:#?}");
     verdict
 }

@@ -77,7 +77,7 @@ pub async fn write_of_ended_process_never_lands_after_takeover() {
     };
     until("the server has ended the write", async || of_a(world.writes().await).is_some()).await;
     let write = of_a(world.writes().await).expect("it was logged");
-    assert!(!write.took_effect(), "{write:?}");
+    assert!(!write.took_effect(), "SAFETY: a write of the former leader landed: {write:?}");
     let taken = lease_writes(&world, users[1]).await[0].completed.expect("a takeover").at;
     assert!(taken < write.received.at + TAKES, "the webhook had not answered yet");
 }

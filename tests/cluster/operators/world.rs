@@ -96,7 +96,7 @@ impl World {
     pub fn judged(&self) -> Report {
         let report = Report::new(&self.namespace, &self.names, &self.writes());
         say(&report);
-        assert!(report.strays.is_empty(), "written without leading: {:#?}", report.strays);
+        assert!(report.strays.is_empty(), "SAFETY: written without leading: {:#?}", report.strays);
         report
     }
 }

@@ -92,7 +92,7 @@ fn execute(
     let mut state = shared.state();
     let answer = payload.and_then(|payload| {
         if let Some(entry) = entry {
-            state.log.is_dry_run(entry, payload.is_dry_run());
+            state.log.decoded(entry, payload.is_dry_run(), payload.seen_version());
         }
         ops::apply(&mut state.store, info, target, payload, &mut warnings)
     });

@@ -49,6 +49,9 @@ pub struct WriteRecord {
     pub subresource: Option<String>,
     /// Whether the query asks for a dry run.
     pub dry_run: bool,
+    /// `metadata.resourceVersion` in the body of a create or update: the version that the client has seen. On a real
+    /// server only for Leases, of whose requests its audit log keeps the bodies.
+    pub seen_version: Option<String>,
     /// When the head of the request arrived.
     pub received: LogTime,
     /// When the request took effect, or when the server refused it. This is not when the answer arrived.
@@ -189,6 +192,7 @@ impl Log {
             name: target.and_then(|it| it.name.clone()),
             subresource: target.and_then(|it| it.subresource.clone()),
             dry_run: info.asks_dry_run(),
+            seen_version: None,
             received,
             completed: None,
             status: 0,
@@ -225,10 +229,11 @@ impl Log {
         }
     }
 
-    /// Corrects whether the write is a dry run: the body may differ from the query.
-    pub(crate) fn is_dry_run(&mut self, entry: Entry, dry: bool) {
+    /// Records what the body says. It decides whether the write is a dry run.
+    pub(crate) fn decoded(&mut self, entry: Entry, dry: bool, seen_version: Option<&str>) {
         if let Some(record) = self.record(entry) {
             record.dry_run = dry;
+            record.seen_version = seen_version.map(str::to_owned);
         }
     }
 }

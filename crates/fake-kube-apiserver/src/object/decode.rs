@@ -158,6 +158,10 @@ fn mistyped(collection: &Collection, why: Mistyped) -> Undecodable {
 // === impl Decoded ===
 
 impl Decoded {
+    pub(crate) fn resource_version(&self) -> Option<&str> {
+        self.object["metadata"]["resourceVersion"].as_str()
+    }
+
     /// Returns the object without its unknown members, and the warnings about them; or the refusal.
     ///
     /// A member that the existing object has counts as known. Only a test can have stored it, to play a server

@@ -94,6 +94,12 @@ impl Payload {
             Self::Delete(options) => options.dry,
         }
     }
+
+    /// `metadata.resourceVersion` of the object in the body.
+    pub(crate) fn seen_version(&self) -> Option<&str> {
+        let Self::Object { decoded, .. } = self else { return None };
+        decoded.resource_version()
+    }
 }
 
 fn object(collection: &Collection, bytes: &[u8]) -> Result<Decoded, Undecodable> {

@@ -66,6 +66,11 @@ async fn update_without_change_keeps_the_version() {
     assert_eq!(ask(&server, "PUT", &path, &made.body).await.version(), made.version());
     assert_eq!(ask(&server, "PUT", &path, map("x", "1")).await.version(), made.version());
     assert_ne!(ask(&server, "PUT", &path, map("x", "2")).await.version(), made.version());
+    let seen: Vec<_> = server.write_log().into_iter().map(|it| it.seen_version).collect();
+    assert_eq!(
+        seen,
+        [None, made.body["metadata"]["resourceVersion"].as_str().map(str::to_owned), None, None]
+    );
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ impl Script {
             name: Some("x".into()),
             subresource: None,
             dry_run: false,
+            seen_version: None,
             received,
             completed: Some(completed),
             status: 200,

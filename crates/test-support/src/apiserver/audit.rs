@@ -128,6 +128,7 @@ impl AuditEvent {
             name: object.name.clone().or_else(|| text(&answer["metadata"]["name"])),
             subresource: object.subresource.clone(),
             dry_run: query.split('&').any(|it| it.starts_with("dryRun=")),
+            seen_version: text(&self.request_object["metadata"]["resourceVersion"]),
             received: moment(self.request_received_timestamp, 0),
             completed: Some(moment(self.stage_timestamp, 1)),
             status: self.response_status.code,
