@@ -34,7 +34,8 @@ pub async fn s6_restarted_holder_and_follower_never_write_at_once() {
         let _writing = a.writing();
         let leads = async || a.candidate().is_leader() || b.candidate().is_leader();
         until("one of them leads", leads).await;
-        throughout(LOOK, "SAFETY: never both", || !(a.candidate().is_leader() && b.candidate().is_leader())).await;
+        throughout(LOOK, "SAFETY: never both", || !(a.candidate().is_leader() && b.candidate().is_leader()))
+            .await;
         assert!(leads().await, "round {round}");
         if b.candidate().is_leader() {
             break;
