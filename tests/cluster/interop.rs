@@ -9,6 +9,7 @@ use crate::{
     world::World,
 };
 use kube_leader_gate::testing::Verdict;
+use test_support::assert_safety;
 
 async fn following(world: &impl World, user: &str) -> Contender {
     let candidate = start(world, user, builder(world, user).timing(timing())).await;
@@ -52,7 +53,7 @@ pub async fn client_go_and_candidate_hand_over_both_ways() {
     assert_eq!(Outsider::of(&world).holder().await, "");
 
     let verdict = one_after_the_other(&world).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     let handovers = verdict.handovers();
     assert!(handovers.len() == 2 && handovers[0] < DELAY, "{handovers:?}");
 }

@@ -18,6 +18,7 @@ use kube_leader_gate::{
 use serde_json::{Value, json};
 use std::time::Duration;
 use test_support::apiserver::{Cluster, SlowWebhook, Stage};
+use test_support::assert_safety;
 
 /// Longer than the lease of 4 s, so that the next leader leads before.
 const TAKES: Duration = Duration::from_secs(7);
@@ -92,7 +93,7 @@ pub async fn write_without_bound_lands_after_takeover() {
 pub async fn s2_bounded_write_never_lands_after_takeover() {
     let silence = frozen_while_the_server_works(true).await;
     assert_eq!(silence.write().await.status, 504);
-    assert!(!silence.landed_late().await, "SAFETY: the bounded write landed after the takeover");
+    assert_safety!(!silence.landed_late().await, "the bounded write landed after the takeover");
     let world = &silence.world;
     let maps = Api::<ConfigMap>::namespaced(world.cluster.client("admin"), world.namespace());
     let map = maps

@@ -3,6 +3,7 @@
 use crate::world::World;
 use kube_leader_gate::testing::{Judge, Verdict, WriteRecord};
 use std::time::Duration;
+use test_support::assert_safety;
 
 pub use test_support::{
     refusals::{is_cut_off, is_not_leader},
@@ -67,6 +68,6 @@ pub async fn judged(world: &impl World, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
     let verdict = judge.verdict(&world.writes().await);
     let overlaps: Vec<_> = verdict.overlaps().collect();
-    assert!(overlaps.is_empty(), "SAFETY: writes by a non-holder: {overlaps:#?}");
+    assert_safety!(overlaps.is_empty(), "writes by a non-holder: {overlaps:#?}");
     verdict
 }

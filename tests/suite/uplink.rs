@@ -17,6 +17,7 @@ use std::{
     },
     time::Duration,
 };
+use test_support::assert_safety;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -188,11 +189,11 @@ async fn s4_slow_write_lands_before_successor_leads() {
         );
         ended.expect("it was told to end").into_output();
         let (old, new) = (&creates(&server, "a")[0], &creates(&server, "b")[0]);
-        assert!(
+        assert_safety!(
             old.received < new.received,
-            "SAFETY: given up: {given_up}, the old leader's write landed later"
+            "given up: {given_up}, the old leader's write landed later"
         );
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());
-        assert_eq!(verdict.overlaps().count(), 0, "SAFETY: given up: {given_up}");
+        assert_safety!(verdict.overlaps().count() == 0, "given up: {given_up}");
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     support::{DELAY, is_not_leader, judged, taken_over, until},
     world::World,
 };
+use test_support::assert_safety;
 
 pub async fn s6_successor_of_crashed_leader_leads_after_expiry(world: &impl World) {
     let a = leading(world, "candidate-0").await;
@@ -16,7 +17,7 @@ pub async fn s6_successor_of_crashed_leader_leads_after_expiry(world: &impl Worl
     until("another one leads", async || b.candidate().is_leader() || c.candidate().is_leader()).await;
     until("and writes", async || b.write().await.is_ok() || c.write().await.is_ok()).await;
     let verdict = judged(world, &CANDIDATES).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     let late = taken_over(world, "candidate-0").await;
     assert!(late < DELAY, "{late:?} after its end");
     assert_eq!(verdict.terms.len(), 2);
@@ -38,7 +39,7 @@ pub async fn disconnected_leader_is_replaced_and_then_follows(world: &impl World
     until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
     assert!(b.candidate().is_leader());
     let verdict = judged(world, &CANDIDATES).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     taken_over(world, "candidate-0").await;
 }
 
@@ -55,7 +56,7 @@ pub async fn silent_connection_closes_the_gate(world: &impl World) {
     until("a follows b", async || a.candidate().holder().as_deref() == Some("candidate-1")).await;
     assert_eq!(Outsider::of(world).holder().await, "candidate-1");
     let verdict = judged(world, &CANDIDATES).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     assert_eq!(verdict.terms.len(), 2);
     taken_over(world, "candidate-0").await;
 }

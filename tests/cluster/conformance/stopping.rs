@@ -9,6 +9,7 @@ use crate::{
 use kube_leader_gate::{election::LeaseEnd, testing::SuccessionKind};
 use serde_json::json;
 use std::time::Duration;
+use test_support::assert_safety;
 use tokio::time::Instant;
 
 /// Pinniped's order, by the server's own log: no request of the old leader arrives after its release.
@@ -33,7 +34,7 @@ pub async fn s3_stopping_leader_closes_gate_before_handover(world: &impl World) 
         assert!(write.received < released.received, "{write:?} after {released:?}");
     }
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
-    assert_eq!(verdict.strays.len(), 0, "{:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     let [handover] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
     assert_eq!(handover.kind, SuccessionKind::Graceful);
     assert_eq!(verdict.terms[1].transitions, 1);

@@ -11,6 +11,7 @@ use crate::{
 use http::Method;
 use kube_leader_gate::{election::LeaseEnd, testing::LogTime};
 use serde_json::json;
+use test_support::assert_safety;
 
 const USERS: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
@@ -32,7 +33,7 @@ pub async fn lower_version_joins_and_leader_steps_down() {
 
     // Rule S4: the admitted writes had ended when the lease was released.
     let verdict = judged(&world, &USERS).await;
-    assert_eq!(verdict.strays.len(), 0, "SAFETY: writes by a non-holder: {:?}", verdict.strays);
+    assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
     assert!(USERS[..2].iter().all(|user| verdict.admitted[*user] > 3), "{:?}", verdict.admitted);
     let released = release(&world, USERS[0]).await.expect("a release").received;
     let ended: Vec<LogTime> = work(&world)

@@ -10,6 +10,7 @@ use crate::{
     world::World,
 };
 use kube_leader_gate::testing::Judge;
+use test_support::assert_safety;
 
 const USERS: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
@@ -37,7 +38,7 @@ pub async fn client_go_gives_way_and_takes_over() {
 
     let verdict = Judge::new(world.namespace(), "operator", USERS).verdict(&work(&world).await);
     let of_gate: Vec<_> = verdict.strays.iter().filter(|stray| stray.user == USERS[1]).collect();
-    assert!(of_gate.is_empty(), "SAFETY: writes by a non-holder: {of_gate:#?}");
+    assert_safety!(of_gate.is_empty(), "writes by a non-holder: {of_gate:#?}");
     assert!(USERS.iter().all(|user| verdict.admitted[*user] > 3), "{:?}", verdict.admitted);
 }
 

@@ -18,6 +18,7 @@ use kube_leader_gate::{
     testing::{Judge, Verdict, WriteRecord},
 };
 use serde_json::Value;
+use test_support::assert_safety;
 use test_support::coordination::{Coordinated as _, Coordination};
 
 type Coordinated = Real<&'static Cluster>;
@@ -68,6 +69,6 @@ async fn judged(world: &Coordinated, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());
     let verdict = judge.verdict(&work(world).await);
     let overlaps: Vec<_> = verdict.overlaps().collect();
-    assert!(overlaps.is_empty(), "SAFETY: writes by a non-holder: {overlaps:#?}");
+    assert_safety!(overlaps.is_empty(), "writes by a non-holder: {overlaps:#?}");
     verdict
 }

@@ -15,6 +15,7 @@ use crate::{
 use kube_leader_gate::testing::{SuccessionKind, WriteRecord};
 use std::time::Duration;
 use test_support::apiserver::{SlowWebhook, Stage};
+use test_support::assert_safety;
 
 /// With 137 s to run.
 pub async fn ended_container_is_succeeded_at_once() {
@@ -77,7 +78,7 @@ pub async fn write_of_ended_process_never_lands_after_takeover() {
     };
     until("the server has ended the write", async || of_a(world.writes().await).is_some()).await;
     let write = of_a(world.writes().await).expect("it was logged");
-    assert!(!write.took_effect(), "SAFETY: a write of the former leader landed: {write:?}");
+    assert_safety!(!write.took_effect(), "a write of the former leader landed: {write:?}");
     let taken = lease_writes(&world, users[1]).await[0].completed.expect("a takeover").at;
     assert!(taken < write.received.at + TAKES, "the webhook had not answered yet");
 }

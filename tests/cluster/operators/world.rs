@@ -11,6 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::ListParams};
 use kube_leader_gate::testing::WriteRecord;
 use std::time::Duration;
+use test_support::assert_safety;
 use test_support::harness::say;
 use tokio::time::{sleep, timeout};
 
@@ -96,7 +97,7 @@ impl World {
     pub fn judged(&self) -> Report {
         let report = Report::new(&self.namespace, &self.names, &self.writes());
         say(&report);
-        assert!(report.strays.is_empty(), "SAFETY: written without leading: {:#?}", report.strays);
+        assert_safety!(report.strays.is_empty(), "written without leading: {:#?}", report.strays);
         report
     }
 }

@@ -6,6 +6,7 @@ use crate::{
 };
 use kube_leader_gate::{CancellationToken, election::LeaseEnd, testing::Judge};
 use std::{cell::Cell, future::pending, time::Duration};
+use test_support::assert_safety;
 use test_support::cancellation::dropped_at_each_poll;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -154,7 +155,7 @@ fn s4_step_down_dropped_at_each_poll_yields_to_another_candidate() {
         within(17 * SECOND, "a leads again", a.candidate().elected()).await;
         world.write().await;
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&world.server.write_log());
-        assert!(verdict.strays.is_empty(), "{:?}", verdict.strays);
+        assert_safety!(verdict.strays.is_empty(), "{:?}", verdict.strays);
         drop(a);
         world.must_be_orphaned().await;
     });

@@ -9,6 +9,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault, FaultGuard, Judge, WriteRecord},
 };
 use std::{cell::Cell, pin::pin, time::Duration};
+use test_support::assert_safety;
 use test_support::cancellation::tasks;
 use tokio::time::{Instant, interval, sleep, timeout};
 
@@ -79,7 +80,7 @@ impl World {
         write(&b_client).await.expect("b leads");
         assert_eq!(lease_writes(&server, "a").len(), written, "it leaves the lease alone");
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());
-        assert!(verdict.strays.is_empty(), "{:?}", verdict.strays);
+        assert_safety!(verdict.strays.is_empty(), "{:?}", verdict.strays);
         for release in releases(&server, "a") {
             let at = release.received.at;
             let might_land = |end: Instant| end <= at && at + Duration::from_millis(5) < end + SKEW;

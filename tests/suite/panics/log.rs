@@ -8,6 +8,7 @@ use crate::{
 use futures_util::FutureExt;
 use kube_leader_gate::testing::{ApiServer, Judge};
 use std::{cell::Cell, panic::AssertUnwindSafe};
+use test_support::assert_safety;
 use tokio::time::timeout;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::{Layer, layer::Context};
@@ -63,7 +64,7 @@ async fn s10_subscriber_that_panics_at_any_event_leaves_no_gate_open() {
         let b = candidate(&server, "b").start();
         within(HANDOVER, "b leads", b.candidate().elected()).await;
         let verdict = Judge::new("default", "operator", ["a", "b"]).verdict(&server.write_log());
-        assert!(verdict.strays.is_empty(), "{events}: {:?}", verdict.strays);
+        assert_safety!(verdict.strays.is_empty(), "{events}: {:?}", verdict.strays);
         if !panicked {
             assert!(events > 8, "only {events}");
             break;
