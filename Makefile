@@ -1,12 +1,12 @@
 # `make help` prints what there is. The folders tests, benches and crates/proof have Makefiles of their own for what is
 # rarely needed.
-.PHONY: help demo cluster test neighbours check lint samples features minimal docs package deny sidecar release
+.PHONY: help demo cluster test check lint docs neighbours release-check features minimal package deny sidecar release
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
 
 help: ## Prints this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1@\2/p' Makefile | awk -F@ '{ printf "  %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | awk -F@ '{ printf "  %-18s %s\n", $$1, $$2 }'
 	@echo "More: make -C tests, make -C benches, make -C crates/proof"
 
 demo: ## Shows three replicas, of which one writes, through crashes and thefts; needs no cluster
@@ -21,19 +21,24 @@ cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C; COORDINATED=1 a
 test: ## Runs the tests of the packages that users get, with a real API server if Go is there
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
-neighbours: ## Tests what uses the crate as others do: operators on kube 3 and 4, web servers, fencing, dashboards
-	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example \
-		--package observability
-
-check: lint test neighbours samples features minimal docs package deny ## Judges everything, as CI does
+check: ## Judges a change, as CI does: the tests, and beside them lint, docs and neighbours
+	cargo fmt --all --check
+	tests/apiserver/assets.sh tests/side_by_side.sh all lint docs neighbours
 
 lint: ## Checks the format, and runs clippy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- --deny warnings
-	cargo clippy --workspace --exclude web-servers --exclude fencing-example --exclude kube-leader-gate-early-takeover --exclude kube-leader-gate-coordination --exclude kube-leader-gate-fence --exclude demo --exclude kube-leader-gate-sidecar --no-default-features -- --deny warnings # these packages need the election
-	cd crates/fuzz && CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
+	cargo clippy --package kube-leader-gate --no-default-features -- --deny warnings
 
-samples: ## Plays a little of each long check: defects put back, changed code, Miri, counted instructions
+docs: ## Builds the documentation; a warning is an error
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
+
+neighbours: ## Tests what uses the crate as others do: operators on kube 3 and 4, web servers, fencing, dashboards
+	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example \
+		--package observability
+
+release-check: features minimal package deny ## Judges what few changes break: samples of the tools, and the targets below
+	cd crates/fuzz && CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
 	$(MAKE) -C crates/proof defects-sample
 	$(MAKE) -C tests mutants-sample miri-sample
 	$(MAKE) -C benches counts
@@ -43,9 +48,6 @@ features: target/tools/bin/cargo-hack ## Builds every combination of features
 
 minimal: ## Builds with the lowest versions of the dependencies that Cargo.toml allows; RUN=1 runs the tests too
 	tests/minimal.sh $(if $(RUN),,build)
-
-docs: ## Builds the documentation; a warning is an error
-	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
 
 package: ## Makes and builds what the registry would get, in the order of publication
 	tests/release.sh package

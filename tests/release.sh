@@ -42,7 +42,7 @@ check)
 	((faults == 0)) || exit 1
 	cat <<-END
 		$2 may be released. What a person must still do:
-		1. CI=true make check
+		1. CI=true make check release-check
 		2. make minimal RUN=1
 		3. git tag --annotate v$2 && git push origin v$2
 		4. cargo publish --workspace

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# side_by_side.sh: builds all tests, and runs two test programs at a time, since some of them wait for time to pass. When
-# one ends, prints its whole output. Says once a minute which ones still run, and ends a hung one after LIMIT seconds. The
-# outputs stay in target/side-by-side.
+# side_by_side.sh [all TARGET...]: builds and runs the unit tests, then all others, two test programs at a time, since some
+# of them wait for time to pass. When one ends, prints its whole output. Says once a minute which ones still run, and ends a
+# hung one after LIMIT seconds. The outputs stay in target/side-by-side. Beside the test programs run the TARGETs of the
+# Makefile and the tests of the documentation, one at a time, since each of them waits for cargo's lock.
 #
 # At the end it tries each failed test again, alone, twice at most. If the test passes then, the script prints FLAKY with
 # the first failure, and does not fail for it. It tries no test again whose failure is a finding (see `is_finding`).
@@ -21,11 +22,14 @@ packages=(--package kube-leader-gate --package kube-leader-gate-early-takeover -
 # Real servers and real time: the others, which only compute, are nice to these.
 real_time=" cluster chaos attack sidecar "
 # Those that take longest begin first. The rest has no order.
-order=(cluster suite gate-alone chaos attack proof sim loom sidecar doc kube_leader_gate)
+order=(cluster suite sim sidecar chaos attack gate-alone-gate loom)
 
-# Shares most dependencies with the build of all features.
-gate-alone() { cargo test --package kube-leader-gate --no-default-features --features test-util --no-fail-fast "$@"; }
-doc() { cargo test "${packages[@]}" --all-features --doc --no-fail-fast "$@"; }
+doc() {
+	local code=0
+	cargo test "${packages[@]}" --all-features --doc --no-fail-fast "$@" || code=$?
+	cargo test --package kube-leader-gate --no-default-features --features test-util --doc --no-fail-fast "$@" || code=$?
+	return $code
+}
 
 # What they print is a finding, whatever the machine does: they play seeds, every order of steps, or requests by chance.
 findings=" sim proof loom attack "
@@ -35,7 +39,7 @@ most=5
 # Writes down how cargo calls a test program. A name may come twice, as a library and as a program.
 write_down() { # PROGRAM ARGUMENTS...
 	local name=${1##*/}
-	name=${name%-*}
+	name=${CALLED:-}${name%-*}
 	[[ ! -e $out/$name.call ]] || name=$CARGO_PKG_NAME-${1##*/}
 	{
 		export -p
@@ -48,11 +52,12 @@ write_down() { # PROGRAM ARGUMENTS...
 call() { # NAME ARGUMENTS...
 	local name=$1 call
 	case $name in
-	gate-alone | doc) call=("$script" "$name" ${2:+-- "${@:2}"}) ;;
+	doc) call=("$script" doc ${2:+-- "${@:2}"}) ;;
+	make-*) call=(make "${name#make-}") ;;
 	*) call=(bash "$out/$name.call" "${@:2}") ;;
 	esac
 	[[ $real_time == *" $name "* ]] || call=(nice "${call[@]}")
-	! command -v timeout >/dev/null || call=(timeout --foreground "${LIMIT:-1200}" "${call[@]}")
+	! command -v timeout >/dev/null || call=(timeout --foreground "${LIMIT:-2400}" "${call[@]}")
 	"${call[@]}"
 }
 
@@ -116,35 +121,62 @@ try_again() {
 	((count <= most)) || echo "==== $count tests failed. That is more than chance: the machine or the code is ill." >&2
 }
 
+# Says what did not run, for want of a program. assets.sh has the reasons.
+say_left_out() {
+	local ignored
+	ignored=$(cat "$out"/*.log | awk '/^test result: / { for (i = 2; i <= NF; i++) if ($i ~ /^ignored/) n += $(i - 1) } END { print n + 0 }')
+	((ignored == 0)) || printf '==== %s TESTS DID NOT RUN\n%s\n' "$ignored" "${LEADER_GATE_LEFT_OUT:-}"
+}
+
 names() { (cd "$out" && find . -name "*.$1" | sed "s|^\./||; s|\.$1\$||" | tr '\n' ' '); } # ENDING
 
-# Runs these programs, each with its .call file, and judges.
-programs() { # NAME...
+# Runs these programs, each with its .call file, and beside them what calls cargo. Then judges.
+programs() { # NAME... [make-TARGET...] [doc]
+	local calls_cargo='^(make-.*|doc)$' one_at_a_time two_at_a_time
+	mapfile -t one_at_a_time < <(printf '%s\n' "$@" | grep -E "$calls_cargo")
+	mapfile -t two_at_a_time < <(printf '%s\n' "$@" | grep -vE "$calls_cargo")
 	# Its sleep outlives it, so it must not keep the output open.
 	(while sleep 60 >/dev/null 2>&1; do echo "==== still running: $(names running)"; done) &
 	minutes=$! # not local: the trap runs after the function
 	trap 'kill "$minutes"' EXIT
-	printf '%s\n' "$@" | xargs -n 1 -P 2 "$script" run
+	printf '%s\n' "${one_at_a_time[@]}" | xargs -r -n 1 "$script" run &
+	printf '%s\n' "${two_at_a_time[@]}" | xargs -n 1 -P 2 "$script" run
+	wait $!
 	try_again
+	say_left_out
 	[[ ! -f $out/flaky ]] || cat "$out/flaky"
 	[[ -z $(names failed) ]] || {
 		echo "==== FAILED: $(names failed)" >&2
 		exit 1
 	}
-	echo "==== all passed"
+	kill "$minutes"
+	trap - EXIT
 }
 
-all() {
+# Builds test programs, and writes down how cargo calls each.
+build() { # OPTIONS OF CARGO TEST...
+	cargo test "$@" --no-run
+	cargo test --quiet "$@" --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
+}
+
+all() { # TARGET...
 	rm -rf "$out"
 	mkdir -p "$out"
-	cargo test "${packages[@]}" --all-features --no-run --tests
+	echo "==== Builds and runs the unit tests, then all others. On two cores the builds take five minutes the first time, and the tests five more."
+	build "${packages[@]}" --all-features --lib
+	programs $(names call)
+	echo "==== the unit tests passed"
+	rm "$out"/*.call
+	build "${packages[@]}" --all-features --bins --test '*'
+	# Shares most dependencies with the build of all features.
+	CALLED=gate-alone- build --package kube-leader-gate --no-default-features --features test-util --tests
 	# Those that tests run as processes.
 	cargo build "${packages[@]}" --all-features --example fence --example minimal --example operator --bin kube-leader-gate-sidecar
 	export LEADER_GATE_BUILD=${CARGO_TARGET_DIR:-$PWD/target}/debug
-	cargo test --quiet "${packages[@]}" --all-features --tests --config "target.'cfg(all())'.runner = ['$script', 'write_down']"
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
-	programs "${order[@]}" $rest
+	programs "${order[@]}" $rest "${@/#/make-}" doc
+	echo "==== all passed"
 }
 
 "${@:-all}"

@@ -4,7 +4,7 @@
 #   LEADER_GATE_PROGRAMS  the folder of candidate, kubelet and oracle, our own Go programs
 #   PROMTOOL              Prometheus' promtool: the caller's own, or built here with Go
 # The script keeps its builds in a cache outside this clone. If it cannot build some of them, it prints a warning and runs
-# COMMAND without their variable. With CI=true it fails instead. A compile error always fails. With SERVER_ONLY=1 it cares
+# COMMAND without their variable, but with LEADER_GATE_LEFT_OUT, which says what is missing. With CI=true it fails instead. A compile error always fails. With SERVER_ONLY=1 it cares
 # for the API server alone.
 set -euo pipefail
 
@@ -33,6 +33,7 @@ leave_out() { # WHAT WHY HOW
 	[[ ${SERVER_ONLY:-} != 1 ]] || fail "$1: missing: $2. $3."
 	[[ ${CI:-} != true ]] || fail "$1: missing, but CI=true needs it: $2. $3."
 	say "==== SOME TESTS DO NOT RUN. Missing: $1. Reason: $2. $3. ===="
+	export LEADER_GATE_LEFT_OUT="${LEADER_GATE_LEFT_OUT:+$LEADER_GATE_LEFT_OUT$'\n'}Missing: $1. Reason: $2. $3."
 }
 
 go_in() { (cd "$1" && GOWORK=off exec go "${@:2}"); } # MODULE ARGUMENTS
@@ -40,7 +41,7 @@ go_in() { (cd "$1" && GOWORK=off exec go "${@:2}"); } # MODULE ARGUMENTS
 build() { go_in "$1" build -mod=readonly -trimpath -buildvcs=false "${@:2}"; } # MODULE ARGUMENTS
 
 build_server() { # FOLDER
-	say "building etcd, kube-apiserver and kubectl $kubernetes from source: this takes some minutes, but only once"
+	say "building etcd, kube-apiserver and kubectl $kubernetes from source: about eight minutes on two cores, but only once"
 	build "$module" -ldflags "$ldflags" -o "$1/etcd" go.etcd.io/etcd/server/v3
 	build "$module" -ldflags "$ldflags" -o "$1/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
 }
@@ -51,7 +52,7 @@ build_programs() { # FOLDER
 }
 
 build_promtool() { # FOLDER
-	say "building promtool of Prometheus $prometheus from source: this takes some minutes, but only once"
+	say "building promtool of Prometheus $prometheus from source: a minute or two, but only once"
 	build "$promtool_module" "${promtool_flags[@]}" -o "$1/" github.com/prometheus/prometheus/cmd/promtool
 }
 
@@ -124,7 +125,7 @@ set_programs() {
 	LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module" "$ldflags" "$module"/{candidate,kubelet,oracle}/*.go)
 	ensure "$LEADER_GATE_PROGRAMS" build_programs "$module" mod download
 	if [[ -n $why ]]; then
-		unset LEADER_GATE_PROGRAMS
+		unset LEADER_GATE_PROGRAMS LEADER_GATE_LEFT_OUT
 		leave_out "programs with client-go and Kubernetes' request parser" "$why" "$install_go"
 		return
 	fi

@@ -1,4 +1,4 @@
-//! `tests/side_by_side.sh` tries failed tests again, and never one whose failure is a finding.
+//! `tests/side_by_side.sh` tries failed tests again, and never one whose failure is a finding. It says what did not run.
 
 use std::{
     fs,
@@ -31,12 +31,12 @@ fn run(programs: &[(&str, [&str; 3])]) -> (Output, TempDir) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/side_by_side.sh");
     let mut call = Command::new(script);
     call.arg("programs").args(programs.iter().map(|it| it.0)).env("SIDE_BY_SIDE", folder.path());
+    call.env("LEADER_GATE_LEFT_OUT", "Missing: Go");
     (call.output().expect("the runner ends"), folder)
 }
 
 fn tries(folder: &TempDir, name: &str) -> usize {
-    let text = fs::read_to_string(folder.path().join(format!("{name}.tries"))).expect("it ran");
-    text.lines().count()
+    fs::read_to_string(folder.path().join(format!("{name}.tries"))).map_or(0, |text| text.lines().count())
 }
 
 fn text(output: &Output) -> String {
@@ -106,4 +106,22 @@ fn more_than_five_flaky_tests_are_red() {
     let (output, folder) = run(&[("six", ["fails 'too slow' a b c d e f", "passes", "passes"])]);
     assert!(!output.status.success() && text(&output).contains("6 tests failed"), "{}", text(&output));
     assert_eq!(tries(&folder, "six"), 1);
+}
+
+#[test]
+fn tests_that_did_not_run_are_counted_at_the_end() {
+    let ignored = "echo 'test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured'";
+    let (output, _folder) = run(&[("one", [ignored; 3]), ("other", [ignored; 3])]);
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.ends_with("==== 4 TESTS DID NOT RUN\nMissing: Go\n"), "{said}");
+    assert!(!text(&run(&[("one", ["passes"; 3])]).0).contains("DID NOT RUN"));
+}
+
+#[test]
+fn target_that_fails_beside_the_tests_is_red() {
+    let (output, folder) = run(&[("one", ["passes"; 3]), ("make-no-such-target", ["passes"; 3])]);
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("==== FAILED: make-no-such-target "), "{said}");
+    assert_eq!(["one", "make-no-such-target"].map(|it| tries(&folder, it)), [1, 0]);
 }
