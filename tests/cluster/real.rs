@@ -3,6 +3,7 @@
 use crate::{
     apiserver::{self, Audit, AuditEvent, Cluster},
     line::Line,
+    support::PATIENCE,
     wire::{Listener, Server},
     world::{Joined, World},
 };
@@ -98,7 +99,7 @@ impl<C: Borrow<Cluster>> Real<C> {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(10), logged).await.expect("the log keeps up")
+        timeout(PATIENCE, logged).await.expect("the log keeps up")
     }
 }
 

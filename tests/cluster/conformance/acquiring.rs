@@ -3,7 +3,7 @@
 use crate::{
     candidate::{builder_for, contending, following, leading, start, timing},
     outsider::{Outsider, micro_time},
-    support::{judged, lease_writes, throughout, until},
+    support::{judged, lease_writes, no_swap_is_lost_twice, throughout, until},
     world::World,
 };
 use futures_util::future::join_all;
@@ -21,7 +21,7 @@ pub async fn first_candidate_creates_the_lease(world: &impl World) {
     assert_eq!(term.transitions(), 0);
     let spec = &lease["spec"];
     assert_eq!(spec["holderIdentity"], "candidate-0");
-    assert_eq!(spec["leaseDurationSeconds"], 4);
+    assert_eq!(spec["leaseDurationSeconds"], timing().lease_duration().as_secs());
     assert_eq!(spec["leaseTransitions"], 0);
     for field in ["acquireTime", "renewTime"] {
         let time = spec[field].as_str().expect("a time");
@@ -97,11 +97,7 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     let takers: Vec<_> = taken.map(|write| write.user.as_str()).collect();
     assert_safety!(takers.iter().all(|taker| *taker == takers[0]), "taken twice: {takers:?}");
     assert!(!takers.is_empty());
-    let mut lost: Vec<_> = (log.iter().filter(|write| write.resource == "leases" && write.status == 409))
-        .map(|write| (write.user.as_str(), write.seen_version.as_deref().expect("the version of a swap")))
-        .collect();
-    lost.sort_unstable();
-    assert!(lost.windows(2).all(|pair| pair[0] != pair[1]), "lost twice with one version: {lost:?}");
+    no_swap_is_lost_twice(world).await;
 }
 
 /// A restarted container takes its own lease back at once. Its earlier process, if it still runs, notices.

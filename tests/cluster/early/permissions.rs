@@ -1,13 +1,13 @@
 //! The documented Role, and candidates without it.
 
 use super::{
-    LOOK, SETTLE,
+    LOOK,
     node::{Node, end_after_renewal, ended, running},
     replicas::{Server, leader_and_follower, replica},
 };
 use crate::{
     real::Real,
-    support::{DELAY, PATIENCE, throughout, until, within},
+    support::{PATIENCE, throughout, until, within},
     world::World,
 };
 use http::{Request, header::CONTENT_TYPE};
@@ -61,7 +61,7 @@ pub async fn documented_role_is_sufficient() {
     drop(a.running);
     let end = end_after_renewal(&world).await;
     node.report(users[0], [&ended(end), &running()]).await;
-    within(SETTLE + DELAY, "b leads", b.candidate().elected()).await;
+    b.elected().await;
     let mut refused = refused(&world, users).await;
     // Until the roles are in force.
     refused.retain(|it| it != "get leases" && it != "watch leases");
@@ -83,5 +83,5 @@ pub async fn candidate_without_permission_on_pods_waits_as_before() {
     node.report(users[0], [&ended(end), &running()]).await;
     throughout(LOOK, "b follows", || b.candidate().holder().as_deref() == Some(users[0])).await;
     assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
-    within(DELAY, "b leads", b.candidate().elected()).await;
+    b.elected().await;
 }

@@ -13,7 +13,7 @@ use test_support::early_takeover::EarlyTakeover;
 
 pub type Server = Real<&'static Cluster>;
 
-/// A replica of this user with the default times, in the container `manager` of the pod of its name.
+/// A replica of this user with the default times, by which no lease ends within [`PATIENCE`](crate::support::PATIENCE), in the container `manager` of the pod of its name.
 pub async fn replica(world: &Server, user: &str, uid: &str) -> Contender {
     start(world, user, builder(world, user, uid)).await
 }
