@@ -75,15 +75,7 @@ impl Cluster {
 
     /// Starts a server with more flags. Panics as [`start`](Self::start) does.
     pub async fn start_with(assets: &'static Assets, flags: &'static [&'static str]) -> Self {
-        let mut failure = String::new();
-        // Another process can take a port between its choice and its use.
-        for _ in 0..3 {
-            match Self::try_start(assets, flags).await {
-                Ok(cluster) => return cluster,
-                Err(error) => failure = error,
-            }
-        }
-        panic!("no API server: {failure}");
+        Self::try_start(assets, flags).await.unwrap_or_else(|failure| panic!("no API server: {failure}"))
     }
 
     async fn try_start(assets: &'static Assets, flags: &'static [&'static str]) -> Result<Self, String> {

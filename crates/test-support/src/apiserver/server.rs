@@ -4,10 +4,12 @@ use super::{assets::Assets, guard::Guarded, users};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
 };
+use tokio::net::TcpSocket;
 
 /// The audit policy: for leases the written bodies, for other requests the user and the time.
 const AUDIT_POLICY: &str = r"
@@ -32,22 +34,25 @@ pub(super) struct Setup {
     etcd_peer_port: u16,
     /// Tells apart the logs of several API servers on one etcd.
     number: usize,
+    /// Bound to the ports, which so stay ours before a server listens, and while it restarts.
+    _ports: Arc<[TcpSocket]>,
 }
 
 impl Setup {
     pub(super) fn new(folder: &Path, flags: &'static [&'static str]) -> io::Result<Self> {
-        let [port, etcd_port, etcd_peer_port] = free_ports()?;
+        let ([port, etcd_port, etcd_peer_port], ports) = own_ports()?;
         let ca_der = write_certificates(folder).map_err(io::Error::other)?;
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         users::write_tokens(folder)?;
-        Ok(Self { flags, folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
+        let folder = folder.to_owned();
+        Ok(Self { flags, folder, ca_der, port, etcd_port, etcd_peer_port, number: 1, _ports: ports })
     }
 
     /// Another API server on the same etcd, with the same users and keys.
     pub(super) fn beside(&self) -> io::Result<Self> {
-        let [port] = free_ports()?;
+        let ([port], ports) = own_ports()?;
         let (folder, ca_der) = (self.folder.clone(), self.ca_der.clone());
-        Ok(Self { folder, ca_der, port, number: self.number + 1, ..*self })
+        Ok(Self { folder, ca_der, port, number: self.number + 1, _ports: ports, ..*self })
     }
 
     pub(super) fn ca(&self) -> PathBuf {
@@ -69,7 +74,7 @@ impl Setup {
             .arg(format!("--listen-peer-urls={peer}"))
             .arg(format!("--initial-advertise-peer-urls={peer}"))
             .arg(format!("--initial-cluster=default={peer}"))
-            .args(["--unsafe-no-fsync", "--log-level=error"]);
+            .args(["--unsafe-no-fsync", "--log-level=error", "--socket-reuse-port"]);
         self.spawn(command, "etcd.log")
     }
 
@@ -79,6 +84,7 @@ impl Setup {
         command
             .arg(format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port))
             .arg(format!("--secure-port={}", self.port))
+            .arg("--permit-port-sharing")
             // Only loopback, and no endpoint for the `kubernetes` service.
             .args([
                 "--bind-address=127.0.0.1",
@@ -128,16 +134,18 @@ impl Setup {
     }
 }
 
-/// Ports that were free a moment ago. All are held until the last one is found, so that they differ.
-fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
-    let mut held = Vec::new();
+/// Ports, and the sockets that keep other processes from them. A socket that does not listen gets no connection.
+fn own_ports<const N: usize>() -> io::Result<([u16; N], Arc<[TcpSocket]>)> {
+    let mut sockets = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {
-        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseport(true)?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        *port = socket.local_addr()?.port();
+        sockets.push(socket);
     }
-    Ok(ports)
+    Ok((ports, sockets.into()))
 }
 
 /// An authority, the server's certificate, and the key that signs service account tokens.
