@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The start takes about 3 s on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 #[derive(Debug)]
 pub struct Cluster {
@@ -241,7 +241,7 @@ async fn ready(setup: &Setup, apiserver: &Mutex<Guarded>) -> Result<(), String> 
         let config = users::config(&url(setup), &setup.ca_der, "admin");
         let client = Client::try_from(config).map_err(|error| error.to_string())?;
         let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
-        let answer = timeout(Duration::from_secs(2), client.request_text(request)).await;
+        let answer = timeout(Duration::from_secs(10), client.request_text(request)).await;
         if matches!(&answer, Ok(Ok(_))) && setup.audit_log().exists() {
             return Ok(());
         }
