@@ -18,8 +18,8 @@ const GUIDE: &str = include_str!("../../../crates/early-takeover/README.md");
 
 /// Grants these rules to both users. Returns once they are in force.
 async fn grant(world: &Server, name: &str, users: [&str; 2], rules: Value) {
-    let rule = &rules[0];
-    let (group, resource, verb) = (&rule["apiGroups"][0], &rule["resources"][0], &rule["verbs"][0]);
+    let first = &rules[0];
+    let (group, resource, verb) = (&first["apiGroups"][0], &first["resources"][0], &first["verbs"][0]);
     let granted = json!({ "group": group, "resource": resource, "verb": verb });
     let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
     let post = async |kind: &str, body: Value| {

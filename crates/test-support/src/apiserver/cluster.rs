@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The start takes about 3 s on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 #[derive(Debug)]
 pub struct Cluster {
