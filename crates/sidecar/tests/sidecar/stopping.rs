@@ -35,7 +35,7 @@ pub(crate) fn holder(upstream: &Upstream) -> String {
 #[tokio::test]
 async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
     sidecar.leads().await;
     let mut watch =
         Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
@@ -69,7 +69,8 @@ async fn stop_finishes_writes_before_releasing_lease() {
 #[tokio::test]
 async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
+    sidecar.leads().await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let since = Instant::now();
     let write = tokio::spawn(create(sidecar.addr, "x"));
@@ -92,7 +93,7 @@ async fn unfinished_write_delays_the_release() {
 #[tokio::test]
 async fn s4_release_waits_for_body_behind_its_answer() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
     sidecar.leads().await;
     let head =
         "POST /test/echo HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
@@ -168,8 +169,7 @@ async fn stop_answers_hanging_permitted_write() {
 async fn second_signal_ends_sidecar_at_once() {
     let upstream = Upstream::start().await;
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
-        sidecar.leads().await;
+        let mut sidecar = Sidecar::leading(&upstream, "a").await;
         let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
         let mut write =
             Raw::send(sidecar.addr, &format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
