@@ -9,6 +9,8 @@ use std::{fmt, ops::RangeInclusive, time::Duration};
 
 /// The longest delay of any slow uplink.
 const LONGEST_LATENCY: Duration = Duration::from_secs(3);
+/// How much a busy machine may add to that delay before a write takes effect late.
+const SLACK: Duration = Duration::from_millis(500);
 
 /// What happens to a candidate, its line, the lease or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -164,7 +166,7 @@ impl Author<'_> {
     /// with a longer delay may take effect late, as the guarantees say.
     fn latency(&mut self) -> Duration {
         let margin = self.frame.timing.safety_margin();
-        let most = margin.mul_f64(0.9).min(LONGEST_LATENCY);
+        let most = margin.mul_f64(0.9).min(margin.saturating_sub(SLACK)).min(LONGEST_LATENCY);
         most.mul_f64(0.2 + 0.8 * self.rng.f64())
     }
 

@@ -44,6 +44,8 @@ const NAME: &str = "chaos";
 const OUTSIDER: &str = "outsider";
 /// The pause between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(20);
+/// How much longer than its times say something may take on a busy machine.
+const BUSY: Duration = Duration::from_secs(120);
 
 pub struct Stage {
     pub site: Arc<Site>,
@@ -100,8 +102,13 @@ impl Stage {
         let roster = Roster::new(&site.cluster, recipe, journal.clone()).await?;
         let lease = timing.lease_duration();
         let stage = Self { site, roster, journal, lease, namespace, client, seen };
+        let from = Timestamp::now();
         for seat in 0..stage.roster.len() {
             stage.roster.start(seat)?;
+        }
+        // A fault must not hit a process that has not begun: a signal would end it.
+        for seat in 0..stage.roster.len() {
+            stage.contends(seat, from).await?;
         }
         Ok(stage)
     }
@@ -180,8 +187,8 @@ impl Stage {
     }
 
     async fn until<T>(&self, otherwise: &str, mut found: impl FnMut() -> Option<T>) -> Result<T, Failure> {
-        // A lease that has to expire, twice, on a busy machine.
-        let bound = self.lease * 2 + Duration::from_secs(30);
+        // A lease that has to expire, twice, and some seconds for an API server that starts, on a busy machine.
+        let bound = self.lease * 2 + BUSY;
         let began = Instant::now();
         loop {
             if let Some(found) = found() {
@@ -197,7 +204,7 @@ impl Stage {
 
     /// How long a candidate may take to end after SIGTERM. Its deadline cuts its writes off at the latest.
     pub fn stop_bound(&self) -> Duration {
-        self.lease + Duration::from_secs(20)
+        self.lease + BUSY
     }
 
     /// Writes an outsider into the lease, even if a candidate holds it.
@@ -233,8 +240,8 @@ impl Stage {
     where
         F: Future<Output = Result<(), kube_client::Error>>,
     {
-        let mut last = String::new();
-        for _ in 0..30 {
+        let (mut last, began) = (String::new(), Instant::now());
+        while began.elapsed() < BUSY {
             let leases = Api::namespaced(self.client.clone(), &self.namespace);
             let answer = timeout(Duration::from_secs(2), act(leases)).await.map_err(Failure::from);
             match answer.and_then(|it| it.map_err(Failure::from)) {

@@ -33,10 +33,15 @@ pub struct Writer {
     _task: JoinSet<()>,
 }
 
-/// Short enough for many scenarios, and long enough for a busy machine.
+/// Renewed often, and so long that a leader on a busy machine keeps its lease.
 pub fn timing() -> LeaseTiming {
-    let (lease, renew) = (Duration::from_secs(4), Duration::from_secs(3));
+    let (lease, renew) = (Duration::from_secs(15), Duration::from_secs(10));
     LeaseTiming::new(lease, renew, Duration::from_millis(400)).expect("a valid timing")
+}
+
+/// For scenarios that need no renewal and count requests: polls, silent watches and calls without an answer add none.
+pub fn patient() -> LeaseTiming {
+    LeaseTiming::default().with_call_timeout(Duration::from_secs(15)).expect("a valid timing")
 }
 
 /// A candidate for the lease `operator`, with its user's name for an identity.
@@ -86,15 +91,7 @@ impl Contender {
 
     /// Waits for this many renewals.
     pub async fn renews(&self, times: usize) {
-        for _ in 0..times {
-            let mut left = self.candidate().leadership().time_left();
-            // The remaining time falls, except at a renewal.
-            until("the candidate renews", async || {
-                let before = std::mem::replace(&mut left, self.candidate().leadership().time_left());
-                left > before
-            })
-            .await;
-        }
+        renews(self.candidate(), times).await;
     }
 
     /// One write.
@@ -114,6 +111,19 @@ impl Contender {
             }
         });
         Writer { _task: task }
+    }
+}
+
+/// Waits until the candidate has renewed this often.
+pub async fn renews(candidate: &Candidate, times: usize) {
+    for _ in 0..times {
+        let mut left = candidate.leadership().time_left();
+        // The remaining time falls, except at a renewal.
+        until("the candidate renews", async || {
+            let before = std::mem::replace(&mut left, candidate.leadership().time_left());
+            left > before
+        })
+        .await;
     }
 }
 

@@ -4,14 +4,13 @@ use crate::{
     apiserver::Cluster,
     candidate::{Contender, builder, start},
     real::Real,
-    support::{DELAY, PATIENCE, until, within},
+    support::{PATIENCE, until, within},
     world::World,
 };
 use http::{Request, header::CONTENT_TYPE};
 use kube_client::Client;
-use kube_leader_gate::{LeaseTiming, election::LeaseEnd};
+use kube_leader_gate::election::LeaseEnd;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 type Server = Real<&'static Cluster>;
 
@@ -101,10 +100,9 @@ pub async fn candidate_leads_without_permission_to_write_events() {
     let world = Real::shared().await;
     grant(&world, "restricted-3", false).await;
     let a = reporting(&world, "restricted-3").await;
+    until("it tries once", async || answered(&world, "restricted-3", 403).await == 1).await;
     a.renews(3).await;
     assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
-    let began = Instant::now();
     assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
-    assert!(began.elapsed() < LeaseTiming::fast().call_timeout() + DELAY, "{:?}", began.elapsed());
     assert_eq!(shown(&world), [""; 0]);
 }

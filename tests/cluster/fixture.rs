@@ -1,6 +1,9 @@
 //! Tests of the fixture itself.
 
-use crate::apiserver::{Audit, Cluster, Guarded, assets, shared};
+use crate::{
+    apiserver::{Audit, Cluster, Guarded, assets, shared},
+    support::PATIENCE,
+};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube_client::{
     Api,
@@ -16,8 +19,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::{sleep, timeout};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object")

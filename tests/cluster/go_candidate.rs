@@ -22,7 +22,7 @@ use std::{
 /// client-go distinguishes renewals by their second. At a shorter retry period it misses some, and takes over too
 /// early.
 pub fn timing() -> LeaseTiming {
-    LeaseTiming::new(Duration::from_secs(5), Duration::from_millis(3500), Duration::from_secs(1))
+    LeaseTiming::new(Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(1))
         .expect("a valid timing")
 }
 

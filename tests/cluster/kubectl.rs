@@ -1,5 +1,6 @@
 //! kubectl through the sidecar, before a real kube-apiserver.
 
+use crate::support::PATIENCE;
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
@@ -9,10 +10,8 @@ use std::{
 };
 use test_support::{
     apiserver::{Cluster, Guarded, assets, program},
-    sidecar::{
-        process::Sidecar,
-        wait::{SOON, until, within},
-    },
+    sidecar::process::Sidecar,
+    wait::{until, within},
 };
 
 const POD: [&str; 2] = ["operator", "app"];
@@ -26,7 +25,7 @@ struct Scene {
 impl Scene {
     async fn new() -> Self {
         let cluster = Cluster::start(assets()).await;
-        let timing = ["--timing", "6/4/0.8"];
+        let timing = ["--timing", "15/10/0.8"];
         let leader = sidecar(&cluster, "candidate-0", &timing).await;
         leader.leads().await;
         let follower = sidecar(&cluster, "candidate-1", &timing).await;
@@ -56,7 +55,7 @@ impl Scene {
                 .expect("it reads");
             child.wait_with_output().expect("its output")
         });
-        within(SOON, "kubectl ends", run).await.unwrap()
+        within(PATIENCE, "kubectl ends", run).await.unwrap()
     }
 
     /// What kubectl prints when it succeeds.
@@ -86,7 +85,7 @@ impl Scene {
         let first = tokio::task::spawn_blocking(move || {
             lines.map_while(Result::ok).find(|line| line.starts_with(begins)).expect("such a line")
         });
-        let line = within(SOON, "a line", first).await.unwrap();
+        let line = within(PATIENCE, "a line", first).await.unwrap();
         assert!(process.is_running(), "it goes on");
         (process, line)
     }
@@ -208,5 +207,5 @@ pub async fn kubectl_shows_plain_message_for_cut_off_write() {
         .await;
     assert!(said.contains("its outcome is unknown"), "{said}");
     scene.cluster.thaw();
-    until("the sidecar has lost its term", || scene.leader.log().contains("leadership lost")).await;
+    until(PATIENCE, "the sidecar has lost its term", || scene.leader.log().contains("leadership lost")).await;
 }

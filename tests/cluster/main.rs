@@ -109,7 +109,7 @@ fn main() -> ExitCode {
             real_time fence::returning::binding_to_another_lease_is_the_first_suspect;
             real_time fence::returning::holder_that_no_message_can_show_is_no_stale_one;
             real_time fence::servers::both_api_servers_follow_the_lease;
-            real_time fence::servers::fence_and_limit_add_little_to_a_write;
+            real_time fence::servers::fence_and_limit_let_each_write_pass;
             real_time fence::sidecar::it_opens_behind_a_fence_and_names_its_refusals;
             real_time fixture::judge_reads_requests_from_audit_log;
             real_time fixture::user_has_the_permissions_of_its_kind;

@@ -3,11 +3,13 @@
 use crate::{
     apiserver::{self, Audit, AuditEvent, Cluster},
     line::Line,
+    support::PATIENCE,
     wire::{Listener, Server},
     world::{Joined, World},
 };
 use kube_client::{Client, Config};
 use kube_leader_gate::{election::ElectionBuilder, lease::LeasePool, testing::WriteRecord};
+use serde_json::{Value, json};
 use std::{
     borrow::Borrow,
     collections::HashMap,
@@ -81,13 +83,24 @@ impl<C: Borrow<Cluster>> Real<C> {
         (Line::new(Listener::Port(listener), Server::Port(self.cluster.borrow().addr())), config)
     }
 
+    /// Whether RBAC lets this user do something in the namespace: fields of `resourceAttributes`.
+    pub async fn allows(&self, user: &str, mut what: Value) -> bool {
+        what["namespace"] = self.namespace.as_str().into();
+        let review = json!({ "spec": { "user": user, "resourceAttributes": what } }).to_string();
+        let request = http::Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews");
+        let request = request.header("content-type", "application/json").body(review.into_bytes());
+        let client = self.cluster.borrow().client("admin");
+        let answer: Value = client.request(request.expect("a request")).await.expect("an answer");
+        answer["status"]["allowed"] == true
+    }
+
     /// The requests in the namespace, including at least all that were answered before this call.
     pub async fn requests(&self) -> Vec<AuditEvent> {
         let marker = format!("marker={}", fastrand::u64(..));
         let path = format!("/api/v1/namespaces/{}/configmaps?{marker}", self.namespace);
         let request = http::Request::get(path).body(Vec::new()).expect("a request");
         let client = self.cluster.borrow().client("admin");
-        client.request::<serde_json::Value>(request).await.expect("an answer");
+        client.request::<Value>(request).await.expect("an answer");
         let logged = async {
             loop {
                 let events =
@@ -98,7 +111,7 @@ impl<C: Borrow<Cluster>> Real<C> {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(10), logged).await.expect("the log keeps up")
+        timeout(PATIENCE, logged).await.expect("the log keeps up")
     }
 }
 

@@ -20,8 +20,8 @@ use std::time::Duration;
 use test_support::apiserver::{Cluster, SlowWebhook, Stage};
 use test_support::assert_safety;
 
-/// Longer than the lease of 4 s, so that the next leader leads before.
-const TAKES: Duration = Duration::from_secs(7);
+/// Ten seconds longer than the lease, so that the next leader leads before. A webhook may take 30 s.
+const TAKES: Duration = Duration::from_secs(25);
 
 /// A write that waits for a webhook while its leader falls silent, until the webhook has long answered.
 pub struct Silence {

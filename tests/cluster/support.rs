@@ -2,8 +2,12 @@
 
 use crate::world::World;
 use kube_leader_gate::testing::{Judge, Verdict, WriteRecord};
-use std::time::Duration;
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 use test_support::assert_safety;
+use tokio::net::TcpSocket;
 
 pub use test_support::{
     refusals::{is_cut_off, is_not_leader},
@@ -11,10 +15,7 @@ pub use test_support::{
 };
 
 /// For conditions that must come true: far longer than they take, so that a busy machine does not fail a test.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// What a busy machine may add to some milliseconds. Less than the retry period of [`LeaseTiming::fast`].
-pub const DELAY: Duration = Duration::from_millis(1500);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` holds.
 pub async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
@@ -45,6 +46,24 @@ pub async fn release(world: &impl World, user: &str) -> Option<WriteRecord> {
     let is_release =
         |write: &WriteRecord| write.lease.as_ref().is_some_and(|lease| lease.holder_identity.is_empty());
     lease_writes(world, user).await.into_iter().find(is_release)
+}
+
+/// Checks that no candidate lost a swap of the lease twice with the version that it had seen.
+pub async fn no_swap_is_lost_twice(world: &impl World) {
+    let log = world.writes().await;
+    let mut lost: Vec<_> = (log.iter().filter(|write| write.resource == "leases" && write.status == 409))
+        .map(|write| (write.user.as_str(), write.seen_version.as_deref().expect("the version of a swap")))
+        .collect();
+    lost.sort_unstable();
+    assert!(lost.windows(2).all(|pair| pair[0] != pair[1]), "lost twice with one version: {lost:?}");
+}
+
+/// A port on which no server listens. No other process gets it while the socket lives.
+pub fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+    let addr = socket.local_addr().expect("its address");
+    (socket, addr)
 }
 
 /// Checks that the lease of this user, who stopped answering, was not taken before it had expired. Returns how long

@@ -13,7 +13,7 @@ use kube_leader_gate::{
     lease::LeasePool,
     testing::{ApiServer, TokioClock, WriteRecord},
 };
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tower::Layer;
 
@@ -31,6 +31,12 @@ pub trait World {
     /// On the clock of this world. For a real server that is the machine's.
     fn on_clock(&self, builder: ElectionBuilder) -> ElectionBuilder {
         builder
+    }
+
+    /// What the machine may add to some milliseconds. In real time that is long, and still shorter than the retry period
+    /// of [`patient`](crate::candidate::patient): a poll does not explain what happens within it.
+    fn slack(&self) -> Duration {
+        Duration::from_secs(15)
     }
 
     /// An election of this user.
@@ -97,6 +103,11 @@ impl World for InProcess {
 
     fn on_clock(&self, builder: ElectionBuilder) -> ElectionBuilder {
         builder.clock(Arc::new(TokioClock::new()))
+    }
+
+    /// No machine delays paused time. A poll and a pause do.
+    fn slack(&self) -> Duration {
+        Duration::from_millis(100)
     }
 
     async fn join(&self, user: &str, builder: ElectionBuilder) -> Joined {

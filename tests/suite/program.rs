@@ -13,7 +13,7 @@ use std::{
 use tempfile::TempDir;
 use test_support::{apiserver::Guarded, program::example, wait::until};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Program {
     process: Guarded,

@@ -12,10 +12,10 @@ use std::{
 };
 use tokio::task::block_in_place;
 
-/// Short, so that the show takes seconds.
+/// Short, so that the show takes seconds. Long enough that no replica loses the lease on a busy machine.
 fn timing() -> Result<LeaseTiming, Failure> {
-    let (lease, renew) = (Duration::from_secs(3), Duration::from_secs(2));
-    Ok(LeaseTiming::new(lease, renew, Duration::from_millis(300))?)
+    let (lease, renew) = (Duration::from_secs(8), Duration::from_secs(6));
+    Ok(LeaseTiming::new(lease, renew, Duration::from_millis(500))?)
 }
 
 /// Contends, and obeys these commands: `lead` waits until this process leads, `write VALUE` writes, and `pause VALUE`

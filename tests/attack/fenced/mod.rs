@@ -52,18 +52,22 @@ pub async fn gate_and_fence_agree_on_each_row_of_the_tables() {
     for (name, policy) in policies() {
         stage.fence(&policy).await;
         let mut tally = BTreeMap::<(&str, Seen), usize>::new();
-        let send = |(number, row)| {
-            let stage = &stage;
-            async move { (row, stage.send(row, number).await) }
+        let passes = |row: &Row| {
+            let request = row.request().expect("it can be sent");
+            let info = RequestInfo::of(&request);
+            info.is_read() || policy.permits(&info)
+        };
+        let send = |(number, row): (usize, _)| {
+            let (stage, passes) = (&stage, passes(row));
+            async move { (row, passes, stage.send(row, number, passes).await) }
         };
         let numbered = || rows.iter().enumerate();
         let mut seen: Vec<_> =
             stream::iter(numbered().take(others)).map(send).buffer_unordered(16).collect().await;
         seen.extend(stream::iter(numbered().skip(others)).then(send).collect::<Vec<_>>().await);
-        for (row, seen) in seen {
+        for (row, passes, seen) in seen {
             let request = row.request().expect("it was sent");
             let info = RequestInfo::of(&request);
-            let passes = info.is_read() || policy.permits(&info);
             let gate = if passes { "passes" } else { "rejected" };
             *tally.entry((gate, seen)).or_default() += 1;
             let verdicts = match (passes, seen) {

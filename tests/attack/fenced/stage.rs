@@ -20,7 +20,9 @@ use tokio::time::timeout;
 const NAMESPACE: &str = "of-the-election";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Admission comes first, and takes milliseconds.
-const ANSWERS: Duration = Duration::from_secs(2);
+const REFUSES: Duration = Duration::from_secs(10);
+/// An exempted connection waits for a kubelet that is not there.
+const CONNECTS: Duration = Duration::from_secs(2);
 
 /// What the API server did with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,25 +115,25 @@ impl Stage {
             let request = Request::post("/api/v1/namespaces/default/serviceaccounts");
             let request = request.header(CONTENT_TYPE, "application/json");
             let request = request.body(Body::from(user.clone().into_bytes())).expect("a request");
-            (self.answer(request).await == Seen::Refused) == refuses
+            (self.answer(request, REFUSES).await == Seen::Refused) == refuses
         })
         .await;
     }
 
-    /// Sends the row with a body that would take effect.
-    pub async fn send(&self, row: &Row, number: usize) -> Seen {
+    /// Sends the row with a body that would take effect. `passes` says that the gate lets it through.
+    pub async fn send(&self, row: &Row, number: usize, passes: bool) -> Seen {
         let (mut parts, ()) = row.request().expect("it can be sent").into_parts();
         let body = body(&parts.method, &row.reading(), number).filter(|_| parts.method != Method::GET);
         let bytes = body.map_or_else(Vec::new, |body| {
             parts.headers.insert(CONTENT_TYPE, body.kind.parse().expect("a type"));
             body.text.into_bytes()
         });
-        self.answer(Request::from_parts(parts, Body::from(bytes))).await
+        let patience = if passes { CONNECTS } else { REFUSES };
+        self.answer(Request::from_parts(parts, Body::from(bytes)), patience).await
     }
 
-    async fn answer(&self, request: Request<Body>) -> Seen {
-        // An exempted connection waits for a kubelet that is not there.
-        let answer = timeout(ANSWERS, self.follower.send(request)).await;
+    async fn answer(&self, request: Request<Body>, patience: Duration) -> Seen {
+        let answer = timeout(patience, self.follower.send(request)).await;
         let Ok(Ok(answer)) = answer else { return Seen::Unknown };
         let status = answer.status();
         if status.as_u16() == 101 {

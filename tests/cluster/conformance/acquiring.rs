@@ -1,9 +1,9 @@
 //! When a candidate takes the lease, and what it writes.
 
 use crate::{
-    candidate::{builder_for, contending, following, leading, start, timing},
+    candidate::{Contender, builder, builder_for, contending, following, leading, patient, start, timing},
     outsider::{Outsider, micro_time},
-    support::{judged, lease_writes, throughout, until},
+    support::{judged, lease_writes, no_swap_is_lost_twice, throughout, until},
     world::World,
 };
 use futures_util::future::join_all;
@@ -21,7 +21,7 @@ pub async fn first_candidate_creates_the_lease(world: &impl World) {
     assert_eq!(term.transitions(), 0);
     let spec = &lease["spec"];
     assert_eq!(spec["holderIdentity"], "candidate-0");
-    assert_eq!(spec["leaseDurationSeconds"], 4);
+    assert_eq!(spec["leaseDurationSeconds"], timing().lease_duration().as_secs());
     assert_eq!(spec["leaseTransitions"], 0);
     for field in ["acquireTime", "renewTime"] {
         let time = spec[field].as_str().expect("a time");
@@ -40,9 +40,15 @@ pub async fn first_candidate_creates_the_lease(world: &impl World) {
     }
 }
 
+/// Candidates that repeat no call because its answer is late.
+async fn crowd(world: &impl World, names: &[String]) -> Vec<Contender> {
+    let candidate = |name| start(world, name, builder(world, name).timing(patient()));
+    join_all(names.iter().map(|name| candidate(name.as_str()))).await
+}
+
 pub async fn only_one_of_many_candidates_creates_lease(world: &impl World) {
     let names: Vec<String> = (0..8).map(|number| format!("candidate-{number}")).collect();
-    let all = join_all(names.iter().map(|name| contending(world, name))).await;
+    let all = crowd(world, &names).await;
     until("all know the holder", async || {
         all.iter().all(|candidate| candidate.candidate().holder().is_some())
     })
@@ -86,7 +92,7 @@ pub async fn free_lease_is_acquired(world: &impl World) {
 pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     Outsider::of(world).create_held("dead", 1, &micro_time(SignedDuration::ZERO)).await;
     let names: Vec<String> = (0..6).map(|number| format!("candidate-{number}")).collect();
-    let all = join_all(names.iter().map(|name| contending(world, name))).await;
+    let all = crowd(world, &names).await;
     let leaders = || all.iter().filter(|candidate| candidate.candidate().is_leader()).count();
     until("one candidate leads", async || leaders() > 0).await;
     throughout(Duration::from_secs(1), "SAFETY: at most one candidate leads", || leaders() <= 1).await;
@@ -97,11 +103,7 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     let takers: Vec<_> = taken.map(|write| write.user.as_str()).collect();
     assert_safety!(takers.iter().all(|taker| *taker == takers[0]), "taken twice: {takers:?}");
     assert!(!takers.is_empty());
-    let mut lost: Vec<_> = (log.iter().filter(|write| write.resource == "leases" && write.status == 409))
-        .map(|write| (write.user.as_str(), write.seen_version.as_deref().expect("the version of a swap")))
-        .collect();
-    lost.sort_unstable();
-    assert!(lost.windows(2).all(|pair| pair[0] != pair[1]), "lost twice with one version: {lost:?}");
+    no_swap_is_lost_twice(world).await;
 }
 
 /// A restarted container takes its own lease back at once. Its earlier process, if it still runs, notices.

@@ -1,15 +1,12 @@
 //! Several elections in one process.
 
 use crate::{
-    candidate::builder_for,
+    candidate::{builder_for, patient},
     support::{PATIENCE, until, within},
     world::World,
 };
 use futures_util::future::join_all;
-use kube_leader_gate::{
-    LeaseTiming,
-    election::{LeaseEnd, Running},
-};
+use kube_leader_gate::election::{LeaseEnd, Running};
 
 const SHARDS: usize = 20;
 
@@ -17,7 +14,7 @@ const SHARDS: usize = 20;
 fn replica(world: &impl World, user: &str) -> Vec<Running> {
     let pool = world.pool(user).share_watches();
     let start = |shard| {
-        let builder = builder_for(world, user, &format!("shard-{shard}")).timing(LeaseTiming::fast());
+        let builder = builder_for(world, user, &format!("shard-{shard}")).timing(patient());
         builder.build_in(&pool).expect("a valid election").start()
     };
     (0..SHARDS).map(start).collect()

@@ -6,6 +6,7 @@ use crate::{
     world::World,
 };
 use kube_leader_gate::{election::Priority, testing::WriteRecord};
+use test_support::assert_safety;
 
 async fn ranked(world: &impl World, user: &str, key: &str) -> Contender {
     let priority = Priority::ranked(key, ["high", "low"]).expect("a priority");
@@ -32,7 +33,7 @@ pub async fn preferred_candidate_takes_over_without_overlapping_writes(world: &i
     let (before, after) = (work_of(world, "candidate-0").await, work_of(world, "candidate-1").await);
     let first = after.iter().map(|write| write.received).min().expect("a write");
     for write in before {
-        assert!(
+        assert_safety!(
             write.completed.expect("an answer") < first,
             "{write:?} when another writes from {first:?} on"
         );
@@ -55,5 +56,5 @@ pub async fn successor_waits_for_silent_preempted_holder(world: &impl World) {
     until("it writes", async || !work_of(world, "candidate-1").await.is_empty()).await;
     let first = work_of(world, "candidate-1").await[0].received.at;
     let last = renewals.last().expect("a renewal").received.at;
-    assert!(first >= last + timing().lease_duration(), "{first:?} after {last:?}");
+    assert_safety!(first >= last + timing().lease_duration(), "written at {first:?}, renewed at {last:?}");
 }

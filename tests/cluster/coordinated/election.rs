@@ -1,6 +1,6 @@
 //! The coordinator chooses, and the candidates obey.
 
-use super::{coordination, is_listed, joins, judged, lease_candidate, send, with, work};
+use super::{coordination, is_listed, joins, judged, lease_candidate, send, with, work, writes};
 use crate::{
     candidate::{prepare, start, timing},
     outsider::Outsider,
@@ -23,18 +23,19 @@ pub async fn lower_version_joins_and_leader_steps_down() {
     let first_term = new.elected().await;
     // The coordinator pings a candidate whose last renewal is 5 s old.
     new.renews(14).await;
+    writes(&world, USERS[0]).await;
     let old = joins(&world, USERS[1], "1.4.0", timing()).await;
     let _more_writers = [old.writing(), old.writing(), old.writing()];
     let term = old.elected().await;
     assert!(!new.candidate().is_leader());
     assert!(term.fencing_token() > first_term.fencing_token(), "a later term has a larger token");
     old.renews(2).await;
+    writes(&world, USERS[1]).await;
     assert!(old.candidate().is_leader() && !new.candidate().can_write(), "the leader stays");
 
     // Rule S4: the admitted writes had ended when the lease was released.
     let verdict = judged(&world, &USERS).await;
     assert_safety!(verdict.strays.is_empty(), "writes by a non-holder: {:?}", verdict.strays);
-    assert!(USERS[..2].iter().all(|user| verdict.admitted[*user] > 3), "{:?}", verdict.admitted);
     let released = release(&world, USERS[0]).await.expect("a release").received;
     let ended: Vec<LogTime> = work(&world)
         .await
@@ -42,15 +43,17 @@ pub async fn lower_version_joins_and_leader_steps_down() {
         .filter(|write| write.user == USERS[0] && write.resource == "configmaps")
         .filter_map(|write| write.completed)
         .collect();
-    assert!(ended.iter().all(|at| *at < released), "a write ended after the release");
+    assert_safety!(ended.iter().all(|at| *at < released), "a write ended after the release");
     // The gate opened after the candidate's own write, in a term of its own.
     let acquired = lease_writes(&world, USERS[1]).await[0].lease.clone().expect("a lease");
     assert_eq!(acquired.holder_identity, USERS[1]);
     assert_eq!(u64::try_from(acquired.lease_transitions.expect("a count")).unwrap(), term.transitions());
 
-    let spec = lease_candidate(&world, USERS[0]).await.expect("a LeaseCandidate")["spec"].take();
-    let ping = spec["pingTime"].as_str().expect("a ping");
-    assert!(spec["renewTime"].as_str().expect("a renewal") > ping, "{spec}");
+    until("the last ping is answered", async || {
+        let spec = lease_candidate(&world, USERS[0]).await.expect("a LeaseCandidate")["spec"].take();
+        spec["renewTime"].as_str().expect("a renewal") > spec["pingTime"].as_str().expect("a ping")
+    })
+    .await;
     let pings: Vec<_> = world
         .requests()
         .await
@@ -78,7 +81,7 @@ pub async fn oldest_emulation_version_is_elected() {
     chosen.renews(3).await;
     assert!(chosen.candidate().is_leader());
     for other in [&candidates[0], &candidates[2]] {
-        assert_eq!(other.candidate().holder().as_deref(), Some(USERS[1]));
+        until("it knows the holder", async || other.candidate().holder().as_deref() == Some(USERS[1])).await;
         assert!(!other.candidate().can_write());
     }
     judged(&world, &USERS).await;
@@ -149,7 +152,7 @@ pub async fn strategy_of_another_coordinator_is_obeyed() {
     assert_eq!(lease.holder().await, "");
     for (user, candidate) in USERS.into_iter().zip(&candidates) {
         if lease.holder().await.is_empty() {
-            lease.patch(json!({ "spec": { "holderIdentity": user, "leaseDurationSeconds": 5 } })).await;
+            lease.patch(json!({ "spec": { "holderIdentity": user, "leaseDurationSeconds": 60 } })).await;
         } else {
             lease.patch(json!({ "spec": { "preferredHolder": user } })).await;
             until("the holder gives it up", async || lease.holder().await.is_empty()).await;

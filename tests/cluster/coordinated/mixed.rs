@@ -1,6 +1,6 @@
 //! client-go's candidates and this crate's on one coordinated lease; and candidates that know nothing of a coordinator.
 
-use super::{is_listed, joins, work};
+use super::{is_listed, joins, work, writes};
 use crate::{
     candidate::{builder, prepare, start},
     go_candidate::{GoCandidate, timing},
@@ -24,6 +24,7 @@ pub async fn client_go_gives_way_and_takes_over() {
     let _writers = [a.writing(), a.writing(), a.writing()];
     a.elected().await;
     a.renews(2).await;
+    writes(&world, USERS[1]).await;
     let mut oldest = GoCandidate::coordinated(&world, USERS[2], "1.4.0");
     oldest.leads(&world, USERS[2]).await;
     assert!(!a.candidate().is_leader());

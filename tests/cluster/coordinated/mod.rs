@@ -64,6 +64,12 @@ async fn work(world: &Coordinated) -> Vec<WriteRecord> {
     log
 }
 
+/// Waits until some writes of this user have taken effect.
+async fn writes(world: &Coordinated, user: &str) {
+    let written = |it: &&WriteRecord| it.user == user && it.resource == "configmaps" && it.took_effect();
+    until("it writes", async || work(world).await.iter().filter(written).count() > 3).await;
+}
+
 /// The log's report on `operator`. None of `candidates` wrote after another candidate had the lease.
 async fn judged(world: &Coordinated, candidates: &[&str]) -> Verdict {
     let judge = Judge::new(world.namespace(), "operator", candidates.iter().copied());

@@ -5,7 +5,7 @@ use crate::{
     candidate::{Contender, prepare, start, timing},
     outsider::Outsider,
     real::Real,
-    support::{throughout, until},
+    support::{PATIENCE, throughout, until},
     world::World,
 };
 use http::{Request, header::CONTENT_TYPE};
@@ -101,7 +101,8 @@ pub async fn silent_coordinator_is_named() {
     let listed = async || lease_candidate(&world, "candidate-0").await.is_some();
     until("it is listed", listed).await;
     let trouble = || a.candidate().trouble().unwrap_or_default();
-    let bound = seconds(2 + 30) + Duration::from_secs(5);
+    // It waits for a lease duration and 30 s.
+    let bound = seconds(2 + 30) + PATIENCE;
     let named = test_support::wait::until_told(bound, Duration::from_millis(50), "it says so", async || {
         trouble().contains("no coordinator names a holder")
     });

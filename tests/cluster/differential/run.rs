@@ -1,6 +1,6 @@
 //! One scene on one server.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use bytes::BytesMut;
 use http_body_util::BodyExt as _;
@@ -8,15 +8,14 @@ use kube_client::{Client, client::Body};
 use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::support::PATIENCE;
+
 use super::{
     scene::{Action, Request, Scene, Variables},
     shape::{self, Names},
 };
 
-/// Longer than any answer or event of a healthy server takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Recorded when that time has passed. No scene expects it.
+/// Recorded when no answer or event has come in that time. No scene expects it.
 pub const SILENCE: &str = "nothing more in time";
 
 /// A scene that is being played.

@@ -9,8 +9,5 @@ pub mod takeovers;
 
 use std::time::Duration;
 
-/// How long a takeover waits by default after the end was seen.
-const SETTLE: Duration = Duration::from_secs(2);
-
-/// How long a look-alike is looked at. A takeover takes the settle time and some milliseconds.
+/// How long a look-alike is looked at. A takeover takes the settle time of 2 s and some milliseconds.
 const LOOK: Duration = Duration::from_secs(3);

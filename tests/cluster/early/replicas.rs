@@ -3,24 +3,25 @@
 use super::node::Node;
 use crate::{
     apiserver::{AuditEvent, Cluster},
-    candidate::{Contender, builder_for, start},
+    candidate::{Contender, builder_for, patient, start},
     real::Real,
     support::until,
     world::World,
 };
-use kube_leader_gate::{LeaseTiming, election::ElectionBuilder};
+use kube_leader_gate::election::ElectionBuilder;
 use test_support::early_takeover::EarlyTakeover;
 
 pub type Server = Real<&'static Cluster>;
 
-/// A replica of this user with the default times, in the container `manager` of the pod of its name.
+/// A replica of this user, in the container `manager` of the pod of its name. By its times, no lease expires while a test
+/// waits for a takeover.
 pub async fn replica(world: &Server, user: &str, uid: &str) -> Contender {
     start(world, user, builder(world, user, uid)).await
 }
 
 pub fn builder(world: &Server, user: &str, uid: &str) -> ElectionBuilder {
     let early = EarlyTakeover::of_pod(world.client(user), user, uid).container("manager");
-    builder_for(world, user, "operator").timing(LeaseTiming::default()).layer_lock(early)
+    builder_for(world, user, "operator").timing(patient()).layer_lock(early)
 }
 
 /// Requests of this user for pods.

@@ -12,7 +12,6 @@ use kube_leader_gate::{
     election::{LeaseEnd, Running},
 };
 use serde_json::json;
-use std::sync::Arc;
 
 /// A replica, whose pod has this name.
 struct Replica {
@@ -45,9 +44,11 @@ impl Replica {
         within(PATIENCE, "the candidate leads", self.candidate().elected()).await;
     }
 
-    async fn trouble(&self) -> Arc<str> {
-        until("there is trouble", async || self.candidate().trouble().is_some()).await;
-        self.candidate().trouble().expect("trouble")
+    /// Waits until it says that there is no fence.
+    async fn is_shut(&self) {
+        let says = "the fence keeps the gate shut: no fence";
+        let trouble = || self.candidate().trouble();
+        until(says, async || trouble().is_some_and(|trouble| trouble.starts_with(says))).await;
     }
 }
 
@@ -55,14 +56,13 @@ pub async fn the_gate_stays_shut_until_there_is_a_fence() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     let a = Replica::start(&ground, "pod-a").await;
-    let trouble = a.trouble().await;
-    assert!(trouble.starts_with("the fence keeps the gate shut: no fence"), "{trouble}");
+    a.is_shut().await;
     assert!(!a.candidate().is_leader());
     let error = ground.touch(&a.client).await.unwrap_err();
     assert!(ErrNotLeader::find(&error).expect("rejected").to_string().contains("the election is in trouble"));
     fence.apply(&ground.admin).await.expect("applied");
     a.elected().await;
-    assert_eq!(a.candidate().trouble(), None);
+    until("the trouble is over", async || a.candidate().trouble().is_none()).await;
     ground.touch(&a.client).await.expect("the leader may write");
     assert_eq!(a.running.stop().await, LeaseEnd::Released);
 }
@@ -105,7 +105,7 @@ pub async fn the_first_write_of_each_term_is_never_refused() {
 pub async fn s7_theft_deletion_and_stop_are_seen_while_the_gate_is_shut() {
     let ground = Ground::new().await;
     let a = Replica::start(&ground, "pod-a").await;
-    a.trouble().await;
+    a.is_shut().await;
     let uid = async || {
         let lease = send(&ground.admin, Method::GET, &ground.lease_path(), None).await;
         lease.map(|lease| lease["metadata"]["uid"].clone()).ok()

@@ -1,7 +1,8 @@
 //! The example `fence` as a process.
 
 use super::ground::{ACCOUNT, Ground, LEASE};
-use std::{fs, net::TcpListener, path::Path, process::Command};
+use crate::support::closed_port;
+use std::{fs, path::Path, process::Command};
 use test_support::program;
 
 /// The exit code, the output and the errors.
@@ -85,9 +86,8 @@ pub async fn it_says_why_it_could_not_ask() {
     assert_eq!(fails(&["--replica-token", &empty]), format!("error: the token file {empty:?} is empty\n"));
     assert!(fails(&["--allow", "everything"]).starts_with("error: invalid value 'everything'"));
 
-    // A port on which no server listens.
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
-    let server = format!("https://127.0.0.1:{port}");
+    let (_socket, addr) = closed_port();
+    let server = format!("https://{addr}");
     let away = ground.cluster.kubeconfig("admin", &server);
     let (code, _, error) = run_with(&away, "default/x", "users:a,b", "check", &[]);
     assert_eq!(code, Some(2), "{error}");

@@ -1,9 +1,12 @@
 //! What a caller gets when the API server refuses a write.
 
 use super::ground::{Ground, recognising, refused, send};
+use crate::support::until;
 use http::{Method, Request};
 use kube_leader_gate::{ErrNotLeader, Policy};
 use serde_json::json;
+use std::time::Duration;
+use test_support::apiserver::{SlowWebhook, Stage};
 
 pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
     let ground = Ground::new().await;
@@ -54,14 +57,14 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
 
     // And a success.
     ground.hold("pod-a").await;
-    crate::support::until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
+    until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
     let request = Request::get(path).body(Vec::new()).unwrap();
     assert!(client.request_text(request).await.unwrap().contains("map-"));
 }
 
 /// The API server judges each object of a collection by itself. Of those before the refusal it says nothing.
 pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
-    const MAPS: usize = 400;
+    const MAPS: usize = 20;
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     ground.fenced(&fence).await;
@@ -70,7 +73,15 @@ pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
     }
     let client = recognising(ground.config("pod-a").await, &fence);
     ground.hold("pod-a").await;
-    crate::support::until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
+    until("the holder may write", async || ground.touch(&client).await.is_ok()).await;
+    // The API server deletes one after the other. So this takes twenty seconds, and the holder changes within.
+    let (takes, stage) = (Duration::from_secs(1), Stage::Mutating);
+    let webhook = SlowWebhook::register(ground.cluster, &ground.namespace, stage, takes).await;
+    until("the webhook is asked", async || {
+        ground.touch(&client).await.expect("the holder may write");
+        webhook.asked() > 0
+    })
+    .await;
     let path = ground.path("configmaps");
     let maps = async || {
         let list = send(&ground.admin, Method::GET, &path, None).await.expect("a list");
@@ -81,7 +92,7 @@ pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
         let (client, path) = (client.clone(), path.clone());
         tokio::spawn(async move { send(&client, Method::DELETE, &path, None).await })
     };
-    crate::support::until("the deletion is under way", async || maps().await < before).await;
+    until("the deletion is under way", async || maps().await < before).await;
     ground.hold("pod-b").await;
     let error = deleting.await.expect("no panic").unwrap_err();
     assert!((1..before).contains(&maps().await), "some are gone");

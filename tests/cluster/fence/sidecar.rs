@@ -27,7 +27,7 @@ pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
     let lease = LeaseName::new(SIDECARS.0, SIDECARS.1).expect("a name");
     let fence = Fence::new(&lease, &ground.writers(), &Policy::strict()).expect("a fence");
     fence.apply(&ground.admin).await.expect("applied");
-    sidecar.leads().await;
+    until("it leads", async || sidecar.leader().await["is_leader"] == true).await;
     assert_eq!(create(sidecar.addr, "first").await.code, 201);
 
     // From now on it refuses the holder too.

@@ -2,11 +2,12 @@
 
 use super::{
     process::{Replica, kubeconfig},
-    world::{PATIENCE, admin_of, kind_is_served, leader_among},
+    world::{admin_of, kind_is_served, leader_among},
 };
 use crate::{
     fence::ground::{ACCOUNT, Ground},
     operator::NAME,
+    support::PATIENCE,
     user::User,
 };
 use k8s_openapi::api::coordination::v1::Lease;

@@ -70,7 +70,8 @@ pub async fn run(options: &[&str]) -> (ExitStatus, String) {
     command.args(options).env_remove("RUST_LOG");
     let out = File::create(&log).unwrap();
     let mut process = Guarded::spawn_with(&command, out.try_clone().unwrap().into(), out.into()).unwrap();
-    let status = process.ended(Duration::from_secs(60)).await;
+    // The demonstration takes some seconds of real time.
+    let status = process.ended(Duration::from_secs(180)).await;
     let log = fs::read_to_string(log).unwrap();
     (status.unwrap_or_else(|| panic!("{options:?}: it goes on: {log}")), log)
 }

@@ -5,7 +5,8 @@ use crate::{
     apiserver::{AuditEvent, Cluster, assets},
     operator::{Greeting, NAME},
     operators::process::{Replica, kubeconfig},
-    operators::world::{PATIENCE, kind_is_served},
+    operators::world::kind_is_served,
+    support::PATIENCE,
     user::User,
 };
 use k8s_openapi::api::{

@@ -1,7 +1,7 @@
 //! Rollouts of all replicas under load, on a real API server.
 
-use super::world::{PATIENCE, World};
-use crate::support::DELAY;
+use super::world::World;
+use crate::support::PATIENCE;
 use kube_leader_gate::{CancellationToken, testing::SuccessionKind};
 use std::time::Duration;
 use test_support::harness::say;
@@ -43,7 +43,6 @@ async fn rollout_misses_and_duplicates_no_object(mode: &'static str) {
     assert!(report.changes.len() >= 4, "{:#?}", report.changes);
     for change in &report.changes {
         assert_eq!(change.kind, SuccessionKind::Graceful, "{change:?}");
-        assert!(change.leaderless < DELAY, "{change:?}");
     }
 }
 

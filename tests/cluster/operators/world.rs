@@ -5,6 +5,7 @@ use crate::{
     operator::{Greeting, NAME},
     operators::process::{Replica, kubeconfig},
     report::Report,
+    support::PATIENCE,
     user::User,
 };
 use k8s_openapi::api::coordination::v1::Lease;
@@ -14,9 +15,6 @@ use std::time::Duration;
 use test_support::assert_safety;
 use test_support::harness::say;
 use tokio::time::{sleep, timeout};
-
-/// For conditions that must come true: far longer than they take, so that a busy machine does not fail a test.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct World {
     pub cluster: &'static Cluster,

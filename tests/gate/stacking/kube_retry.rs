@@ -13,12 +13,9 @@ use kube_leader_gate::{
     election::Running,
     testing::{ApiServer, Endpoint, Fault},
 };
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 use tower::util::MapRequestLayer;
 
@@ -91,8 +88,8 @@ async fn kube_retry_can_be_switched_off() {
 #[tokio::test]
 async fn s2_kube_retry_sends_nothing_after_loss() {
     let (scene, _) = counted(true).await;
-    // The next attempt would be a second later.
-    let again = Fault::status_retry_after(503, Duration::from_secs(1)).resource("configmaps");
+    // The next attempt would come long after the loss.
+    let again = Fault::status_retry_after(503, SOON * 10).resource("configmaps");
     let _fault = scene.server.inject(again);
     let maps = scene.maps.clone();
     let writing = tokio::spawn(async move { outcome(maps.create(&PostParams::default(), &map("x")).await) });

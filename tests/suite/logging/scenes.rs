@@ -328,6 +328,7 @@ async fn connections() {
     leads(&a).await;
     write(&client).await.unwrap();
     steal(&server);
-    until(MINUTE, "the gate closes", || !a.candidate().is_leader()).await;
-    pass(SOON).await;
+    let heard = Heard::of_this_thread();
+    let is_closed = || heard.events().iter().any(|it| it.message.starts_with("connection closed"));
+    until(MINUTE, "the connection is closed", is_closed).await;
 }

@@ -7,7 +7,9 @@ use kube::{
     Client,
     runtime::watcher::{self, Event},
 };
-use kube_leader_gate::{leadership::BootClock, lease::LeasePool, runtime::replay, testing::ApiServer};
+use kube_leader_gate::{
+    LeaseTiming, leadership::BootClock, lease::LeasePool, runtime::replay, testing::ApiServer,
+};
 use std::{
     future,
     sync::{
@@ -18,6 +20,7 @@ use std::{
 };
 
 const ROUNDS: usize = 500;
+const BOUND: Duration = Duration::from_secs(120);
 
 fn version(number: u64) -> Event<ConfigMap> {
     let metadata = ObjectMeta {
@@ -33,13 +36,15 @@ fn version(number: u64) -> Event<ConfigMap> {
 async fn no_change_is_lost_between_snapshot_and_stream() {
     let server = ApiServer::new();
     let service = server.service().user("a");
+    // The default timing: busy threads must not cost the term.
     let election = builder("a")
+        .timing(LeaseTiming::default())
         .clock(Arc::new(BootClock))
         .build_in(&LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client"))
         .expect("a valid election")
         .start();
     let leader = election.candidate().clone();
-    let term = within(Duration::from_secs(10), "the candidate leads", leader.elected()).await;
+    let term = within(BOUND, "the candidate leads", leader.elected()).await;
 
     let over = Arc::new(AtomicBool::new(false));
     let goes_on = over.clone();
@@ -73,7 +78,7 @@ async fn no_change_is_lost_between_snapshot_and_stream() {
             }
         }
     };
-    within(Duration::from_secs(60), "all rounds", follow).await;
+    within(BOUND, "all rounds", follow).await;
     over.store(true, Ordering::Relaxed);
     watching.await.expect("no panic");
 }

@@ -122,7 +122,11 @@ async fn broken_body_is_reported_as_callers_fault() {
             "{answer}"
         );
     }
-    assert!(!sidecar.log().contains("WARN"), "{}", sidecar.log());
+    // The election may have troubles of its own.
+    let log = sidecar.log();
+    let own = |line: &&str| line.contains("WARN") && line.contains("kube_leader_gate_sidecar");
+    let blames: Vec<_> = log.lines().filter(own).collect();
+    assert!(blames.is_empty(), "{blames:?}");
     assert!(upstream.server.objects(MAPS).is_empty());
 }
 

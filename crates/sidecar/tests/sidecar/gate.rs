@@ -2,7 +2,7 @@
 
 use crate::{
     callers::{MAPS, Raw, ask, create, get, map, request},
-    process::Sidecar,
+    process::{STEADY, Sidecar},
     upstream::{LEASE, Upstream},
     wait::until,
 };
@@ -54,7 +54,7 @@ async fn writes_allowed_by_options_pass_a_follower() {
 async fn leadership_is_handed_over() {
     let upstream = Upstream::start().await;
     let mut a = Sidecar::leading(&upstream, "a").await;
-    let b = Sidecar::start(&upstream, "b", &["--timing", "fast"]).await;
+    let b = Sidecar::start(&upstream, "b", &["--timing", STEADY]).await;
     b.sees("a").await;
     assert_eq!(create(b.addr, "from-b").await.code, 503);
     assert_eq!(create(a.addr, "from-a").await.code, 201);

@@ -19,6 +19,7 @@ mod refusals;
 mod repeats;
 mod rough;
 mod stopping;
+mod stopping_at_once;
 mod streams;
 mod streams_of_bytes;
 mod tunnels;

@@ -15,6 +15,7 @@ use std::{
     process::Command,
 };
 use tempfile::TempDir;
+use test_support::port;
 
 const USAGE: i32 = 2;
 const FAILURE: i32 = 1;
@@ -142,10 +143,10 @@ async fn kubeconfig_error_names_the_problem() {
 
 #[tokio::test]
 async fn upstream_pointing_at_sidecar_is_refused() {
-    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let [port] = port::free().unwrap();
+    let own = format!("127.0.0.1:{port}");
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
-    let port = own.port();
     for host in [
         "127.0.0.1",
         "localhost",
@@ -157,7 +158,7 @@ async fn upstream_pointing_at_sidecar_is_refused() {
     ] {
         fs::write(&file, kubeconfig(&format!("http://{host}:{port}"), "a").to_string()).unwrap();
         let said = [&port.to_string(), "is this proxy itself"];
-        refuses_with(&file, FAILURE, &["--listen", &own.to_string()], &said).await;
+        refuses_with(&file, FAILURE, &["--listen", &own], &said).await;
     }
 }
 

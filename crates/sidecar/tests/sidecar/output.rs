@@ -9,11 +9,11 @@ use crate::{
 use rustix::process::Signal;
 use std::{
     fs, io,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     process::{Command, Stdio},
 };
 use tempfile::TempDir;
-use test_support::apiserver::Guarded;
+use test_support::{apiserver::Guarded, port};
 
 /// Nobody reads it.
 fn broken() -> Stdio {
@@ -30,14 +30,13 @@ fn start(addr: SocketAddr, kubeconfig: &str, folder: &TempDir) -> Guarded {
     Guarded::spawn_with(&command, broken(), broken()).unwrap()
 }
 
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 /// Each log line ended the task that wrote it, such as the election's.
 #[tokio::test]
 async fn broken_output_ends_no_request_and_no_release() {
-    let (upstream, folder, addr) = (Upstream::start().await, TempDir::new().unwrap(), free());
+    let (upstream, folder) = (Upstream::start().await, TempDir::new().unwrap());
+    // The sidecar cannot say which port it has.
+    let [port] = port::free().unwrap();
+    let addr = (Ipv4Addr::LOCALHOST, port).into();
     let mut sidecar = start(addr, &kubeconfig(&upstream.url(), "a").to_string(), &folder);
     until("it serves", || {
         assert!(sidecar.is_running(), "it has ended");
@@ -58,7 +57,7 @@ async fn broken_output_ends_no_request_and_no_release() {
 #[tokio::test]
 async fn broken_output_keeps_the_exit_status() {
     let folder = TempDir::new().unwrap();
-    let mut sidecar = start(free(), "{{{", &folder);
+    let mut sidecar = start((Ipv4Addr::LOCALHOST, 0).into(), "{{{", &folder);
     let status = within(SOON, "it ends", sidecar.ended(SOON)).await.expect("it ends");
     assert_eq!(status.code(), Some(1));
 }

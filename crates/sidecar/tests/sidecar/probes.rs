@@ -4,11 +4,14 @@ use crate::{
     callers::{Raw, ask, request},
     process::Sidecar,
     upstream::{LEASE, Upstream},
-    wait::{SOON, within},
+    wait::{SOON, once_within, timed, within},
 };
 use kube_leader_gate::testing::Fault;
 use serde_json::json;
 use std::time::Duration;
+
+/// How long the sidecar waits for the head of a probe.
+const HEAD: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn probes_name_the_leader() {
@@ -58,26 +61,35 @@ async fn sidecar_is_ready_once_lease_is_seen() {
 async fn idle_callers_do_not_starve_probes() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
-    let mut open = Vec::new();
-    for number in 0..200 {
-        let head = if number % 2 == 0 { "" } else { "GET /healthz HTTP/1.1\r\nhost: local" };
-        open.push(Raw::send(sidecar.status, head).await);
-    }
-    for path in ["/healthz", "/readyz", "/leader"] {
-        // The kubelet's default timeout.
-        let answer = within(Duration::from_secs(1), path, sidecar.probe(path)).await;
-        assert_eq!(answer.code, 200);
-    }
-    assert_eq!(open[0].rest().await, "", "the oldest made room");
+    once_within(HEAD / 2, "no probe waits for the end of an idle caller", async || {
+        let mut open = Vec::new();
+        for number in 0..200 {
+            let head = if number % 2 == 0 { "" } else { "GET /healthz HTTP/1.1\r\nhost: local" };
+            open.push(Raw::send(sidecar.status, head).await);
+        }
+        let (took, ()) = timed(async {
+            for path in ["/healthz", "/readyz", "/leader"] {
+                assert_eq!(sidecar.probe(path).await.code, 200);
+            }
+        })
+        .await;
+        assert_eq!(open[0].rest().await, "", "the oldest made room");
+        took
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn probe_leaves_no_open_connection() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &[]).await;
-    let mut probe = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    let answer = within(Duration::from_secs(3), "the sidecar hangs up", probe.rest()).await;
-    assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+    once_within(HEAD / 2, "the sidecar waits for no other request", async || {
+        let mut probe = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        let (took, answer) = timed(probe.rest()).await;
+        assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
+        took
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -85,5 +97,5 @@ async fn slow_probe_connection_is_closed() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::start(&upstream, "a", &[]).await;
     let mut slow = Raw::send(sidecar.status, "GET /healthz HTTP/1.1\r\n").await;
-    within(Duration::from_secs(8), "the sidecar hangs up", slow.rest()).await;
+    within(HEAD + SOON, "the sidecar hangs up", slow.rest()).await;
 }

@@ -4,21 +4,34 @@ use crate::{
     callers::{Answer, Caller, MAPS, Raw, ask, map, request},
     process::{Sidecar, kubeconfig},
     upstream::Upstream,
-    wait::within,
+    wait::{SOON, once_within, timed, within},
 };
 use std::{net::SocketAddr, time::Duration};
 use tokio::{io::AsyncWriteExt, net::TcpListener, task::JoinSet};
 
-/// A caller that gets no answer within this time believes that there is none. The sidecar waits 5 s for the rest of a
-/// body.
+/// How long the sidecar waits for the rest of a body.
+const REST: Duration = Duration::from_secs(5);
+/// Less than that, so that such an answer has not waited for a body.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// The caller has its answer, and the sidecar closes the connection at last.
-const PATIENCE: Duration = Duration::from_secs(8);
 /// Almost as much as an API server accepts.
 const LONG: usize = 3_000_000;
 
 fn post(headers: &str) -> String {
     format!("POST {MAPS} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n")
+}
+
+/// Sends this head, and reads up to `end`. The answer does not wait for the body.
+async fn answered_at_once(sidecar: &Sidecar, head: &str, end: &str, code: u16) -> (Raw, String) {
+    let mut last = None;
+    once_within(AT_ONCE, "the answer does not wait for the body", async || {
+        let mut raw = Raw::send(sidecar.addr, head).await;
+        let (took, answer) = timed(raw.read_until(end)).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        last = Some((raw, answer));
+        took
+    })
+    .await;
+    last.expect("one was sent")
 }
 
 #[tokio::test]
@@ -31,14 +44,10 @@ async fn refusal_does_not_wait_for_body() {
         post("transfer-encoding: chunked\r\n"),
         post("transfer-encoding: chunked\r\n") + "5\r\nsome",
     ] {
-        let mut raw = Raw::send(sidecar.addr, &head).await;
-        let answer = within(AT_ONCE, "the answer", raw.read_until("NotLeader")).await;
-        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        answered_at_once(&sidecar, &head, "NotLeader", 503).await;
     }
     let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
-    let mut raw = Raw::send(sidecar.addr, &evil).await;
-    let answer = within(AT_ONCE, "the answer", raw.read_until("Forbidden")).await;
-    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    answered_at_once(&sidecar, &evil, "Forbidden", 403).await;
 }
 
 /// Many clients send the whole body before they look for an answer.
@@ -127,14 +136,12 @@ async fn closing_connection_is_announced() {
         (head.replace("localhost", "evil.example"), 403),
         (post("content-length: 3145729\r\n"), 503),
     ] {
-        let mut raw = Raw::send(sidecar.addr, &head).await;
-        let answer = within(AT_ONCE, "the answer", raw.read_until("\r\n\r\n")).await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{answer}");
+        let (raw, answer) = answered_at_once(&sidecar, &head, "\r\n\r\n", code).await;
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
         open.push(raw);
     }
     for mut raw in open {
-        within(PATIENCE, "the sidecar hangs up", raw.rest()).await;
+        within(REST + SOON, "the sidecar hangs up", raw.rest()).await;
     }
     let empty = post("content-length: 0\r\nexpect: 100-continue\r\n");
     let answer = Raw::send(sidecar.addr, &empty).await.read_until("NotLeader").await;

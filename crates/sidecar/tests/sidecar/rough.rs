@@ -2,7 +2,7 @@
 //! other requests go to the server of [`Upstream`].
 
 use crate::{
-    process::{Sidecar, kubeconfig},
+    process::{STEADY, Sidecar, kubeconfig},
     upstream::Upstream,
 };
 use std::{
@@ -87,7 +87,7 @@ impl Rough {
     /// A sidecar in front of it, which leads.
     pub(crate) async fn sidecar(&self) -> Sidecar {
         let kubeconfig = kubeconfig(&format!("http://{}", self.addr), "a");
-        let sidecar = Sidecar::start_with(kubeconfig, "a", &["--timing", "fast"]).await;
+        let sidecar = Sidecar::start_with(kubeconfig, "a", &["--timing", STEADY]).await;
         sidecar.leads().await;
         sidecar
     }

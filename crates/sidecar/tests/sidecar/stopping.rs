@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use test_support::apiserver::Guarded;
+use test_support::{apiserver::Guarded, assert_safety};
 use tokio::net::TcpStream;
 
 fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
@@ -28,30 +28,30 @@ fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
     log
 }
 
-fn holder(upstream: &Upstream) -> String {
+pub(crate) fn holder(upstream: &Upstream) -> String {
     upstream.server.object(LEASE).unwrap()["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
 async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
     sidecar.leads().await;
-    let slow =
-        upstream.server.inject(Fault::delay_before(Duration::from_secs(1)).resource("configmaps").writes());
     let mut watch =
         Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
     watch.read_until("\r\n\r\n").await;
     let idle = Raw::connect(sidecar.addr).await;
-    let addr = sidecar.addr;
+    let (addr, held) = (sidecar.addr, upstream.hold());
     let write = tokio::spawn(create(addr, "x"));
-    until("the write is under way", || slow.hits() == 1).await;
+    until("the write is under way", || upstream.waiting() == 1).await;
 
     let told = upstream.server.write_log().len();
     sidecar.process.signal(Signal::TERM);
     watch.rest().await;
     assert!(!write.is_finished(), "a watch holds up nothing");
     assert!(TcpStream::connect(addr).await.is_err(), "no new connection is accepted");
+    until("the lease is renewed meanwhile", || upstream.server.write_log().len() >= told + 3).await;
+    drop(held);
     let answer = write.await.unwrap();
     assert_eq!((answer.code, &answer.headers["connection"]), (201, &HeaderValue::from_static("close")));
     let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
@@ -63,38 +63,37 @@ async fn stop_finishes_writes_before_releasing_lease() {
     let release = lease.last().expect("a release");
     assert_eq!(release.lease.as_ref().unwrap().holder_identity, "");
     assert!(written < release.received, "released once the write had finished");
-    let meanwhile =
-        upstream.server.write_log()[told..].iter().filter(|write| write.completed < Some(written)).count();
-    assert!(meanwhile >= 3, "renewed {meanwhile} times while the write was under way");
 }
 
 /// The API server may still carry the write out: the lease is not released before that is impossible.
 #[tokio::test]
 async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::leading(&upstream, "a").await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
+    sidecar.leads().await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
+    let since = Instant::now();
     let write = tokio::spawn(create(sidecar.addr, "x"));
     until("the request hangs", || hang.hits() == 1).await;
-    let since = Instant::now();
     sidecar.process.signal(Signal::TERM);
     let answer = write.await.unwrap();
     // From the API server: it gives the write up when the leader that sent it may no longer be the leader.
     assert_eq!((answer.code, &answer.json()["reason"]), (424, &"Timeout".into()));
-    assert!(since.elapsed() >= Duration::from_secs(6), "it had its time: {:?}", since.elapsed());
-    assert_eq!(holder(&upstream), "a");
-    let cut_off = Instant::now();
+    // 10 s after the last renewal before it, and the leader renews each 2 s.
+    assert!(since.elapsed() >= Duration::from_secs(4), "it had its time: {:?}", since.elapsed());
     let margin = LeaseTiming::fast().safety_margin();
     assert!(sidecar.process.ended(margin + SOON).await.expect("the sidecar ends").success());
-    assert!(cut_off.elapsed() + Duration::from_millis(500) >= margin, "after {:?}", cut_off.elapsed());
     assert_eq!(holder(&upstream), "");
+    let given_up = writes(&upstream, "configmaps")[0].completed.expect("it was answered").at;
+    let released = writes(&upstream, "leases").last().expect("a release").received.at;
+    assert_safety!(released >= given_up + margin, "released after {:?}", released - given_up);
 }
 
 /// A backend may answer before it has the whole body.
 #[tokio::test]
 async fn s4_release_waits_for_body_behind_its_answer() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "15/10/0.1"]).await;
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
     sidecar.leads().await;
     let head =
         "POST /test/echo HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
@@ -118,6 +117,8 @@ async fn s4_release_waits_for_body_behind_its_answer() {
 async fn stop_answers_a_stalled_upload() {
     const STALLED: usize = 8;
     const LONG: usize = 1_000_000;
+    /// What the writes get at a stop.
+    const DRAIN: Duration = Duration::from_secs(10);
     let upstream = Upstream::start().await;
     let mut sidecar = Sidecar::leading(&upstream, "a").await;
     let expects = ["", "expect: 100-continue\r\n"];
@@ -136,7 +137,8 @@ async fn stop_answers_a_stalled_upload() {
         let answer = upload.read_until("LeadershipLost").await;
         assert!(answer.contains("HTTP/1.1 424"), "{answer}");
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");
-        assert!(since.elapsed() < Duration::from_secs(13), "late: {:?}", since.elapsed());
+        // Not when the sidecar gives the rest of the body up, 5 s later.
+        assert!(since.elapsed() < DRAIN + Duration::from_secs(5), "late: {:?}", since.elapsed());
     }
     for upload in &mut uploads {
         // A reset would fail it.
@@ -167,21 +169,19 @@ async fn stop_answers_hanging_permitted_write() {
 async fn second_signal_ends_sidecar_at_once() {
     let upstream = Upstream::start().await;
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
-        sidecar.leads().await;
+        let mut sidecar = Sidecar::leading(&upstream, "a").await;
         let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
-        let write =
+        let mut write =
             Raw::send(sidecar.addr, &format!("DELETE {MAPS}/x HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         until("the request hangs", || hang.hits() == 1).await;
         sidecar.process.signal(signal);
         until("the sidecar is stopping", || sidecar.log().contains("stopping")).await;
-        let since = Instant::now();
         sidecar.process.signal(signal);
         let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
         assert_eq!(status.code(), Some(code));
-        assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+        assert_eq!(write.rest().await, "", "it did not wait for the answer");
         assert_eq!(holder(&upstream), "a", "nothing was released");
-        drop((write, hang));
+        drop(hang);
     }
 }
 
@@ -251,51 +251,4 @@ async fn stop_answers_write_that_asks_for_upgrade() {
     assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
     until("the tunnel has ended at the server", || upstream.tunnels() == 0).await;
     assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
-}
-
-/// Only a watch, an upgrade and a log that is followed have no end.
-#[tokio::test]
-async fn stop_answers_proxied_requests_and_plain_logs() {
-    let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::leading(&upstream, "a").await;
-    let held = upstream.hold();
-    let (proxied, log) =
-        ("/api/v1/namespaces/default/services/web/proxy/x", EXEC.replace("exec?command=sh", "log"));
-    let mut finite = Vec::new();
-    for (method, path) in [
-        ("GET", proxied.to_owned()),
-        ("POST", proxied.to_owned()),
-        ("GET", log.clone()),
-        ("GET", format!("{log}?follow=false")),
-    ] {
-        finite.push((path.clone(), tokio::spawn(ask(sidecar.addr, request(method, &path, "")))));
-    }
-    let follow = format!("GET {log}?tailLines=1&follow=true HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    let mut endless = Raw::send(sidecar.addr, &follow).await;
-    until("the requests have arrived", || upstream.waiting() == finite.len() + 1).await;
-    let since = Instant::now();
-    sidecar.process.signal(Signal::TERM);
-    assert_eq!(endless.rest().await, "");
-    drop(held);
-    for (path, answer) in finite {
-        // The server in the tests has neither.
-        assert_eq!(answer.await.expect("an answer").code, 404, "{path}");
-    }
-    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
-    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
-    assert_eq!(holder(&upstream), "");
-}
-
-#[tokio::test]
-async fn follower_stops_at_once() {
-    let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    let mut watch =
-        Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
-    watch.read_until("\r\n\r\n").await;
-    let since = Instant::now();
-    sidecar.process.signal(Signal::TERM);
-    assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
-    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
-    assert_eq!(holder(&upstream), "outsider");
 }

@@ -70,7 +70,7 @@ async fn tunnel_ends_with_its_term() {
 async fn frozen_tunnel_sends_nothing_after_deadline() {
     const TUNNELS: usize = 8;
     let upstream = Upstream::start().await;
-    let sidecar = Sidecar::start(&upstream, "a", &["--timing", "4/2.5/0.5"]).await;
+    let sidecar = Sidecar::start(&upstream, "a", &["--timing", "8/6/0.5"]).await;
     sidecar.leads().await;
     let mut tunnels = Vec::new();
     for _ in 0..TUNNELS {
@@ -82,7 +82,7 @@ async fn frozen_tunnel_sends_nothing_after_deadline() {
         raw.write("late").await;
     }
     // Past its deadline, whenever it last renewed.
-    tokio::time::sleep(std::time::Duration::from_millis(2600)).await;
+    tokio::time::sleep(Duration::from_millis(6100)).await;
     sidecar.process.thaw();
     for raw in &mut tunnels {
         assert_eq!(raw.rest().await, "");

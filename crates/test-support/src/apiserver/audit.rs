@@ -141,7 +141,15 @@ impl AuditEvent {
 /// after it.
 fn moment(at: Timestamp, tie: u64) -> LogTime {
     static ORIGIN: OnceLock<(Instant, Timestamp)> = OnceLock::new();
-    let (instant, timestamp) = *ORIGIN.get_or_init(|| (Instant::now(), Timestamp::now()));
+    let (instant, timestamp) = *ORIGIN.get_or_init(|| {
+        loop {
+            let (instant, timestamp) = (Instant::now(), Timestamp::now());
+            // Otherwise this thread stood still between the two.
+            if instant.elapsed() < Duration::from_millis(1) {
+                return (instant, timestamp);
+            }
+        }
+    });
     let since = at.duration_since(timestamp);
     let length = Duration::try_from(since.abs()).expect("not negative");
     LogTime {

@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The start takes about 3 s on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 #[derive(Debug)]
 pub struct Cluster {
@@ -75,15 +75,7 @@ impl Cluster {
 
     /// Starts a server with more flags. Panics as [`start`](Self::start) does.
     pub async fn start_with(assets: &'static Assets, flags: &'static [&'static str]) -> Self {
-        let mut failure = String::new();
-        // Another process can take a port between its choice and its use.
-        for _ in 0..3 {
-            match Self::try_start(assets, flags).await {
-                Ok(cluster) => return cluster,
-                Err(error) => failure = error,
-            }
-        }
-        panic!("no API server: {failure}");
+        Self::try_start(assets, flags).await.unwrap_or_else(|failure| panic!("no API server: {failure}"))
     }
 
     async fn try_start(assets: &'static Assets, flags: &'static [&'static str]) -> Result<Self, String> {
@@ -249,7 +241,7 @@ async fn ready(setup: &Setup, apiserver: &Mutex<Guarded>) -> Result<(), String> 
         let config = users::config(&url(setup), &setup.ca_der, "admin");
         let client = Client::try_from(config).map_err(|error| error.to_string())?;
         let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
-        let answer = timeout(Duration::from_secs(2), client.request_text(request)).await;
+        let answer = timeout(Duration::from_secs(10), client.request_text(request)).await;
         if matches!(&answer, Ok(Ok(_))) && setup.audit_log().exists() {
             return Ok(());
         }

@@ -1,10 +1,10 @@
 //! The two programs and their arguments.
 
 use super::{assets::Assets, guard::Guarded, users};
+use crate::port;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -36,7 +36,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn new(folder: &Path, flags: &'static [&'static str]) -> io::Result<Self> {
-        let [port, etcd_port, etcd_peer_port] = free_ports()?;
+        let [port, etcd_port, etcd_peer_port] = port::free()?;
         let ca_der = write_certificates(folder).map_err(io::Error::other)?;
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         users::write_tokens(folder)?;
@@ -45,7 +45,7 @@ impl Setup {
 
     /// Another API server on the same etcd, with the same users and keys.
     pub(super) fn beside(&self) -> io::Result<Self> {
-        let [port] = free_ports()?;
+        let [port] = port::free()?;
         let (folder, ca_der) = (self.folder.clone(), self.ca_der.clone());
         Ok(Self { folder, ca_der, port, number: self.number + 1, ..*self })
     }
@@ -126,18 +126,6 @@ impl Setup {
         let log = fs::File::options().create(true).append(true).open(self.folder.join(log))?;
         Guarded::spawn_with(&command, Stdio::null(), log.into())
     }
-}
-
-/// Ports that were free a moment ago. All are held until the last one is found, so that they differ.
-fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
-    let mut held = Vec::new();
-    let mut ports = [0; N];
-    for port in &mut ports {
-        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
-    }
-    Ok(ports)
 }
 
 /// An authority, the server's certificate, and the key that signs service account tokens.

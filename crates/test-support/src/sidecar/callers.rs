@@ -134,8 +134,12 @@ impl Raw {
     /// Reads until the other side closes.
     pub async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
-        // A reset is a close too.
-        let _ = within(SOON, "the connection is closed", self.0.read_to_end(&mut rest)).await;
+        // A big answer comes in many pieces, and an endless one must end too.
+        within(SOON * 5, "the connection is closed", async {
+            // A reset is a close too.
+            while let Ok(1..) = within(SOON, "more bytes, or the end", self.0.read_buf(&mut rest)).await {}
+        })
+        .await;
         String::from_utf8_lossy(&rest).into_owned()
     }
 }
