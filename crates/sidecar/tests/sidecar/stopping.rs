@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use test_support::{apiserver::Guarded, assert_safety};
+use test_support::{apiserver::Guarded, assert_safety, port};
 use tokio::net::TcpStream;
 
 fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
@@ -35,7 +35,10 @@ pub(crate) fn holder(upstream: &Upstream) -> String {
 #[tokio::test]
 async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
+    // No other process takes this port once the sidecar has closed it.
+    let [port] = port::free().unwrap();
+    let listen = format!("127.0.0.1:{port}");
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1", "--listen", &listen]).await;
     sidecar.leads().await;
     let mut watch =
         Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
