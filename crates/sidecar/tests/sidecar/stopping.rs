@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use test_support::{apiserver::Guarded, assert_safety};
+use test_support::{apiserver::Guarded, assert_safety, port};
 use tokio::net::TcpStream;
 
 fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
@@ -35,7 +35,10 @@ pub(crate) fn holder(upstream: &Upstream) -> String {
 #[tokio::test]
 async fn stop_finishes_writes_before_releasing_lease() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1"]).await;
+    // No other process takes this port once the sidecar has closed it.
+    let [port] = port::free().unwrap();
+    let listen = format!("127.0.0.1:{port}");
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "65/60/0.1", "--listen", &listen]).await;
     sidecar.leads().await;
     let mut watch =
         Raw::send(sidecar.addr, &format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
@@ -69,7 +72,9 @@ async fn stop_finishes_writes_before_releasing_lease() {
 #[tokio::test]
 async fn unfinished_write_delays_the_release() {
     let upstream = Upstream::start().await;
-    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", "fast"]).await;
+    // The API server gives the write up well before the sidecar would, 10 s after the signal.
+    let timing: LeaseTiming = "12/7/1".parse().unwrap();
+    let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", &timing.to_string()]).await;
     sidecar.leads().await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
     let since = Instant::now();
@@ -79,9 +84,9 @@ async fn unfinished_write_delays_the_release() {
     let answer = write.await.unwrap();
     // From the API server: it gives the write up when the leader that sent it may no longer be the leader.
     assert_eq!((answer.code, &answer.json()["reason"]), (424, &"Timeout".into()));
-    // 10 s after the last renewal before it, and the leader renews each 2 s.
-    assert!(since.elapsed() >= Duration::from_secs(4), "it had its time: {:?}", since.elapsed());
-    let margin = LeaseTiming::fast().safety_margin();
+    // 7 s after the last renewal before it, and the leader renews each second.
+    assert!(since.elapsed() >= Duration::from_secs(3), "it had its time: {:?}", since.elapsed());
+    let margin = timing.safety_margin();
     assert!(sidecar.process.ended(margin + SOON).await.expect("the sidecar ends").success());
     assert_eq!(holder(&upstream), "");
     let given_up = writes(&upstream, "configmaps")[0].completed.expect("it was answered").at;
