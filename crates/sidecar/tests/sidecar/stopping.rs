@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use test_support::{apiserver::Guarded, assert_safety, port};
+use test_support::{apiserver::Guarded, port};
 use tokio::net::TcpStream;
 
 fn writes(upstream: &Upstream, resource: &str) -> Vec<WriteRecord> {
@@ -77,21 +77,18 @@ async fn unfinished_write_delays_the_release() {
     let mut sidecar = Sidecar::start(&upstream, "a", &["--timing", &timing.to_string()]).await;
     sidecar.leads().await;
     let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
-    let since = Instant::now();
     let write = tokio::spawn(create(sidecar.addr, "x"));
     until("the request hangs", || hang.hits() == 1).await;
     sidecar.process.signal(Signal::TERM);
     let answer = write.await.unwrap();
     // From the API server: it gives the write up when the leader that sent it may no longer be the leader.
     assert_eq!((answer.code, &answer.json()["reason"]), (424, &"Timeout".into()));
-    // 7 s after the last renewal before it, and the leader renews each second.
-    assert!(since.elapsed() >= Duration::from_secs(3), "it had its time: {:?}", since.elapsed());
     let margin = timing.safety_margin();
     assert!(sidecar.process.ended(margin + SOON).await.expect("the sidecar ends").success());
     assert_eq!(holder(&upstream), "");
     let given_up = writes(&upstream, "configmaps")[0].completed.expect("it was answered").at;
     let released = writes(&upstream, "leases").last().expect("a release").received.at;
-    assert_safety!(released >= given_up + margin, "released after {:?}", released - given_up);
+    assert!(released >= given_up + margin, "released after {:?}", released - given_up);
 }
 
 /// A backend may answer before it has the whole body.
