@@ -1,6 +1,6 @@
 # `make help` prints what there is. The folders tests, benches and crates/proof have Makefiles of their own for what is
 # rarely needed.
-.PHONY: help demo cluster test check lint docs neighbours release-check features minimal package deny sidecar release
+.PHONY: help demo cluster test check lint docs release-check neighbours features minimal package deny sidecar release
 
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
@@ -21,9 +21,9 @@ cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C; COORDINATED=1 a
 test: ## Runs the tests of the packages that users get, with a real API server if Go is there
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
-check: ## Judges a change, as CI does: the tests, and beside them lint, docs and neighbours
+check: ## Judges a change, as CI does: the tests, and beside them lint and docs
 	cargo fmt --all --check
-	tests/apiserver/assets.sh tests/side_by_side.sh all lint docs neighbours
+	tests/apiserver/assets.sh tests/side_by_side.sh all lint docs
 
 lint: ## Checks the format, and runs clippy
 	cargo fmt --all --check
@@ -33,15 +33,14 @@ lint: ## Checks the format, and runs clippy
 docs: ## Builds the documentation; a warning is an error
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
 
-neighbours: ## Tests what uses the crate as others do: operators on kube 3 and 4, web servers, fencing, dashboards
-	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example \
-		--package observability
-
-release-check: features minimal package deny ## Judges what few changes break: samples of the tools, and the targets below
+release-check: neighbours features minimal package deny ## Judges what few changes break: samples of the tools, and the targets below
 	cd crates/fuzz && CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
 	$(MAKE) -C crates/proof defects-sample
 	$(MAKE) -C tests mutants-sample miri-sample
 	$(MAKE) -C benches counts
+
+neighbours: ## Tests what uses the crate as others do: operators on kube 3 and 4, web servers, fencing
+	cargo test --package operator-on-kube-3 --package operator-on-kube-4 --package web-servers --package fencing-example
 
 features: target/tools/bin/cargo-hack ## Builds every combination of features
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo hack check --workspace --ignore-private --feature-powerset --optional-deps none --skip internal
