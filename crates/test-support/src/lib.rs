@@ -2,10 +2,10 @@
 //!
 //! `cancellation` drops a future at each of its polls. `harness` runs tests that need programs which may be missing.
 //! `apiserver` starts a real kube-apiserver, and its `assets` finds the programs. `sidecar` starts the program of that
-//! name and calls it. `program` finds or builds examples and programs, `port` finds ports for them, `refusals` checks the errors of a gate, `usage` is
-//! what a process uses, and `wait` waits for conditions. [`assert_safety`] judges a log. `coordination`, `early_takeover`, `kube_leader_gate_fence` and
-//! `kube_leader_gate_sidecar` are packages of their own, for tests and examples of the crate: its gate alone builds
-//! without them.
+//! name and calls it. `program` finds or builds examples and programs, and `port` finds ports for them. `refusals` checks
+//! the errors of a gate, `usage` is what a process uses, and `wait` waits for conditions. [`assert_safety`] judges a log.
+//! `coordination`, `early_takeover`, `kube_leader_gate_fence` and `kube_leader_gate_sidecar` are packages of their own, for
+//! tests and examples of the crate: its gate alone builds without them.
 
 #[cfg(feature = "election")]
 pub mod apiserver;
