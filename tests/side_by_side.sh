@@ -162,7 +162,7 @@ build() { # OPTIONS OF CARGO TEST...
 all() { # TARGET...
 	rm -rf "$out"
 	mkdir -p "$out"
-	echo "==== Builds and runs the unit tests, then all others. On two cores the builds take five minutes the first time, and the tests five more."
+	echo "==== Builds and runs the unit tests, then all others. On two cores the builds take four minutes the first time, and the tests six more."
 	build "${packages[@]}" --all-features --lib
 	programs $(names call)
 	echo "==== the unit tests passed"
@@ -175,6 +175,7 @@ all() { # TARGET...
 	export LEADER_GATE_BUILD=${CARGO_TARGET_DIR:-$PWD/target}/debug
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)
+	echo "==== Two at a time, from the longest (four minutes):" "${order[@]}" $rest
 	programs "${order[@]}" $rest "${@/#/make-}" doc
 	echo "==== all passed"
 }
