@@ -8,8 +8,8 @@ use std::{
     ops::Range,
 };
 
-/// Below the ports that the kernel hands out by itself. So no other process gets one before the program has it, and
-/// while the program restarts.
+/// Below the ports that the kernel hands out by itself. So no socket of another process gets one before the program has
+/// it, or while the program restarts. Two tests may draw the same one, but seldom: one of 20,000 by chance.
 const RANGE: Range<u16> = 10_000..30_000;
 const TRIES: usize = 1_000;
 
