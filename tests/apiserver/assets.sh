@@ -125,7 +125,7 @@ set_programs() {
 	LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module" "$ldflags" "$module"/{candidate,kubelet,oracle}/*.go)
 	ensure "$LEADER_GATE_PROGRAMS" build_programs "$module" mod download
 	if [[ -n $why ]]; then
-		unset LEADER_GATE_PROGRAMS LEADER_GATE_LEFT_OUT
+		unset LEADER_GATE_PROGRAMS
 		leave_out "programs with client-go and Kubernetes' request parser" "$why" "$install_go"
 		return
 	fi
@@ -152,7 +152,7 @@ set_promtool() {
 	export PROMTOOL
 }
 
-unset LEADER_GATE_PROGRAMS
+unset LEADER_GATE_PROGRAMS LEADER_GATE_LEFT_OUT
 set_server
 if [[ ${SERVER_ONLY:-} != 1 ]]; then
 	set_programs

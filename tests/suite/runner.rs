@@ -1,7 +1,11 @@
-//! `tests/side_by_side.sh` tries failed tests again, and never one whose failure is a finding. It says what did not run.
+//! `tests/side_by_side.sh` tries failed tests again, and never one whose failure is a finding. It says what did not run, as
+//! `tests/apiserver/assets.sh` tells it.
+
+#![cfg(unix)]
 
 use std::{
-    fs,
+    env, fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output},
 };
@@ -124,4 +128,25 @@ fn target_that_fails_beside_the_tests_is_red() {
     let said = text(&output);
     assert!(!output.status.success() && said.contains("==== FAILED: make-no-such-target "), "{said}");
     assert_eq!(["one", "make-no-such-target"].map(|it| tries(&folder, it)), [1, 0]);
+}
+
+#[test]
+fn each_program_that_cannot_be_built_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let go = folder.path().join("go");
+    fs::write(&go, "#!/bin/sh\necho 'no such version' >&2\nexit 1\n").expect("a program");
+    fs::set_permissions(&go, PermissionsExt::from_mode(0o755)).expect("it may run");
+    let path = format!("{}:{}", folder.path().display(), env::var("PATH").expect("a path"));
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apiserver/assets.sh");
+    let mut call = Command::new(assets);
+    call.args(["printenv", "LEADER_GATE_LEFT_OUT"]).env("PATH", path).env("XDG_CACHE_HOME", folder.path());
+    for name in ["CI", "KUBEBUILDER_ASSETS", "PROMTOOL", "SERVER_ONLY"] {
+        call.env_remove(name);
+    }
+    let output = call.output().expect("the script ends");
+    let named = String::from_utf8_lossy(&output.stdout).into_owned();
+    let named: Vec<_> =
+        named.lines().map(|line| line.split(". Reason: cannot get Go ").next().unwrap()).collect();
+    let programs = "Missing: programs with client-go and Kubernetes' request parser";
+    assert_eq!(named, ["Missing: real API server", programs, "Missing: promtool"], "{}", text(&output));
 }
