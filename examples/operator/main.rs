@@ -1,5 +1,5 @@
-//! A small operator with three replicas, of which one writes: `cargo run --features runtime --example operator`. See
-//! `--help` for its options.
+//! A small operator with three replicas, of which one writes: `cargo run --package examples --example
+//! operator`. See `--help` for its options.
 //!
 //! `operator` is the operator: the file to copy. The others show it at work: `show` runs it without a cluster, `user`
 //! is its user, and `report` says what the server saw.
@@ -17,8 +17,8 @@ use crate::{
 use clap::Parser;
 use kube::{Client, Config};
 use kube_leader_gate::{CancellationToken, Election, LeaseTiming, Policy, lease::LeaseName, shutdown_signal};
+use kube_leader_gate_fence::{Fence, Writers};
 use std::process::ExitCode;
-use test_support::kube_leader_gate_fence::{Fence, Writers}; // in a program: kube_leader_gate_fence
 use tracing_subscriber::EnvFilter;
 
 /// A small operator that greets. It gives each greeting a text, in an object that it owns, and a status.

@@ -175,7 +175,7 @@ impl TermLoss {
     }
 }
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{

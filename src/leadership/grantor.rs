@@ -222,7 +222,7 @@ impl Closer {
     }
 }
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::leadership::ErrTooLate;

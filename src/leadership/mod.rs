@@ -43,7 +43,7 @@
 )]
 
 mod clock;
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod ending_tests;
 mod follow;
 mod grant;

@@ -258,7 +258,7 @@ impl fmt::Display for ErrStillWriting {
 
 impl Error for ErrStillWriting {}
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{leadership::Grantor, testing::ManualClock};

@@ -1,6 +1,5 @@
-//! What the threads of one leadership share it through: std and tokio, or loom for model checking.
-//!
-//! Only the loom models of `crates/proof`, which have this folder among their own files, set `leader_gate_loom`.
+//! All that the threads of one leadership share it through: atomics, a lock and wake-ups. The other files of this folder
+//! use no others.
 
 use std::sync::Arc;
 use tokio::sync::{
@@ -9,81 +8,54 @@ use tokio::sync::{
     watch,
 };
 
-#[cfg(leader_gate_loom)]
-pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-#[cfg(not(leader_gate_loom))]
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A value under a lock, and a channel that tells of its changes.
-///
-/// It is a [`watch::Sender`], and nothing more. A model check puts a lock of loom around it: loom then switches threads
-/// while a thread holds the lock, and the channel's own lock is always free.
 #[derive(Debug)]
 pub(super) struct Watched<T> {
     channel: watch::Sender<T>,
-    #[cfg(leader_gate_loom)]
-    lock: loom::sync::RwLock<()>,
 }
 
 impl<T> Watched<T> {
     pub(super) fn new(value: T) -> Self {
-        Self {
-            channel: watch::Sender::new(value),
-            #[cfg(leader_gate_loom)]
-            lock: loom::sync::RwLock::new(()),
-        }
+        Self { channel: watch::Sender::new(value) }
     }
 
     /// Changes the value under the lock. Wakes the subscribers if `change` returns true.
     pub(super) fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) {
-        #[cfg(leader_gate_loom)]
-        let _locked = self.lock.write().unwrap();
         self.channel.send_if_modified(change);
     }
 
     /// Reads the value under the lock, beside other readers.
     pub(super) fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
-        #[cfg(leader_gate_loom)]
-        let _locked = self.lock.read().unwrap();
         look(&self.channel.borrow())
     }
 
-    /// Follows the value. A receiver takes no lock of loom, so a model check must not use one.
+    /// Follows the value.
     pub(super) fn subscribe(&self) -> watch::Receiver<T> {
         self.channel.subscribe()
     }
 }
 
 /// Wakes all tasks that wait.
-///
-/// It is a [`Notify`], and nothing more. A model check cannot look into that. So it adds one step that orders threads
-/// as the notify's own counter does.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
     notify: Arc<Notify>,
-    #[cfg(leader_gate_loom)]
-    rings: AtomicUsize,
 }
 
 impl Bell {
     /// Wakes each task that waits.
     pub(super) fn ring(&self) {
-        #[cfg(leader_gate_loom)]
-        self.rings.fetch_add(1, Ordering::AcqRel);
         self.notify.notify_waiters();
     }
 
     /// Resolves at the next ring after this call.
     pub(super) fn next(&self) -> Notified<'_> {
-        #[cfg(leader_gate_loom)]
-        self.rings.fetch_add(0, Ordering::AcqRel);
         self.notify.notified()
     }
 
     /// As [`next`](Self::next), but borrows nothing.
     pub(super) fn next_owned(&self) -> OwnedNotified {
-        #[cfg(leader_gate_loom)]
-        self.rings.fetch_add(0, Ordering::AcqRel);
         self.notify.clone().notified_owned()
     }
 }

@@ -167,7 +167,7 @@ fn live(deadline: u64) -> u64 {
     (deadline & !CLOSING).max(2)
 }
 
-#[cfg(all(test, not(leader_gate_loom)))]
+#[cfg(test)]
 mod tests {
     //! Which write wakes a drain.
 

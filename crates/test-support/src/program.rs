@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// An example of the crate.
+/// A program of the folder `examples`.
 ///
 /// Takes it from the folder in `LEADER_GATE_BUILD`, if there is one. Otherwise builds it with all features, like most
 /// of the tests.
@@ -14,7 +14,7 @@ use std::{
 /// `make test` sets the variable after it has built the tests and these programs. cargo alone would build most
 /// dependencies again, since fewer packages ask for fewer of their features.
 pub fn example(name: &str) -> PathBuf {
-    example_of("kube-leader-gate", name)
+    example_of("examples", name)
 }
 
 /// The same of another package of the workspace.

@@ -4,23 +4,22 @@
 //! The atomics and the lock of the state come from loom. The wake-ups are tokio's own: loom does not switch threads
 //! within them, but before and after.
 //!
-//! The shipped files are among the files of this program, since only here loom's atomics take the place of the others:
-//! `src/leadership/sync.rs` chooses between them.
+//! The shipped files are among the files of this program: `build.rs` copies them, with `sync.rs` of this folder.
 
-#![allow(clippy::duplicate_mod, reason = "the models of the word have its file once more, to see all of it")]
-
-#[path = "../../../../src/leadership/mod.rs"]
-#[allow(dead_code, unused_imports, unreachable_pub, reason = "the models use a part of it")]
-mod leadership;
 mod terms;
 mod word;
 mod writes;
 
-use leadership::{Clock, Grant, Grantor, Leadership, Loss, Moment, Term, WritePermit};
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "the models use a part of it")]
+mod shipped {
+    include!(concat!(env!("OUT_DIR"), "/leadership.rs"));
+}
+
 use loom::{
     model::Builder,
     sync::atomic::{AtomicU64, Ordering},
 };
+use shipped::leadership::{Clock, Grant, Grantor, Leadership, Loss, Moment, Term, WritePermit};
 use std::{
     future::Future,
     pin::Pin,

@@ -2,19 +2,11 @@
 //!
 //! Only the word is checked here. The other models have the lock, the wake-ups and the clock around it.
 
-#[path = "../../../../src/leadership/word.rs"]
-#[allow(dead_code, reason = "the models use a part of it")]
-mod shipped;
-#[path = "../../../../src/leadership/sync.rs"]
-#[allow(dead_code, reason = "the word uses a part of it")]
-mod sync;
-
+use crate::shipped::leadership::{sync::Ordering, word::Word};
 use loom::{
     sync::{Arc, atomic::AtomicUsize},
     thread,
 };
-use shipped::Word;
-use sync::Ordering;
 
 const DEADLINE: u64 = 100;
 

@@ -1,0 +1,13 @@
+//! What the documents say matches the code, and each test runs.
+
+mod compatibility;
+mod layout;
+mod links;
+mod manifest;
+mod pages;
+mod production;
+#[cfg(feature = "runtime")]
+mod program;
+mod quotations;
+mod repeated;
+mod runner;

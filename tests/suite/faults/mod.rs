@@ -1,0 +1,7 @@
+//! Servers, leases and code of the program that misbehave: the gate stays shut, and the candidate contends on.
+
+mod ambiguous_writes;
+mod bad_input;
+pub mod panics;
+mod retries;
+mod servers;

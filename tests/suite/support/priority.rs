@@ -1,0 +1,67 @@
+//! Candidates with priorities, and who wrote when.
+
+use super::{FIRST, LEASE, build, builder, gated, pass, within, write};
+use kube_client::Client;
+use kube_leader_gate::{
+    Election,
+    election::{Priority, Running},
+    testing::ApiServer,
+};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+pub const KEY: &str = "leader.istio.io/holder-key";
+
+pub fn with(server: &ApiServer, identity: &str, priority: Priority) -> Election {
+    build(server, identity, builder(identity).priority(priority)).expect("a valid election")
+}
+
+pub fn ranked(server: &ApiServer, identity: &str, key: &str) -> Election {
+    with(server, identity, Priority::ranked(key, ["high", "middle", "low"]).expect("a priority"))
+}
+
+/// A candidate with this key that leads already.
+pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Running, Client) {
+    let election = ranked(server, identity, key);
+    let client = gated(server, &election, identity);
+    let running = election.start();
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
+    (running, client)
+}
+
+pub fn annotations(server: &ApiServer) -> Value {
+    server.object(LEASE).expect("the lease")["metadata"]["annotations"].take()
+}
+
+/// Tries to write each millisecond.
+pub fn hammer(tasks: &mut JoinSet<()>, client: Client) {
+    write_every(tasks, client, 1);
+}
+
+pub fn write_every(tasks: &mut JoinSet<()>, client: Client, millis: u64) {
+    tasks.spawn(async move {
+        loop {
+            let _ = write(&client).await;
+            pass(Duration::from_millis(millis)).await;
+        }
+    });
+}
+
+/// Checks in the server's log that no two writes of different candidates overlap. Returns the writers in order, once
+/// for each turn: writers that alternate were both admitted.
+pub fn writers(server: &ApiServer) -> Vec<String> {
+    let mut log = server.write_log();
+    log.retain(|write| write.resource != "leases" && write.took_effect());
+    log.sort_by_key(|write| write.received);
+    let mut writers: Vec<String> = Vec::new();
+    for (place, write) in log.iter().enumerate() {
+        if writers.last() == Some(&write.user) {
+            continue;
+        }
+        let over = log[..place].iter().all(|it| it.user == write.user || it.completed < Some(write.received));
+        assert!(over, "two write at once: {write:?}");
+        writers.push(write.user.clone());
+    }
+    writers
+}

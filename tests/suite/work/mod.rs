@@ -1,0 +1,9 @@
+//! What a program does with an election: work while it leads, controllers, guards, tokens, many elections.
+
+mod fencing_tokens;
+mod guarding;
+pub mod leading;
+pub mod many;
+#[cfg(all(feature = "metrics", feature = "runtime"))] // its log lines are heard by the subscriber of all
+pub mod runtime;
+mod without_lease;
