@@ -50,4 +50,4 @@ misses() {
 # Cargo builds only the tests that run, not the examples and the other tests.
 misses --no-default-features --features test-util --cargo-arg={--lib,--test=gate} || exit 0
 ! misses --iterate --all-features --test-package={kube-leader-gate,proof} --cargo-arg={--lib,--test=gate,--test=suite} -- -- \
-	--skip model:: --skip docs --skip layout
+	--skip model:: --skip documents::
