@@ -1,5 +1,4 @@
-//! All that the threads of one leadership share it through: atomics, a lock and wake-ups. The other files of this folder
-//! use no others.
+//! What the threads of one leadership share it through: atomics, a lock and wake-ups.
 
 use std::sync::Arc;
 use tokio::sync::{
