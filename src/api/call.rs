@@ -9,6 +9,7 @@ use kube_client::{
     client::{AuthError, Body},
 };
 use serde_json::Value;
+use std::time::Duration;
 use tower::buffer::error::{Closed, ServiceError};
 
 /// The longest answer or line of a watch, in bytes. It is longer than any object in etcd.
@@ -50,7 +51,9 @@ pub(crate) async fn open(
     if status.is_success() {
         return Ok(response.into_body());
     }
-    Err(refusal(status, &collect(response.into_body()).await?))
+    let seconds = response.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()?.parse().ok());
+    let retry_after = seconds.map(Duration::from_secs);
+    Err(refusal(status, retry_after, &collect(response.into_body()).await?))
 }
 
 async fn collect(body: Body) -> Result<Bytes, ErrLock> {
@@ -60,14 +63,14 @@ async fn collect(body: Body) -> Result<Bytes, ErrLock> {
 }
 
 /// Describes a refusal: the message of the API server's Status, or the first bytes of another answer.
-fn refusal(status: StatusCode, answer: &[u8]) -> ErrLock {
+fn refusal(status: StatusCode, retry_after: Option<Duration>, answer: &[u8]) -> ErrLock {
     let parsed = serde_json::from_slice::<Value>(answer).ok();
     let message =
         parsed.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str).map_or_else(
             || String::from_utf8_lossy(&answer[..answer.len().min(200)]).trim().to_owned(),
             |message| message.chars().take(500).collect(),
         );
-    ErrLock::new(ErrLockKind::of(status), format!("{}: {message}", status.as_u16()))
+    ErrLock::refusal(status, retry_after, &message)
 }
 
 /// Whether the client can send nothing any more. Each kube client has a buffer with a task.

@@ -99,8 +99,9 @@ pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, ErrLock>> + 
     .boxed()
 }
 
-/// The pause after `failures + 1` failures in a row. It doubles each time up to `longest`, and half of it is random.
-pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
+/// The pause after `failures + 1` failures in a row. It doubles each time up to `longest`, and half of it is by
+/// chance: `draw` is in 0..1.
+pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration, draw: f64) -> Duration {
     let full = first.saturating_mul(1 << failures.min(16)).min(longest);
-    full.mul_f64(0.5 + 0.5 * fastrand::f64())
+    full.mul_f64(0.5 + 0.5 * draw)
 }

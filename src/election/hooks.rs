@@ -28,18 +28,21 @@ pub enum LeaseCall {
     Acquire,
     Renew,
     Release,
+    /// Asks the holder, through the lease, to release it.
+    Ask,
     /// Tells the candidate that preempted this one, through the lease, that the last write has ended.
     Acknowledge,
 }
 
 impl LeaseCall {
     /// The word for this call in log fields.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Acquire => "acquire",
             Self::Renew => "renew",
             Self::Release => "release",
+            Self::Ask => "ask",
             Self::Acknowledge => "acknowledge",
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
         async move {
             let short_lived = if since.elapsed() >= STEADY { 0 } else { short_lived };
             if let Some(before) = short_lived.checked_sub(1) {
-                sleep(backoff(timing.pause(), before, LONGEST_PAUSE)).await;
+                sleep(backoff(timing.pause(), before, LONGEST_PAUSE, fastrand::f64())).await;
             }
             let watch = timeout(patience, lock.watch()).await;
             let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {

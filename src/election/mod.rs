@@ -10,6 +10,9 @@ mod built;
 mod candidate;
 mod checks;
 mod client;
+#[cfg(feature = "internal")]
+#[allow(missing_docs, reason = "only `internal` shows it")]
+mod core;
 mod elector;
 mod ended;
 #[allow(missing_docs, reason = "only `internal` shows it")]
@@ -26,6 +29,7 @@ mod observers;
 mod preemption;
 mod report;
 mod running;
+mod spread;
 mod work;
 
 #[cfg(feature = "metrics")]

@@ -162,7 +162,7 @@ impl Report {
             LeaseCall::Acknowledge => {
                 tracing::info!("told the preempting holder that the last write has ended");
             }
-            LeaseCall::Read | LeaseCall::Acquire | LeaseCall::Renew => {}
+            LeaseCall::Read | LeaseCall::Acquire | LeaseCall::Renew | LeaseCall::Ask => {}
         }
     }
 

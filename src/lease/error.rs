@@ -10,6 +10,9 @@ pub struct ErrLock {
     message: String,
     /// Whether the client itself has ended: its task has panicked, or its runtime is gone.
     client_is_dead: bool,
+    status: Option<StatusCode>,
+    /// How long the API server asks to wait before the next call.
+    retry_after: Option<Duration>,
 }
 
 /// The kinds of failed lease calls.
@@ -44,11 +47,17 @@ pub enum ErrLockKind {
 impl ErrLock {
     /// Makes an error of this kind. `message` tells a person what happened.
     pub fn new(kind: ErrLockKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), client_is_dead: false }
+        Self { kind, message: message.into(), client_is_dead: false, status: None, retry_after: None }
     }
 
     pub(crate) fn timeout(after: Duration) -> Self {
         Self::new(ErrLockKind::Timeout, format!("no answer within {after:?}"))
+    }
+
+    /// The API server's refusal.
+    pub(crate) fn refusal(status: StatusCode, retry_after: Option<Duration>, message: &str) -> Self {
+        let message = format!("{}: {message}", status.as_u16());
+        Self { status: Some(status), retry_after, ..Self::new(ErrLockKind::of(status), message) }
     }
 
     pub(crate) fn of_dead_client(self) -> Self {
@@ -57,6 +66,21 @@ impl ErrLock {
 
     pub(super) const fn client_is_dead(&self) -> bool {
         self.client_is_dead
+    }
+
+    /// How long the API server asks to wait before the next call.
+    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Whether a write with this error was certainly not carried out.
+    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
+    pub(crate) fn is_certain(&self) -> bool {
+        use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
+        let refused = |status: StatusCode| status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
+        self.status.is_some_and(refused)
+            || matches!(self.kind, Conflict | Forbidden | NotFound | Unauthorized)
     }
 
     /// The kind of the failure.

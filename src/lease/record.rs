@@ -185,6 +185,26 @@ impl LeaseRecord {
         self.with(&claim).says_the_same(self).then_some(claim)
     }
 
+    /// Whether the server has stored what `claim` writes. If not, says what differs.
+    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
+    pub(crate) fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str> {
+        fn text(field: &str) -> Option<&str> {
+            Some(field).filter(|it| !it.is_empty())
+        }
+        let fields = [
+            ("the holder", self.holder() == text(&claim.holder)),
+            ("the duration", self.duration() == Some(Duration::from_secs(claim.duration_seconds))),
+            ("the acquire time", self.acquire_time() == text(&claim.acquire_time)),
+            ("the renew time", self.renew_time() == text(&claim.renew_time)),
+            ("the transitions", self.transitions() == claim.transitions),
+        ];
+        let annotations = claim.annotations.iter().map(|(name, value)| {
+            (*name, self.annotation(name).map(Value::as_str) == value.as_ref().map(|it| Some(it.as_str())))
+        });
+        let differs = fields.into_iter().chain(annotations).find(|(_, is_same)| !is_same);
+        differs.map_or(Ok(()), |(what, _)| Err(what))
+    }
+
     /// The object with `claim` in it. All other fields stay.
     #[must_use]
     pub fn with(&self, claim: &LeaseUpdate) -> Self {

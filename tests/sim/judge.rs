@@ -99,7 +99,7 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
         let ended = before.ended.map(|it| it.1);
         if early
             && !precedes
-            && !ended_before(world, before, millis(world, after.acquired))
+            && !ended_before(world, records, before, millis(world, after.acquired))
             && by_a_user
             && ended == Some(TermEnding::Replaced)
         {
@@ -119,13 +119,15 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     after_steps_down(world, lease, &writes, &mut found);
 }
 
-/// Whether the holder's process had ended, and its writes had settled, before another candidate took the lease.
-fn ended_before(world: &World<'_>, term: &LeaseTerm, taken: u64) -> bool {
+/// Whether the holder's process had ended, and its writes had settled, before another candidate took the lease. Its claim
+/// may have arrived after its end.
+fn ended_before(world: &World<'_>, records: &[WriteRecord], term: &LeaseTerm, taken: u64) -> bool {
     let settles = u64::try_from(world.plan.longest().safety_margin().as_millis()).unwrap_or(0);
     let settled = |at: u64| (at + settles) * 100 <= taken * 101;
-    let held = millis(world, term.acquired);
+    let claim = records.iter().find(|it| it.user == term.user && it.completed == Some(term.acquired));
+    let born: u64 = claim.and_then(|it| it.user_agent.parse().ok()).unwrap_or(u64::MAX);
     let mut ends = world.ended.iter().filter(|(host, _)| identity(*host) == term.holder);
-    world.plan.layers.early && ends.any(|(_, at)| *at >= held && settled(*at))
+    world.plan.layers.early && ends.any(|(_, at)| *at >= born && settled(*at))
 }
 
 /// No write takes effect after a write of another candidate's later term, and no process releases another's term.

@@ -61,6 +61,27 @@ fn seed_3169() {
     });
 }
 
+/// A claim arrives after its process has ended. The judge once took the early takeover of that lease for a theft.
+#[rustfmt::skip]
+#[test]
+fn seed_3417() {
+    replay(&Plan {
+        seed: 3417,
+        leases: 1,
+        layers: Layers { fence: false, early: true, coordinated: false },
+        machines: vec![
+            Machine { work: Gated, key: None, drift: -4654, wall: 0, pooled: false, timing: "20/15/2", request_deadline: false, pace: 187, abrupt: false },
+            Machine { work: Beside, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 156, abrupt: false },
+        ],
+        faults: vec![
+            Fault { at: 8424, length: 14000, target: All, what: Server(Hang, LeaseWrites) },
+            Fault { at: 11858, length: 5217, target: Holder, what: Stop },
+            Fault { at: 15455, length: 10571, target: Holder, what: Delay(Up, LeaseWrites, 2162, 3287) },
+            Fault { at: 20617, length: 16905, target: Holder, what: Stop },
+        ],
+    });
+}
+
 /// The coordinator names a process that stops before it accepts. The judge once took that for a lease that it holds.
 #[rustfmt::skip]
 #[test]

@@ -112,7 +112,7 @@ impl Machine {
             LeaseCall::Renew => self.must_name_others(now),
             LeaseCall::Release => self.is_mine(),
             LeaseCall::Acknowledge => self.own.owes_an_acknowledgement(),
-            LeaseCall::Read => false,
+            LeaseCall::Read | LeaseCall::Ask => false,
         };
         // If the spec is the same, the other candidates see no renewal (rule S6).
         if newest && in_vain || same && flight.what == LeaseCall::Renew {

@@ -85,7 +85,8 @@ impl ApiHealth {
         let longest = if leads { first } else { self.timing.retry_period() };
         // It is normal to lose a race. Read at once who won it, and slow down only if more calls fail.
         let at_once = conflict && self.failures == 0;
-        let pause = if at_once { Duration::ZERO } else { backoff(first, self.failures, longest) };
+        let pause =
+            if at_once { Duration::ZERO } else { backoff(first, self.failures, longest, fastrand::f64()) };
         self.staleness = self.staleness.max(if conflict { Staleness::IsOld } else { Staleness::MayBeOld });
         self.failures = self.failures.saturating_add(1);
         self.not_before = now.saturating_add(pause);

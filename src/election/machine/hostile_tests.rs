@@ -295,11 +295,11 @@ fn short_times_break_nothing() {
     let millis = Duration::from_millis;
     for retry in [10, 20, 39, 40, 100] {
         let timing = LeaseTiming::new(Duration::from_secs(1), millis(900), millis(retry)).unwrap();
-        let mut spread = super::spread::Spread::new(timing.pause());
+        let mut spread = crate::election::spread::Spread::new(timing.pause());
         spread.lost_a_race();
-        spread.observe(true, false, at(0));
+        spread.observe(true, false, at(0), 1.0);
         assert!(spread.wait() < Duration::from_secs(1));
-        spread.observe(false, false, at(1));
+        spread.observe(false, false, at(1), 1.0);
     }
 }
 

@@ -15,7 +15,6 @@ mod former;
 mod give_back;
 mod observed;
 mod poll;
-mod spread;
 mod state;
 mod succession;
 mod update;

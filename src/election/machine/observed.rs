@@ -127,7 +127,7 @@ impl Machine {
         let gone = last.map(|last| last.uid().to_owned()).or(gone);
         self.observed.known = ObservedLease::Absent { until, gone, was_mine };
         self.own = OwnTerm::default();
-        self.entry.spread.observe(true, false, at);
+        self.entry.spread.observe(true, false, at, fastrand::f64());
     }
 
     /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If no news
@@ -161,7 +161,7 @@ impl Machine {
         self.observed.known = ObservedLease::Present { record: news, until, inherited };
         let held_by = self.held_by();
         if anew {
-            self.entry.spread.observe(free, held_by.is_mine(), at);
+            self.entry.spread.observe(free, held_by.is_mine(), at, fastrand::f64());
         }
         if held_by.is_mine() {
             self.own.stands(term);

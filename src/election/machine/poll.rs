@@ -91,7 +91,7 @@ impl Machine {
         }
         let seen = self.record().cloned();
         let claim = match what {
-            LeaseCall::Read => None,
+            LeaseCall::Read | LeaseCall::Ask => None,
             LeaseCall::Acquire => Some(self.acquisition(now, wall_clock())),
             LeaseCall::Renew => Some(self.renewal(now, wall_clock())),
             LeaseCall::Release => self.release(now, wall_clock()),

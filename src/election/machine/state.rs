@@ -1,10 +1,11 @@
 //! What a candidate decides by, and the words in which it is asked and answers.
 
-use super::{api_health::ApiHealth, claims::Claims, former::Formers, spread::Spread};
+use super::{api_health::ApiHealth, claims::Claims, former::Formers};
 use crate::{
     election::{
         hooks::LeaseCall,
         preemption::{OwnTerm, Precedence, Priority},
+        spread::Spread,
     },
     leadership::{Loss, Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming, LeaseUpdate},

@@ -102,7 +102,7 @@ impl Backoff {
         if run >= STEADY {
             self.failures = 0;
         }
-        let pause = backoff(FIRST, self.failures, LONGEST);
+        let pause = backoff(FIRST, self.failures, LONGEST, fastrand::f64());
         self.failures = self.failures.saturating_add(1);
         pause
     }

@@ -39,7 +39,7 @@ pub(super) struct Spread {
 
 impl Spread {
     pub(super) fn new(pause: Duration) -> Self {
-        Self { pause, round_trip: Duration::ZERO, widened: 0, draw: fastrand::f64(), free_since: None }
+        Self { pause, round_trip: Duration::ZERO, widened: 0, draw: 0.0, free_since: None }
     }
 
     /// Records how long a write took.
@@ -48,14 +48,15 @@ impl Spread {
     }
 
     /// Takes in a new state of the lease, which is free, or not. `mine`: this candidate holds it.
-    pub(super) fn observe(&mut self, free: bool, mine: bool, now: Moment) {
+    /// `draw`: by chance, in 0..1.
+    pub(super) fn observe(&mut self, free: bool, mine: bool, now: Moment, draw: f64) {
         match self.free_since {
             _ if mine => self.widened = 0,
             Some(since) if !free && self.crowd_of(now.saturating_since(since)) < FEW => self.widened = 0,
             _ => {}
         }
         self.free_since = if free { self.free_since.or(Some(now)) } else { None };
-        self.draw = fastrand::f64();
+        self.draw = draw;
     }
 
     /// Records that another candidate was faster.
@@ -138,8 +139,8 @@ mod tests {
         let after = |wait: u64, mine| {
             let mut spread = widened(0, 0.5);
             spread.lost_a_race();
-            spread.observe(true, false, at(1));
-            spread.observe(false, mine, at(1 + wait * 1_000_000));
+            spread.observe(true, false, at(1), 0.5);
+            spread.observe(false, mine, at(1 + wait * 1_000_000), 0.5);
             spread.widened
         };
         assert_eq!((after(1, false), after(40, false), after(1, true)), (1, 0, 0));

@@ -1,0 +1,234 @@
+//! A process: its elector, its clock, its faults, and its writes.
+
+use crate::other::Other;
+use jiff::Timestamp;
+use kube_leader_gate::{
+    Identity, LeaseTiming,
+    election::Priority,
+    internal::{
+        WatchNews,
+        core::{Gate, Machine, Next, Order, Writes},
+    },
+    leadership::{Loss, Moment},
+    lease::{ErrLock, LeaseRecord},
+};
+
+#[allow(clippy::large_enum_variant, reason = "a handful of them")]
+#[derive(Debug)]
+pub enum Elector {
+    Ours(Machine),
+    Other(Other),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Up,
+    Stopping { since: u64 },
+    Down,
+    Gone,
+}
+
+#[derive(Debug)]
+pub struct Candidate {
+    pub elector: Elector,
+    /// A higher one precedes a lower one. 0 has no key.
+    pub rank: i64,
+    pub identity: u64,
+    pub process: u64,
+    pub timing: LeaseTiming,
+    pub life: Life,
+    pub order: Order,
+    pub clock: Clock,
+    pub watches: bool,
+    pub leading_only: bool,
+    pub frozen_until: u64,
+    pub cut_until: u64,
+    pub no_reads_until: u64,
+    pub no_writes_until: u64,
+    /// The call under way.
+    pub call: u64,
+    pub poll_at: u64,
+    pub gate: Gate,
+    /// The latest claim that the server has carried out.
+    pub claim: usize,
+    /// The claims that it has been shown or told of.
+    pub seen: u128,
+    /// Its writes under way.
+    pub writes: Vec<u64>,
+    pub settle_at: Moment,
+    pub last_news: u64,
+    second: u64,
+    in_second: u64,
+}
+
+/// A clock of its own, which runs a little faster or slower than the world's.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    pub offset: u64,
+    /// In thousandths.
+    pub drift: i64,
+    /// How wrong the wall clock is, in milliseconds.
+    pub skew: i64,
+}
+
+pub fn moment(millis: u64) -> Moment {
+    Moment::from_nanos(millis * 1_000_000)
+}
+
+pub fn name(identity: u64) -> String {
+    format!("c{identity}")
+}
+
+impl Candidate {
+    pub fn new(rank: i64, identity: u64, process: u64, timing: LeaseTiming, clock: Clock, now: u64) -> Self {
+        Self {
+            elector: Elector::machine(identity, process, rank, timing),
+            rank,
+            identity,
+            process,
+            timing,
+            life: Life::Up,
+            order: Order::Contend,
+            clock,
+            watches: false,
+            leading_only: false,
+            frozen_until: 0,
+            cut_until: 0,
+            no_reads_until: 0,
+            no_writes_until: 0,
+            call: 0,
+            poll_at: now,
+            gate: Gate::Shut(Loss::Abandoned),
+            claim: 0,
+            seen: 0,
+            writes: vec![],
+            settle_at: Moment::default(),
+            last_news: now,
+            second: 0,
+            in_second: 0,
+        }
+    }
+
+    /// A new process takes its place.
+    pub fn restart(&mut self, identity: u64, process: u64, offset: u64, now: u64) {
+        (self.identity, self.process) = (identity, process);
+        match &mut self.elector {
+            Elector::Other(other) => *other = Other::new(name(identity), self.timing), // its clock is the host's
+            Elector::Ours(_) => {
+                self.elector = Elector::machine(identity, process, self.rank, self.timing);
+                self.clock.offset = offset;
+            }
+        }
+        (self.life, self.order, self.settle_at) = (Life::Up, Order::Contend, Moment::default());
+        (self.frozen_until, self.cut_until, self.call, self.seen) = (0, 0, 0, 0);
+        (self.poll_at, self.last_news) = (now, now);
+        if self.watches {
+            self.hears(WatchNews::Up, now);
+        }
+    }
+
+    pub fn local(&self, now: u64) -> u64 {
+        let drift = i64::try_from(now).expect("a small number") * self.clock.drift / 1_000;
+        (self.clock.offset + now).saturating_add_signed(drift)
+    }
+
+    pub fn now(&self, now: u64) -> Moment {
+        moment(self.local(now))
+    }
+
+    /// When its clock shows this.
+    pub fn world(&self, local: Moment) -> u64 {
+        let local = local.as_nanos().div_ceil(1_000_000);
+        let mut now = local.saturating_sub(self.clock.offset) * 1_000
+            / 1_000_u64.saturating_add_signed(self.clock.drift);
+        while self.local(now) < local {
+            now += 1;
+        }
+        now
+    }
+
+    pub fn margin(&self) -> u64 {
+        u64::try_from(self.timing.safety_margin().as_millis()).expect("a small number")
+    }
+
+    pub fn is_up(&self) -> bool {
+        matches!(self.life, Life::Up | Life::Stopping { .. })
+    }
+
+    pub fn is_ours(&self) -> bool {
+        matches!(self.elector, Elector::Ours(_))
+    }
+
+    /// Whether its gate is open, as the task has left it and by its own clock.
+    pub fn is_open(&self, now: u64) -> bool {
+        let is_open = |gate: &Gate| matches!(gate, Gate::Open { .. });
+        self.is_up() && is_open(&self.gate) && is_open(&self.gate_now(now))
+    }
+
+    pub fn gate_now(&self, now: u64) -> Gate {
+        match &self.elector {
+            Elector::Ours(machine) => machine.gate(self.now(now)),
+            Elector::Other(other) => other.gate(self.now(now)),
+        }
+    }
+
+    /// The newest version that it knows. None for another elector.
+    pub fn knows(&self) -> Option<u64> {
+        if let Elector::Ours(machine) = &self.elector { Some(machine.newest()) } else { None }
+    }
+
+    pub fn poll(&mut self, wall: Timestamp, now: u64) -> Next {
+        let local = self.now(now);
+        let writes = Writes { under_way: !self.writes.is_empty(), settle_at: self.settle_at };
+        match &mut self.elector {
+            Elector::Ours(machine) => machine.poll(writes, wall, local),
+            Elector::Other(other) => other.poll(local, wall),
+        }
+    }
+
+    pub fn answered(&mut self, answer: Result<Option<LeaseRecord>, ErrLock>, now: u64) {
+        let local = self.now(now);
+        match &mut self.elector {
+            // What it says is for the log.
+            Elector::Ours(machine) => drop(machine.answered(answer, local)),
+            Elector::Other(other) => other.answered(answer, local),
+        }
+    }
+
+    pub fn hears(&mut self, news: WatchNews, now: u64) {
+        let local = self.now(now);
+        if let Elector::Ours(machine) = &mut self.elector {
+            machine.watched(news, local);
+        }
+        self.poll_at = now;
+    }
+
+    pub fn obey(&mut self, order: Order, now: u64) {
+        let local = self.now(now);
+        self.order = order;
+        match &mut self.elector {
+            Elector::Ours(machine) => machine.order(order),
+            Elector::Other(other) if order == Order::Stop => other.stops = Some(local),
+            Elector::Other(_) => {}
+        }
+        self.poll_at = now;
+    }
+
+    /// Counts a call, and returns how many there were in this second.
+    pub fn calls(&mut self, now: u64) -> u64 {
+        if self.second != now / 1_000 {
+            (self.second, self.in_second) = (now / 1_000, 0);
+        }
+        self.in_second += 1;
+        self.in_second
+    }
+}
+
+impl Elector {
+    fn machine(identity: u64, process: u64, rank: i64, timing: LeaseTiming) -> Self {
+        let identity = Identity::new(name(identity)).expect("a name");
+        let precedes = move |holder: &str| holder.parse().unwrap_or(0) < rank;
+        let priority = (rank > 0).then(|| Priority::new(rank.to_string(), precedes).expect("a key"));
+        Self::Ours(Machine::new(identity, process, priority, timing))
+    }
+}

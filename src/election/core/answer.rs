@@ -1,0 +1,156 @@
+//! The answer to the call under way.
+
+use super::state::{ActiveTerm, Flight, Machine, Order, Staleness};
+use crate::{
+    api::backoff,
+    election::hooks::LeaseCall,
+    leadership::{Moment, Term},
+    lease::{ErrLock, ErrLockKind, LeaseRecord, LeaseUpdate},
+};
+
+impl Machine {
+    /// Takes in the answer to the call under way, or that there is none in time.
+    ///
+    /// # Errors
+    /// Why the call has not done what it was for, for the log.
+    pub fn answered(
+        &mut self,
+        answer: Result<Option<LeaseRecord>, ErrLock>,
+        now: Moment,
+    ) -> Result<(), ErrLock> {
+        let Some(Flight { call, sent, knew }) = self.flight.take() else { return Ok(()) };
+        self.look_at_the_clock(now);
+        match (call.update, answer) {
+            (None, Ok(lease)) => self.read(lease, knew, now),
+            (Some(update), Ok(Some(stored))) => {
+                if call.what == LeaseCall::Ask {
+                    self.ask_from = now.saturating_add(self.timing.retry_period()); // even if a person removes the question
+                }
+                self.written(call.what, &update, stored, sent, now)?;
+            }
+            // No update is answered so.
+            (Some(_), Ok(None)) => self.staleness = Staleness::Stale,
+            (update, Err(error)) => {
+                let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
+                self.failed(call.what, update.is_some().then_some(seen), &error, now);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, lease: Option<LeaseRecord>, knew: u64, now: Moment) {
+        (self.staleness, self.looked) = (Staleness::Fresh, now);
+        let version = lease.as_ref().and_then(LeaseRecord::version).unwrap_or(0);
+        if self.newest > knew && self.newest > version {
+            return; // what came meanwhile is newer
+        }
+        // A read is consistent: it is believed even if its version is lower (a restored backup).
+        match &lease {
+            Some(_) => self.newest = version,
+            None => self.note_a_gap(now),
+        }
+        self.highest = self.highest.max(version);
+        self.observe(lease, now);
+    }
+
+    /// A write counts only if the server stored what was sent.
+    fn written(
+        &mut self,
+        what: LeaseCall,
+        update: &LeaseUpdate,
+        stored: LeaseRecord,
+        sent: Moment,
+        now: Moment,
+    ) -> Result<(), ErrLock> {
+        self.altered = stored.holds(update).err();
+        if let Some(differs) = self.altered {
+            let error = ErrLock::new(
+                ErrLockKind::Refused,
+                format!("the API server has stored another value for {differs}"),
+            );
+            self.staleness = Staleness::Stale;
+            self.pause(&error, now);
+            return Err(error);
+        }
+        (self.failures, self.looked, self.may_land) = (0, now, None);
+        let version = stored.version().unwrap_or(0);
+        // Or else news of what came after it were faster: it stood, and no longer does.
+        if version >= self.newest {
+            self.newest = version;
+            self.highest = self.highest.max(version);
+            self.stands(what, stored, sent, now);
+        }
+        Ok(())
+    }
+
+    /// A claim, a release or a question of this process has been carried out.
+    fn stands(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
+        let name = self.name_of_term(&stored);
+        self.observe(Some(stored), now);
+        match what {
+            // In time and still wanted, or else it is claimed again or released (rules S1 and S11).
+            LeaseCall::Acquire if self.order == Order::Contend => {
+                let term = ActiveTerm { name, sent, closing: false };
+                self.term = Some(term).filter(|term| now < self.deadline(term));
+            }
+            LeaseCall::Renew => {
+                if let Some(term) = &mut self.term {
+                    term.sent = sent;
+                }
+            }
+            // It leaves the lease to others for a while.
+            LeaseCall::Release => self.not_before = now.saturating_add(self.timing.retry_period()),
+            _ => {}
+        }
+    }
+
+    /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
+    fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
+        let is_lost = over.is_some_and(|over| match error.kind() {
+            ErrLockKind::Conflict => true,
+            ErrLockKind::NotFound => !over.is_empty(),
+            _ => false,
+        });
+        if !is_lost {
+            if let Some(over) = over.filter(|_| !error.is_certain()) {
+                let until = now.saturating_add(self.timing.safety_margin());
+                self.may_land = Some((over.to_owned(), until));
+            }
+            return self.pause(error, now);
+        }
+        // Another write came first, or the lease is gone, or it exists already.
+        self.staleness = Staleness::Stale;
+        if what == LeaseCall::Acquire {
+            self.spread.lost_a_race();
+        }
+        self.pause(error, now);
+        if self.failures == 1 {
+            // To lose a race is normal. A watch shows who has won it, so that a crowd does not read.
+            let patience = if self.watches { self.timing.pause() / 4 } else { self.spread.wait() };
+            self.not_before = now.saturating_add(patience);
+        }
+    }
+
+    /// Waits before the next call. A holder has a deadline: three more attempts fit before it (rule S9). Others wait
+    /// longer each time.
+    fn pause(&mut self, error: &ErrLock, now: Moment) {
+        let first = self.timing.pause();
+        let left = self.term.as_ref().map(|term| self.deadline(term).saturating_since(now));
+        let longest = left.map_or(self.timing.retry_period(), |_| first);
+        let asked = error.retry_after().unwrap_or_default().min(left.map_or(longest, |left| left / 8));
+        let pause = backoff(first, self.failures, longest, self.random.f64()).max(asked);
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = now.saturating_add(pause);
+    }
+
+    /// The term that begins with this claim. Its fencing token is the version of the claim: larger than each version that
+    /// held an earlier term's claim, and smaller than each that will hold a later one's. None if that is no number, or if
+    /// a larger one was seen before.
+    fn name_of_term(&self, claim: &LeaseRecord) -> Term {
+        // Kubernetes writes a version without sign and leading zero. Another spelling is no promise that it can compare.
+        let plain = claim.version().filter(|version| claim.resource_version() == version.to_string());
+        let token = plain.filter(|version| *version >= self.highest);
+        token.map_or(claim.term(), |token| claim.term().with_fencing_token(token))
+    }
+}

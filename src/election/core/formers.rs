@@ -1,0 +1,54 @@
+//! Former writers: who may still write, although the lease is no longer theirs.
+//!
+//! What happens to the lease clears none of them. Two things do: the time that a holder has recorded, and a word that it has
+//! stopped (`Machine::note_former` says which words there are).
+
+use super::note::Rests;
+use crate::{leadership::Moment, lease::LONGEST_SANE};
+use std::{collections::BTreeMap, time::Duration};
+
+/// A holder that this process has not seen. No word clears it.
+pub(super) const UNSEEN: &str = "";
+/// More of them become one that no word clears.
+const MOST: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Formers {
+    /// Until when each may begin a write. A recorded duration includes the time in which a write lands.
+    others: BTreeMap<String, Moment>,
+    /// Until when a write of an earlier process with this identity may land. It begins no more.
+    pub(super) earlier_process_until: Moment,
+}
+
+impl Formers {
+    /// Adds one that may write for `rest`. No lease speaks of it any more, so an absurd time is cut.
+    pub(super) fn add(&mut self, who: &str, rest: Duration, now: Moment) {
+        self.others.retain(|_, until| now < *until);
+        let who = if self.others.len() < MOST || self.others.contains_key(who) { who } else { UNSEEN };
+        let until = now.saturating_add(rest.min(LONGEST_SANE));
+        let known = self.others.entry(who.to_owned()).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// Takes in its word that it has stopped.
+    pub(super) fn clear(&mut self, who: &str) {
+        self.others.remove(who);
+    }
+
+    /// Until when one of them may begin a write. None if none may.
+    pub(super) fn may_begin(&self, now: Moment) -> Option<Moment> {
+        self.last_to_end(now).map(|(_, until)| until)
+    }
+
+    /// The one that may write longest, and until when.
+    pub(super) fn last_to_end(&self, now: Moment) -> Option<(&str, Moment)> {
+        let others = self.others.iter().map(|(who, until)| (who.as_str(), *until));
+        others.filter(|(_, until)| now < *until).max_by_key(|(_, until)| *until)
+    }
+
+    /// How long each may still write.
+    pub(super) fn rests(&self, now: Moment) -> Rests {
+        let rests = self.others.iter().filter(|(_, until)| now < **until);
+        rests.map(|(who, until)| (who.clone(), until.saturating_since(now))).collect()
+    }
+}

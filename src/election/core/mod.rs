@@ -1,0 +1,30 @@
+//! One candidate of an election, as a machine without I/O: news, answers and orders go in; the next call, the next moment and
+//! the state of the gate come out. It has no clock, no future, and no chance but a seed.
+//!
+//! Three ideas keep it small.
+//! - **A claim names its process** (`note`). "Is the lease mine?" is one comparison. A copy, a late claim, an edited
+//!   duration and a second process with this identity are known by it. A write counts only if the server stored what was
+//!   sent.
+//! - **A term begins and goes on only by an answered write** (`answer`). A claim whose answer was lost, and that turns out to
+//!   stand, is claimed again.
+//! - **Whoever held the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
+//!
+//! Priority asks before it takes (`want`): a preferred candidate writes its name into the lease, and a holder of this crate
+//! stops in the usual order and releases. So no live holder of this crate is ever overtaken.
+//!
+//! A rule that lets a candidate act earlier than it could says **Earlier**, and which everyday situation pays for it.
+
+mod answer;
+mod formers;
+mod note;
+mod observe;
+mod state;
+mod stored;
+mod trouble;
+mod update;
+mod want;
+
+pub use self::{
+    note::{ASKED, CLAIM, WAITS_FOR},
+    state::{Call, Gate, Machine, Next, Order, Writes},
+};

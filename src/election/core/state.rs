@@ -1,0 +1,225 @@
+//! What the machine knows, and the words in which it is told and asked.
+
+use super::{formers::Formers, stored::Stored};
+use crate::{
+    election::{hooks::LeaseCall, preemption::Priority, spread::Spread},
+    leadership::{Loss, Moment, Term},
+    lease::{Identity, LeaseRecord, LeaseTiming, LeaseUpdate},
+};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// What the rest of the process wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    Contend,
+    /// Hold what is held, and acquire nothing: the work of the last term is still ending (rule S11).
+    Hold,
+    /// Close the gate, let admitted writes finish, release, and acquire nothing more (rule S4).
+    Stop,
+}
+
+/// The writes that the gate has admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Writes {
+    pub under_way: bool,
+    /// When the last write that ended without an answer can land no more (rule S4).
+    pub settle_at: Moment,
+}
+
+/// What the gate has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The last term has ended in this way.
+    Shut(Loss),
+    Open {
+        term: Term,
+        deadline: Moment,
+    },
+    /// It admits no new write. Admitted ones go on until the deadline.
+    Closing {
+        deadline: Moment,
+    },
+}
+
+/// What to do now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    Call(Call),
+    /// Nothing until this moment or until something happens.
+    Wait(Moment),
+    /// [`Order::Stop`] is carried out: the lease is released or another's, or it is left to expire for this reason.
+    Done(Result<(), &'static str>),
+}
+
+/// A lease call. A write swaps `seen`, or creates the lease if there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub what: LeaseCall,
+    pub seen: Option<LeaseRecord>,
+    /// None for a read.
+    pub update: Option<LeaseUpdate>,
+}
+
+/// One candidate; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct Machine {
+    // What does not change.
+    pub(super) me: Identity,
+    /// The number that this process drew when it began.
+    pub(super) process: u64,
+    pub(super) priority: Option<Priority>,
+    pub(super) timing: LeaseTiming,
+    // What the rest of the process says.
+    pub(super) order: Order,
+    pub(super) writes: Writes,
+    // What is known of the lease.
+    pub(super) lease: Lease,
+    pub(super) formers: Formers,
+    /// The latest time that this candidate has seen in the lease. It writes a later one each time.
+    pub(super) stamp: Timestamp,
+    /// News with a smaller version are of a server that lags. It goes back with a restored backup.
+    pub(super) newest: u64,
+    /// The largest version of all.
+    pub(super) highest: u64,
+    pub(super) staleness: Staleness,
+    /// When the lease was last looked at.
+    pub(super) looked: Moment,
+    /// A watch shows each renewal, so the lease is read only if no news come.
+    pub(super) watches: bool,
+    // What this candidate does.
+    pub(super) term: Option<ActiveTerm>,
+    /// How the last term ended.
+    pub(super) lost: Loss,
+    pub(super) flight: Option<Flight>,
+    /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
+    pub(super) may_land: Option<(String, Moment)>,
+    /// The version that the last write was to swap. A claim of this process that comes after another version is a copy.
+    pub(super) wrote_over: String,
+    // When it may do it.
+    pub(super) not_before: Moment,
+    pub(super) failures: u32,
+    /// When it may ask the holder the next time.
+    pub(super) ask_from: Moment,
+    pub(super) spread: Spread,
+    pub(super) random: fastrand::Rng,
+    /// Even in 0..1, drawn anew with each look at the lease: polls and renewals of many candidates drift apart.
+    pub(super) jitter: f64,
+    /// The server has stored something else than this candidate wrote.
+    pub(super) altered: Option<&'static str>,
+}
+
+/// How far to trust what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Staleness {
+    Fresh,
+    /// A watch has begun, and shows nothing of what came before it. A renewal tells as much as a read.
+    Unsure,
+    /// A write met another version: read before the next write.
+    Stale,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Lease {
+    Unknown,
+    /// There is none, since then.
+    Absent(Moment),
+    Present(Seen),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) stored: Stored,
+    /// When this process first saw what the lease says. Its expiry counts from here, on this process's clock (rule S6).
+    pub(super) since: Moment,
+    /// The longest duration that this holder has recorded in this term. An edit that shortens it ends nothing early.
+    pub(super) longest: Duration,
+    /// Nobody else has to be waited for: this process wrote it, or an earlier one with this identity did and has ended,
+    /// or a person emptied this process's own.
+    pub(super) own: bool,
+}
+
+/// A term of this process.
+#[derive(Clone, Debug)]
+pub(super) struct ActiveTerm {
+    /// With its fencing token.
+    pub(super) name: Term,
+    /// When the last answered claim was sent. The deadline counts from here (rule S1).
+    pub(super) sent: Moment,
+    /// It ends in good order: its gate closes for good, and it is not renewed.
+    pub(super) closing: bool,
+}
+
+/// The one call under way.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub(super) call: Call,
+    pub(super) sent: Moment,
+    /// The newest version when it was sent.
+    pub(super) knew: u64,
+}
+
+// === impl Machine ===
+
+impl Machine {
+    /// Makes a candidate. `process` is drawn by chance: no two processes may have the same.
+    pub fn new(identity: Identity, process: u64, priority: Option<Priority>, timing: LeaseTiming) -> Self {
+        Self {
+            me: identity,
+            process,
+            priority,
+            timing,
+            order: Order::Contend,
+            writes: Writes::default(),
+            lease: Lease::Unknown,
+            formers: Formers::default(),
+            stamp: Timestamp::MIN,
+            newest: 0,
+            highest: 0,
+            staleness: Staleness::Fresh,
+            looked: Moment::default(),
+            watches: false,
+            term: None,
+            lost: Loss::Abandoned,
+            flight: None,
+            may_land: None,
+            wrote_over: String::new(),
+            not_before: Moment::default(),
+            failures: 0,
+            ask_from: Moment::default(),
+            spread: Spread::new(timing.pause()),
+            random: fastrand::Rng::with_seed(process),
+            jitter: 0.0,
+            altered: None,
+        }
+    }
+
+    /// When this process must not begin a write any more (rule S1).
+    pub(super) fn deadline(&self, term: &ActiveTerm) -> Moment {
+        term.sent.saturating_add(self.timing.renew_deadline())
+    }
+
+    /// The newest version of the lease that this candidate has seen.
+    pub const fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The lease, as last seen.
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        if let Lease::Present(seen) = &self.lease { Some(seen) } else { None }
+    }
+
+    /// Whether the lease holds a claim of this process.
+    pub(super) fn is_mine(&self, stored: &Stored) -> bool {
+        let process = stored.claim().map(|it| it.process);
+        stored.record.holder() == Some(self.me.as_str()) && process == Some(self.process)
+    }
+
+    /// Whether `other` is a claim of that term.
+    pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
+        let it = &stored.record;
+        let same = (it.uid(), it.transitions()) == (term.name.lease_uid(), term.name.transitions());
+        self.is_mine(stored) && same
+    }
+}

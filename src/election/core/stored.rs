@@ -1,0 +1,77 @@
+//! A lease as the API server has stored it, and what the machine reads out of it.
+
+use super::note::{self, ASKED, CLAIM, Claim, Question, Rests, WAITS_FOR};
+use crate::{
+    leadership::Term,
+    lease::{LeaseRecord, LeaseUpdate},
+};
+use jiff::Timestamp;
+use std::{collections::BTreeMap, time::Duration};
+
+/// A release writes this duration or less, as client-go's does. A lease that a person empties keeps its duration.
+const RELEASED: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) record: LeaseRecord,
+    /// The holder's wall clock. It is compared with other times in the lease, and never with a clock (rule S6). The
+    /// smallest time if there is none.
+    pub(super) renewed: Timestamp,
+    claim: Option<Claim>,
+    /// Whom the holder waits for.
+    waits_for: Rests,
+    pub(super) question: Option<Question>,
+}
+
+impl Stored {
+    pub(super) fn new(record: LeaseRecord) -> Self {
+        let annotation = |name| note::text(record.annotation(name));
+        let rests = note::read_rests(record.annotation(WAITS_FOR));
+        Self {
+            renewed: record.renew_time().and_then(|time| time.parse().ok()).unwrap_or(Timestamp::MIN),
+            // Without its list, a claim could vouch for a holder that it waits for.
+            claim: annotation(CLAIM).and_then(Claim::read).filter(|_| rests.is_some()),
+            waits_for: rests.unwrap_or_default(),
+            question: annotation(ASKED).and_then(Question::read),
+            record,
+        }
+    }
+
+    /// The claim, if whoever wrote the lease last is of this crate: another elector writes another time.
+    pub(super) fn claim(&self) -> Option<&Claim> {
+        self.claim.as_ref().filter(|claim| claim.time == self.renewed)
+    }
+
+    /// Whom the holder waits for, if it is of this crate.
+    pub(super) fn waits_for(&self) -> Option<&Rests> {
+        self.claim().map(|_| &self.waits_for)
+    }
+
+    /// The question, if the holder is of this crate and so can be asked.
+    pub(super) fn question(&self) -> Option<&Question> {
+        self.claim().and(self.question.as_ref())
+    }
+
+    /// Whether the last holder has released the lease, as this crate and client-go do.
+    pub(super) fn is_released(&self) -> bool {
+        self.record.holder().is_none() && self.record.duration().is_some_and(|it| it <= RELEASED)
+    }
+
+    /// How long the holder may count on this claim. `own` if the lease does not say it.
+    pub(super) fn lasts(&self, own: Duration) -> Duration {
+        self.claim().map(|it| it.lasts).or(self.record.duration()).unwrap_or(own)
+    }
+
+    /// Whether `other` is the same object with the same claim in it. The question may differ.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        fn said(it: &LeaseRecord) -> (Term, Option<&str>, Option<Duration>, [Option<&str>; 2]) {
+            (it.term(), it.holder(), it.duration(), [it.renew_time(), it.acquire_time()])
+        }
+        said(&self.record) == said(&other.record)
+    }
+
+    /// The update that asks the holder to release. None if the lease has no holder, or makes no sense.
+    pub(super) fn asked(&self, question: &Question) -> Option<LeaseUpdate> {
+        self.record.annotated(BTreeMap::from([(ASKED, Some(question.to_string()))]))
+    }
+}

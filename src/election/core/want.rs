@@ -1,0 +1,279 @@
+//! What to do next: what the gate has to be, and which call is due.
+
+use super::{
+    note::Question,
+    state::{ActiveTerm, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness, Writes},
+    stored::Stored,
+};
+use crate::{
+    election::{hooks::LeaseCall, preemption::holder_key},
+    leadership::{Loss, Moment, Term},
+    lease::JITTER,
+};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// After so many failures a candidate that stops leaves the lease to expire.
+const MOST_FAILURES: u32 = 3;
+
+enum Want {
+    Call(LeaseCall, Moment),
+    Nothing,
+    Done(Result<(), &'static str>),
+}
+
+impl Machine {
+    // --- what comes in ---
+
+    /// Takes in what the rest of the process wants.
+    pub fn order(&mut self, order: Order) {
+        if order == Order::Stop && self.order != Order::Stop {
+            // Failures before the order do not count.
+            (self.failures, self.not_before) = (0, Moment::default());
+        }
+        self.order = order;
+    }
+
+    /// Ends `term` in good order, for another candidate.
+    pub fn give_way(&mut self, term: &Term) {
+        let named = |it: &Term| (it.lease_uid().to_owned(), it.transitions());
+        if let Some(own) = self.term.as_mut().filter(|own| named(&own.name) == named(term)) {
+            own.closing = true;
+        }
+    }
+
+    // --- what comes out ---
+
+    /// What the gate has to be now. The task applies it after each input and each wait.
+    pub fn gate(&self, now: Moment) -> Gate {
+        let Some(term) = &self.term else { return Gate::Shut(self.lost) };
+        let deadline = self.deadline(term);
+        if now >= deadline {
+            Gate::Shut(Loss::Expired)
+        } else if term.closing {
+            Gate::Closing { deadline }
+        } else if self.formers.may_begin(now).is_some() {
+            Gate::Shut(self.lost)
+        } else {
+            Gate::Open { term: term.name.clone(), deadline }
+        }
+    }
+
+    /// What to do now. `wall` is shown in the lease to people and to other electors.
+    pub fn poll(&mut self, writes: Writes, wall: Timestamp, now: Moment) -> Next {
+        self.writes = writes;
+        self.look_at_the_clock(now);
+        if self.flight.is_some() {
+            return Next::Wait(self.wakes_at(now));
+        }
+        match self.wants(now) {
+            Want::Call(what, due) if due.max(self.not_before) <= now => self.begin(what, wall, now),
+            Want::Call(_, due) => Next::Wait(due.max(self.not_before).min(self.wakes_at(now))),
+            Want::Nothing => Next::Wait(self.wakes_at(now)),
+            Want::Done(how) => {
+                // What could not be released is left alone from now on.
+                if self.term.take().is_some() {
+                    self.lost = Loss::Abandoned;
+                }
+                Next::Done(how)
+            }
+        }
+    }
+
+    fn begin(&mut self, what: LeaseCall, wall: Timestamp, now: Moment) -> Next {
+        let update = self.update(what, wall, now);
+        let seen = self.seen().map(|seen| seen.stored.record.clone());
+        if update.is_some() {
+            self.wrote_over = seen.as_ref().map_or("", |it| it.resource_version()).to_owned();
+        }
+        let call = Call { what, seen, update };
+        self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest });
+        Next::Call(call)
+    }
+
+    pub(super) fn look_at_the_clock(&mut self, now: Moment) {
+        if self.term.as_ref().is_some_and(|term| now >= self.deadline(term)) {
+            (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
+        }
+        let yields = self.order == Order::Stop || self.is_asked_to_yield();
+        if let Some(term) = &mut self.term {
+            term.closing |= yields;
+        }
+    }
+
+    // --- the next call ---
+
+    fn wants(&self, now: Moment) -> Want {
+        let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.writes.under_way;
+        match (&self.term, &self.lease) {
+            _ if gives_up => Want::Done(Err("the calls to the API server failed")),
+            (Some(term), Lease::Present(_)) => self.wants_as_holder(term, now),
+            _ => self.wants_as_follower(now),
+        }
+    }
+
+    fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
+        let due = term.sent.saturating_add(self.timing.retry_period().mul_f64(1.0 - self.jitter / 8.0));
+        // The deadline depends on renewals alone (rule S9).
+        if self.staleness == Staleness::Stale || self.staleness == Staleness::Unsure && now < due {
+            return Want::Call(LeaseCall::Read, now);
+        }
+        if !term.closing {
+            return Want::Call(LeaseCall::Renew, due);
+        }
+        // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
+        match self.releases_from(now) {
+            Some(at) if at < self.deadline(term) => Want::Call(LeaseCall::Release, at),
+            Some(_) if self.order == Order::Stop => {
+                Want::Done(Err("a write that ended without an answer may still take effect"))
+            }
+            None if self.order == Order::Stop && !self.writes.under_way => {
+                Want::Done(Err("the former holder may still be writing"))
+            }
+            _ => Want::Nothing,
+        }
+    }
+
+    /// From when the lease may be released (rule S4). None while a write may begin or is under way: then it is rather left
+    /// to expire.
+    fn releases_from(&self, now: Moment) -> Option<Moment> {
+        let is_quiet = !self.writes.under_way && self.formers.may_begin(now).is_none();
+        is_quiet.then(|| self.writes.settle_at.max(self.formers.earlier_process_until))
+    }
+
+    fn wants_as_follower(&self, now: Moment) -> Want {
+        let Some(free_from) = self.is_free_from(now) else {
+            return if self.order == Order::Stop {
+                Want::Done(Ok(()))
+            } else {
+                Want::Call(LeaseCall::Read, now)
+            };
+        };
+        let stored = self.seen().map(|seen| &seen.stored);
+        let mine = stored.is_some_and(|it| self.is_mine(it));
+        match self.order {
+            _ if self.staleness != Staleness::Fresh => Want::Call(LeaseCall::Read, now),
+            // A claim that came late, in no term: it was never used.
+            Order::Stop | Order::Hold if mine && self.releases_from(now).is_some_and(|at| at <= now) => {
+                Want::Call(LeaseCall::Release, now)
+            }
+            Order::Stop if mine => Want::Done(Err("another write may still take effect")),
+            Order::Stop if self.may_land(stored, now) => {
+                let soon = self.timing.retry_period() / 8;
+                Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
+            }
+            Order::Stop => Want::Done(Ok(())),
+            Order::Hold => self.look(),
+            Order::Contend => self.contends(stored, free_from, now),
+        }
+    }
+
+    fn contends(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
+        let take = |at| Want::Call(LeaseCall::Acquire, at);
+        match (self.own_question(), stored.filter(|it| self.precedes(it))) {
+            // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
+            // question stands, so an annotation does, too. Its whole time is waited behind a shut gate.
+            (Some(own), Some(it)) if it.claim().is_none() && it.question.as_ref() == Some(&own) => take(now),
+            // A person may undo the question, so it is asked again, but not in a storm.
+            (Some(_), Some(it)) if it.question().is_none_or(|other| self.outranks(other)) => {
+                Want::Call(LeaseCall::Ask, self.ask_from).sooner(take(free_from)).sooner(self.look())
+            }
+            _ => take(free_from).sooner(self.look()),
+        }
+    }
+
+    /// From when this candidate may take the lease. None if it knows nothing.
+    pub(super) fn is_free_from(&self, now: Moment) -> Option<Moment> {
+        match &self.lease {
+            Lease::Unknown => None,
+            // A holder that is alive has closed its gate, and creates it anew at once. Others wait for its time.
+            Lease::Absent(since) => {
+                let from = since.saturating_add(self.spread.wait());
+                Some(self.formers.may_begin(now).unwrap_or(from))
+            }
+            Lease::Present(seen) if seen.own => Some(now),
+            Lease::Present(seen) => {
+                let held_for = if seen.stored.is_released() { Duration::ZERO } else { seen.longest };
+                Some(seen.since.saturating_add(held_for).saturating_add(self.turn(&seen.stored)))
+            }
+        }
+    }
+
+    /// How long this candidate leaves a free lease to others. One that has asked and polls learns of it within a period.
+    fn turn(&self, stored: &Stored) -> Duration {
+        match stored.question() {
+            Some(asked) if asked.who == self.me => Duration::ZERO,
+            Some(_) => self.timing.retry_period().mul_f64(1.25) + self.spread.wait(),
+            None => self.spread.wait(),
+        }
+    }
+
+    /// Whether a write without an answer may still give the lease to this candidate.
+    fn may_land(&self, stored: Option<&Stored>, now: Moment) -> bool {
+        let version = stored.map_or("", |it| it.record.resource_version());
+        self.may_land.as_ref().is_some_and(|(over, until)| over == version && now < *until)
+    }
+
+    /// The lease is read if no news come. A watch shows each renewal.
+    fn look(&self) -> Want {
+        let polls = 1.0 + (JITTER - 1.0) * self.jitter;
+        let period = self.timing.retry_period().mul_f64(if self.watches { 2.0 } else { polls });
+        Want::Call(LeaseCall::Read, self.looked.saturating_add(period))
+    }
+
+    /// When to look again if nothing happens.
+    fn wakes_at(&self, now: Moment) -> Moment {
+        let deadline = self.term.as_ref().map(|term| self.deadline(term));
+        let period = now.saturating_add(self.timing.retry_period());
+        let times = [deadline, self.formers.may_begin(now), Some(self.writes.settle_at), Some(period)];
+        times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
+    }
+
+    // --- priority ---
+
+    /// What this candidate writes to ask a holder to release.
+    pub(super) fn own_question(&self) -> Option<Question> {
+        let key = self.priority.as_ref()?.key().to_owned();
+        Some(Question { who: self.me.clone(), key: Some(key) })
+    }
+
+    /// Whether this candidate may take the lease from its live holder. A lease that makes no sense is left alone.
+    fn precedes(&self, stored: &Stored) -> bool {
+        let other = stored.record.holder().is_some_and(|it| it != self.me.as_str());
+        let key = holder_key(&stored.record);
+        let precedes = key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)));
+        other && precedes && self.own_question().is_some_and(|it| stored.asked(&it).is_some())
+    }
+
+    /// Whether this candidate may put its question in the place of this one. What a person has asked for stays.
+    fn outranks(&self, other: &Question) -> bool {
+        let key = other.key.as_deref();
+        key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)))
+    }
+
+    /// Whether the holder has to release for another candidate: a person has asked, or one that this holder does not
+    /// precede itself.
+    fn is_asked_to_yield(&self) -> bool {
+        let asked = self.term.as_ref().and(self.seen()).and_then(|seen| seen.stored.question());
+        let objects =
+            |key: &String| self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));
+        asked.is_some_and(|it| it.who != self.me && !it.key.as_ref().is_some_and(objects))
+    }
+}
+
+impl Seen {
+    /// Until when its holder may count on it.
+    pub(super) fn until(&self) -> Moment {
+        self.since.saturating_add(self.longest)
+    }
+}
+
+impl Want {
+    /// The earlier of two calls.
+    fn sooner(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Call(_, one), Self::Call(_, two)) if two < one => other,
+            _ => self,
+        }
+    }
+}
