@@ -51,8 +51,8 @@ in_model() {
 		}
 		local finding
 		finding=$(sed -n 's/^the model breaks a rule after \([0-9]*\) states: \(.*\)$/\1 \2/p' <<<"$output" | head -n 1)
-		# A defect may keep a world from its first state, which has a leader.
-		[[ $finding || $output != *"a leader"* ]] || finding="0 no candidate leads before the first fault"
+		# A defect may keep a world from its first state: then the model says what is missing.
+		[[ $finding || $output != *"panicked at"* ]] || finding="0 $(sed -n '/panicked at/{n;p;q}' <<<"$output")"
 		[[ $finding ]] || { say "the model fails otherwise: $output"; return 2; }
 		echo "${model_name:-model} | $((states + ${finding%% *})) states | ${finding#* }"
 		return 0
@@ -89,8 +89,10 @@ in_units() {
 }
 
 in_sim() {
-	local output finding
-	output=$("$sim" --exact seeds_bring_no_violation --nocapture 2>&1) && {
+	local output finding code=0
+	output=$(timeout 1200 "$sim" --exact seeds_bring_no_violation --nocapture 2>&1) || code=$?
+	((code != 124)) || { echo "simulation | - | a seed never ends"; return 0; }
+	((code)) || {
 		[[ $output == *"1 passed"* ]] || { say "the simulation ran nothing"; return 2; }
 		return 1
 	}

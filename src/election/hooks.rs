@@ -29,6 +29,7 @@ pub enum LeaseCall {
     Renew,
     Release,
     /// Asks the holder, through the lease, to release it.
+    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks"))]
     Ask,
     /// Tells the candidate that preempted this one, through the lease, that the last write has ended.
     Acknowledge,
@@ -36,6 +37,7 @@ pub enum LeaseCall {
 
 impl LeaseCall {
     /// The word for this call in log fields.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -11,7 +11,7 @@ mod candidate;
 mod checks;
 mod client;
 #[cfg(feature = "internal")]
-#[allow(missing_docs, reason = "only `internal` shows it")]
+#[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 mod core;
 mod elector;
 mod ended;

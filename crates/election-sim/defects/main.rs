@@ -88,8 +88,7 @@ fn run(tree: &Path, seeds: &str) -> (bool, String) {
             .env("CARGO_INCREMENTAL", "0");
         command.output().expect("cargo")
     };
-    let build = ["build", "--quiet", "--release", "--package", "election-sim"];
-    let built = cargo(&build);
+    let built = cargo(&["build", "--quiet", "--release", "--package", "election-sim"]);
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let played = cargo(&["run", "--quiet", "--release", "--package", "election-sim", seeds]);
     let text = String::from_utf8_lossy(&played.stdout);

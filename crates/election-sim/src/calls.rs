@@ -66,7 +66,8 @@ impl World {
         });
         let cut = self.now < self.all[p].cut_until;
         let (to, back) = (self.delay(), self.delay());
-        if !(cut && self.rng.u64(..10) < 8) && !self.is_lost(60) {
+        let arrives = !cut || self.rng.u64(..10) >= 8;
+        if arrives && !self.is_lost(60) {
             let lost = cut || self.is_lost(60);
             let answer_after = (!lost).then_some(back);
             self.at(to, Event::Request { p, process, call, id, answer_after, told });

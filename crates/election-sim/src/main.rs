@@ -44,7 +44,7 @@ fn main() -> ExitCode {
                     println!("seed {seed}: {why}");
                 }
                 if seeds == 1 {
-                    told(seed, 150).iter().for_each(|line| println!("{line}"));
+                    println!("{}", told(seed, 150).join("\n"));
                 }
             }
         }

@@ -145,7 +145,6 @@ impl Other {
                     (self.to_write, self.try_at) = (true, now);
                 }
             }
-            (LeaseCall::Release, _) => {}
             (LeaseCall::Acquire | LeaseCall::Renew, Ok(stored)) => {
                 self.observe(stored, now);
                 (self.leads, self.success) = (true, sent);

@@ -90,15 +90,12 @@ impl Machine {
         self.observe(Some(stored), now);
         match what {
             // In time and still wanted, or else it is claimed again or released (rules S1 and S11).
-            LeaseCall::Acquire if self.order == Order::Contend => {
-                let term = ActiveTerm { name, sent, closing: false };
-                self.term = Some(term).filter(|term| now < self.deadline(term));
+            LeaseCall::Acquire => {
+                self.claimed = sent;
+                let begins = self.order == Order::Contend && now < self.deadline();
+                self.term = begins.then_some(ActiveTerm { name, closing: false });
             }
-            LeaseCall::Renew => {
-                if let Some(term) = &mut self.term {
-                    term.sent = sent;
-                }
-            }
+            LeaseCall::Renew => self.claimed = sent,
             // It leaves the lease to others for a while.
             LeaseCall::Release => self.not_before = now.saturating_add(self.timing.retry_period()),
             _ => {}
@@ -110,6 +107,11 @@ impl Machine {
         let is_lost = over.is_some_and(|over| match error.kind() {
             ErrLockKind::Conflict => true,
             ErrLockKind::NotFound => !over.is_empty(),
+            // The claim may stand, but a layer does not let this candidate use it.
+            ErrLockKind::Withheld => {
+                self.staleness = Staleness::Stale;
+                false
+            }
             _ => false,
         });
         if !is_lost {
@@ -136,7 +138,7 @@ impl Machine {
     /// longer each time.
     fn pause(&mut self, error: &ErrLock, now: Moment) {
         let first = self.timing.pause();
-        let left = self.term.as_ref().map(|term| self.deadline(term).saturating_since(now));
+        let left = self.term.as_ref().map(|_| self.deadline().saturating_since(now));
         let longest = left.map_or(self.timing.retry_period(), |_| first);
         let asked = error.retry_after().unwrap_or_default().min(left.map_or(longest, |left| left / 8));
         let pause = backoff(first, self.failures, longest, self.random.f64()).max(asked);

@@ -24,6 +24,9 @@ mod trouble;
 mod update;
 mod want;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::{
     note::{ASKED, CLAIM, WAITS_FOR},
     state::{Call, Gate, Machine, Next, Order, Writes},

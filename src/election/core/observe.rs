@@ -33,14 +33,16 @@ impl Machine {
             self.staleness = Staleness::Stale;
             return;
         };
-        if version <= self.newest {
+        if version < self.newest {
             return;
+        }
+        if self.newest < version {
+            // A write that met another version has met this one, or an older one: then the next swap fails too.
+            self.staleness = Staleness::Fresh;
         }
         self.newest = version;
         self.highest = self.highest.max(version);
         self.looked = now;
-        // A write that met another version has met this one, or an older one: then the next swap fails too.
-        self.staleness = Staleness::Fresh;
         self.observe(Some(record), now);
         if is_gone {
             self.observe(None, now);

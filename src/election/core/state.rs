@@ -90,8 +90,12 @@ pub struct Machine {
     pub(super) watches: bool,
     // What this candidate does.
     pub(super) term: Option<ActiveTerm>,
+    /// When the last answered claim was sent. Deadline and end of the lease count from here (rule S1).
+    pub(super) claimed: Moment,
     /// How the last term ended.
     pub(super) lost: Loss,
+    /// A term that is given back, and has not begun: a layer of the lock has withheld the answer to its claim.
+    pub(super) gives_back: Option<Term>,
     pub(super) flight: Option<Flight>,
     /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
     pub(super) may_land: Option<(String, Moment)>,
@@ -145,8 +149,6 @@ pub(super) struct Seen {
 pub(super) struct ActiveTerm {
     /// With its fencing token.
     pub(super) name: Term,
-    /// When the last answered claim was sent. The deadline counts from here (rule S1).
-    pub(super) sent: Moment,
     /// It ends in good order: its gate closes for good, and it is not renewed.
     pub(super) closing: bool,
 }
@@ -181,7 +183,9 @@ impl Machine {
             looked: Moment::default(),
             watches: false,
             term: None,
+            claimed: Moment::default(),
             lost: Loss::Abandoned,
+            gives_back: None,
             flight: None,
             may_land: None,
             wrote_over: String::new(),
@@ -196,8 +200,8 @@ impl Machine {
     }
 
     /// When this process must not begin a write any more (rule S1).
-    pub(super) fn deadline(&self, term: &ActiveTerm) -> Moment {
-        term.sent.saturating_add(self.timing.renew_deadline())
+    pub(super) fn deadline(&self) -> Moment {
+        self.claimed.saturating_add(self.timing.renew_deadline())
     }
 
     /// The newest version of the lease that this candidate has seen.

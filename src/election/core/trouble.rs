@@ -44,7 +44,7 @@ impl Machine {
 
     fn unanswered_question(&self) -> Option<String> {
         let stored = &self.seen()?.stored;
-        let who = &stored.question().filter(|it| it.who != self.me)?.who;
+        let who = stored.question().filter(|it| it.who != self.me)?.who.as_str();
         stored.record.holder().is_none().then(|| {
             format!(
                 "the lease was released for {who:?}, which has asked for it; if there is no such candidate, another one \

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     election::{hooks::LeaseCall, preemption::holder_key},
     leadership::{Loss, Moment, Term},
-    lease::JITTER,
+    lease::{JITTER, LeaseRecord},
 };
 use jiff::Timestamp;
 use std::time::Duration;
@@ -34,12 +34,17 @@ impl Machine {
         self.order = order;
     }
 
-    /// Ends `term` in good order, for another candidate.
+    /// Ends `term` in good order, for another candidate, also if its gate has not opened. `term` has no fencing token.
     pub fn give_way(&mut self, term: &Term) {
-        let named = |it: &Term| (it.lease_uid().to_owned(), it.transitions());
-        if let Some(own) = self.term.as_mut().filter(|own| named(&own.name) == named(term)) {
-            own.closing = true;
+        match &mut self.term {
+            Some(own) => own.closing |= own.name.is_same(term),
+            None => self.gives_back = Some(term.clone()),
         }
+    }
+
+    /// Takes in that another part of the process has ended the term.
+    pub fn end_term(&mut self, loss: Loss) {
+        (self.term, self.lost) = (None, loss);
     }
 
     // --- what comes out ---
@@ -47,7 +52,7 @@ impl Machine {
     /// What the gate has to be now. The task applies it after each input and each wait.
     pub fn gate(&self, now: Moment) -> Gate {
         let Some(term) = &self.term else { return Gate::Shut(self.lost) };
-        let deadline = self.deadline(term);
+        let deadline = self.deadline();
         if now >= deadline {
             Gate::Shut(Loss::Expired)
         } else if term.closing {
@@ -72,8 +77,8 @@ impl Machine {
             Want::Nothing => Next::Wait(self.wakes_at(now)),
             Want::Done(how) => {
                 // What could not be released is left alone from now on.
-                if self.term.take().is_some() {
-                    self.lost = Loss::Abandoned;
+                if self.term.is_some() {
+                    self.end_term(Loss::Abandoned);
                 }
                 Next::Done(how)
             }
@@ -84,7 +89,7 @@ impl Machine {
         let update = self.update(what, wall, now);
         let seen = self.seen().map(|seen| seen.stored.record.clone());
         if update.is_some() {
-            self.wrote_over = seen.as_ref().map_or("", |it| it.resource_version()).to_owned();
+            seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
         }
         let call = Call { what, seen, update };
         self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest });
@@ -92,7 +97,7 @@ impl Machine {
     }
 
     pub(super) fn look_at_the_clock(&mut self, now: Moment) {
-        if self.term.as_ref().is_some_and(|term| now >= self.deadline(term)) {
+        if self.term.is_some() && now >= self.deadline() {
             (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
         }
         let yields = self.order == Order::Stop || self.is_asked_to_yield();
@@ -113,7 +118,7 @@ impl Machine {
     }
 
     fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
-        let due = term.sent.saturating_add(self.timing.retry_period().mul_f64(1.0 - self.jitter / 8.0));
+        let due = self.claimed.saturating_add(self.timing.retry_period().mul_f64(1.0 - self.jitter / 8.0));
         // The deadline depends on renewals alone (rule S9).
         if self.staleness == Staleness::Stale || self.staleness == Staleness::Unsure && now < due {
             return Want::Call(LeaseCall::Read, now);
@@ -122,19 +127,29 @@ impl Machine {
             return Want::Call(LeaseCall::Renew, due);
         }
         // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
-        match self.releases_from(now) {
-            Some(at) if at < self.deadline(term) => Want::Call(LeaseCall::Release, at),
-            Some(_) if self.order == Order::Stop => {
-                Want::Done(Err("a write that ended without an answer may still take effect"))
-            }
-            None if self.order == Order::Stop && !self.writes.under_way => {
-                Want::Done(Err("the former holder may still be writing"))
-            }
-            _ => Want::Nothing,
+        match self.gives_back(now) {
+            Want::Done(_) if self.order != Order::Stop => Want::Nothing,
+            want => want,
         }
     }
 
-    /// From when the lease may be released (rule S4). None while a write may begin or is under way: then it is rather left
+    /// Releases the lease once no write may begin, is under way or may land (rule S4), if that is before its end.
+    fn gives_back(&self, now: Moment) -> Want {
+        let ends = self.claimed.saturating_add(self.timing.lease_duration());
+        match self.releases_from(now) {
+            Some(at) if at < ends => Want::Call(LeaseCall::Release, at),
+            Some(_) => Want::Done(Err("a write that ended without an answer may still take effect")),
+            None if self.writes.under_way => Want::Nothing,
+            None => Want::Done(Err("the former holder may still be writing")),
+        }
+    }
+
+    fn is_given_back(&self) -> bool {
+        let term = self.seen().map(|seen| seen.stored.record.term());
+        self.gives_back.as_ref().zip(term).is_some_and(|(given, term)| given.is_same(&term))
+    }
+
+    /// From when the lease may be released. None while a write may begin or is under way: then it is rather left
     /// to expire.
     fn releases_from(&self, now: Moment) -> Option<Moment> {
         let is_quiet = !self.writes.under_way && self.formers.may_begin(now).is_none();
@@ -153,11 +168,10 @@ impl Machine {
         let mine = stored.is_some_and(|it| self.is_mine(it));
         match self.order {
             _ if self.staleness != Staleness::Fresh => Want::Call(LeaseCall::Read, now),
-            // A claim that came late, in no term: it was never used.
-            Order::Stop | Order::Hold if mine && self.releases_from(now).is_some_and(|at| at <= now) => {
-                Want::Call(LeaseCall::Release, now)
-            }
-            Order::Stop if mine => Want::Done(Err("another write may still take effect")),
+            Order::Stop if mine => self.gives_back(now),
+            // A claim that came late, in no term, or one that is not to be used.
+            Order::Hold if mine => self.gives_back(now).or(self.look()),
+            Order::Contend if mine && self.is_given_back() => self.gives_back(now).or(self.look()),
             Order::Stop if self.may_land(stored, now) => {
                 let soon = self.timing.retry_period() / 8;
                 Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
@@ -223,7 +237,7 @@ impl Machine {
 
     /// When to look again if nothing happens.
     fn wakes_at(&self, now: Moment) -> Moment {
-        let deadline = self.term.as_ref().map(|term| self.deadline(term));
+        let deadline = self.term.as_ref().map(|_| self.deadline());
         let period = now.saturating_add(self.timing.retry_period());
         let times = [deadline, self.formers.may_begin(now), Some(self.writes.settle_at), Some(period)];
         times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
@@ -269,6 +283,11 @@ impl Seen {
 }
 
 impl Want {
+    /// The call, or else what comes after it.
+    fn or(self, other: Self) -> Self {
+        if matches!(self, Self::Call(..)) { self } else { other }
+    }
+
     /// The earlier of two calls.
     fn sooner(self, other: Self) -> Self {
         match (&self, &other) {

@@ -274,7 +274,7 @@ impl Rival {
                 // The lock closes the gate first (rule S3).
                 self.lose(now);
             }
-            LeaseCall::Read | LeaseCall::Renew => {}
+            LeaseCall::Read | LeaseCall::Renew | LeaseCall::Ask => {}
         }
         self.flight = Some(Flight { call, sent: now, outcome: None });
     }
