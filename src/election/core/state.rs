@@ -62,7 +62,7 @@ pub struct Call {
     pub update: Option<LeaseUpdate>,
 }
 
-/// One candidate; see the [module](super).
+/// One candidate of an election.
 #[derive(Clone, Debug)]
 pub struct Machine {
     // What does not change.
