@@ -78,7 +78,7 @@ impl ElectionBuilder {
         Self { timing, ..self }
     }
 
-    /// Lets this candidate take the lease from a live holder that it precedes. Default: it never does.
+    /// Lets this candidate ask a live holder that it precedes for the lease. Default: it never does.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
     }
@@ -240,12 +240,14 @@ impl ElectionBuilder {
         let profile = Arc::new(Profile { lease, identity, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
         let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
+        let layered = !self.lock_layers.is_empty();
         for wrap in self.lock_layers {
             lock = wrap(lock, &context).map_err(ErrBuild::Lock)?;
         }
         Ok(Election {
             alive,
             lock,
+            layered,
             grantor,
             profile,
             drain_timeout: self.drain_timeout,

@@ -3,6 +3,7 @@
 
 use super::{
     candidate::Profile,
+    core::Order as Wanted,
     ended::LeaseEnd,
     lease_watch::{LeaseWatch, watch_lease},
     liveness::Orders,
@@ -90,7 +91,12 @@ impl Elector {
 
     fn take_orders(&mut self, now: Moment) {
         let orders = self.orders.borrow_and_update();
-        self.machine.order(orders.order);
+        self.machine.order(match orders.order {
+            Wanted::Contend => Order::Contend,
+            Wanted::Hold => Order::Hold,
+            Wanted::Stop if orders.left.is_none() => Order::GiveUp { failed: 0 },
+            Wanted::Stop => Order::StayAway,
+        });
         if orders.asked.as_ref().is_some_and(|term| self.machine.is_in(term)) {
             self.machine.give_way(now);
         }
@@ -170,11 +176,10 @@ impl Elector {
         // If the lease could not be released, this candidate stops leading and renewing.
         self.lose(Loss::Abandoned);
         let liveness = &self.report.profile.liveness;
-        liveness.rest();
+        liveness.note_renewal(None);
         liveness.orders.send_if_modified(|orders| {
-            let still_asked = matches!(orders.order, Order::GiveUp { .. });
+            let still_asked = orders.order == Wanted::Stop && orders.left.is_none();
             if still_asked {
-                orders.order = Order::StayAway;
                 orders.left = Some(outcome.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
             }
             still_asked

@@ -29,7 +29,6 @@ pub enum LeaseCall {
     Renew,
     Release,
     /// Asks the holder, through the lease, to release it.
-    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks"))]
     Ask,
     /// Tells the candidate that preempted this one, through the lease, that the last write has ended.
     Acknowledge,

@@ -1,8 +1,8 @@
 //! What the tasks and the handles of one election tell each other: orders, signs of life, and its end.
 
 use super::{
+    core::Order,
     ended::{ErrElectionEnded, LeaseEnd},
-    machine::Order,
 };
 use crate::leadership::{Moment, Term};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,7 +27,7 @@ pub(super) struct Liveness {
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) order: Order,
-    /// How the last [`Order::GiveUp`] has left the lease. None until it is carried out.
+    /// How the last [`Order::Stop`] has left the lease. None until it is carried out.
     pub(super) left: Option<LeaseEnd>,
     /// The term that is to end in good order, because a program or a layer has asked for it.
     pub(super) asked: Option<Term>,
@@ -45,14 +45,9 @@ impl Liveness {
         }
     }
 
-    /// Records a successful renewal that was sent at `sent`.
-    pub(super) fn beat(&self, sent: Moment) {
-        self.renewed.store(sent.as_nanos(), Ordering::Release);
-    }
-
-    /// Records that this process no longer holds the lease.
-    pub(super) fn rest(&self) {
-        self.renewed.store(0, Ordering::Release);
+    /// Records when the last successful renewal was sent. None if this process does not hold the lease.
+    pub(super) fn note_renewal(&self, sent: Option<Moment>) {
+        self.renewed.store(sent.map_or(0, Moment::as_nanos), Ordering::Release);
     }
 
     /// When the last successful renewal was sent. None while this process does not hold the lease, as far as it knows.

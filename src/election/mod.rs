@@ -10,7 +10,6 @@ mod built;
 mod candidate;
 mod checks;
 mod client;
-#[cfg(feature = "internal")]
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 mod core;
 mod elector;
@@ -30,6 +29,8 @@ mod preemption;
 mod report;
 mod running;
 mod spread;
+mod task;
+mod task_report;
 mod work;
 
 #[cfg(feature = "metrics")]

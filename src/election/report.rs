@@ -47,7 +47,7 @@ impl Report {
         let now = view.now;
         self.profile.liveness.contend(machine.contends(view));
         if !machine.is_mine() {
-            self.profile.liveness.rest();
+            self.profile.liveness.note_renewal(None);
         }
         let record = machine.record();
         if record.is_some() {
@@ -149,7 +149,7 @@ impl Report {
     fn worked(&self, what: LeaseCall, sent: Moment, machine: &Machine, now: Moment) {
         match what {
             LeaseCall::Acquire | LeaseCall::Renew if machine.is_current() => {
-                self.profile.liveness.beat(sent);
+                self.profile.liveness.note_renewal(Some(sent));
                 if let Some(until) = machine.waits_until(sent).filter(|_| what == LeaseCall::Acquire) {
                     let at_most = until.saturating_since(now);
                     tracing::info!(

@@ -3,15 +3,18 @@
 use super::{
     built::Election,
     candidate::{Candidate, Profile},
+    core::{self, Order},
     elector::Elector,
     ended::{ErrElectionEnded, LeaseEnd},
-    machine::{Machine, Order},
+    machine,
     observers::RunningObservers,
+    task::Task,
 };
 use crate::{
     leadership::{Closer, Leadership, Loss},
     lease::VettedLock,
 };
+use futures_util::FutureExt;
 use std::{
     convert::Infallible,
     future::{self, Future},
@@ -63,14 +66,20 @@ impl Election {
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
-        let machine = Machine::new(identity.clone(), *timing, self.priority, self.drain_timeout);
-        let elector = Elector::new(machine, lock, self.grantor, self.profile);
+        // Layers of the lock are made for the former core.
+        let elects = if self.layered {
+            let machine = machine::Machine::new(identity.clone(), *timing, self.priority, self.drain_timeout);
+            Elector::new(machine, lock, self.grantor, self.profile).run().boxed()
+        } else {
+            let machine = core::Machine::new(identity.clone(), fastrand::u64(..), self.priority, *timing);
+            Task::new(machine, lock, self.grantor, self.profile).run().boxed()
+        };
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
             tokio::select! {
                 biased;
-                () = elector.run() => {}
+                () = elects => {}
                 // The other task has panicked, so no task would wake a hanging write at the deadline.
                 _ = unwatched => {}
             }
@@ -164,7 +173,7 @@ impl Running {
             self.gate.suspend();
             self.drain(work).await;
             let Profile { timing, liveness, .. } = &*self.candidate.profile;
-            liveness.order(Order::GiveUp { failed: 0 });
+            liveness.order(Order::Stop);
             let patience = timing.safety_margin() + timing.call_timeout() * CALLS_TO_STOP;
             let mut orders = liveness.orders.subscribe();
             let left = tokio::select! {

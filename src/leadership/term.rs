@@ -84,7 +84,6 @@ impl Term {
 
     /// Whether this is the same term, whatever the fencing tokens are.
     #[cfg(feature = "election")]
-    #[allow(dead_code, reason = "the core that the proof sees asks it")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.lease_uid, self.transitions) == (&other.lease_uid, other.transitions)
     }

@@ -69,13 +69,11 @@ impl ErrLock {
     }
 
     /// How long the API server asks to wait before the next call.
-    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
     /// Whether a write with this error was certainly not carried out.
-    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
         let refused = |status: StatusCode| status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;

@@ -135,7 +135,7 @@ impl LeaseRecord {
     pub(crate) fn oddity(&self) -> Option<&'static str> {
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is not text; the lease counts as free");
+            return Some("the holder is not text; the lease is taken when its duration has passed");
         }
         self.holder()?;
         match self.duration() {
@@ -186,7 +186,6 @@ impl LeaseRecord {
     }
 
     /// Whether the server has stored what `claim` writes. If not, says what differs.
-    #[cfg_attr(not(feature = "internal"), allow(dead_code, reason = "the core that the proof sees asks it"))]
     pub(crate) fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str> {
         fn text(field: &str) -> Option<&str> {
             Some(field).filter(|it| !it.is_empty())

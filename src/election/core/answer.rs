@@ -1,12 +1,13 @@
 //! The answer to the call under way.
 
-use super::state::{ActiveTerm, Flight, Machine, Order, Staleness};
+use super::state::{ActiveTerm, Flight, Lease, Machine, Order, Staleness};
 use crate::{
     api::backoff,
     election::hooks::LeaseCall,
     leadership::{Moment, Term},
-    lease::{ErrLock, ErrLockKind, LeaseRecord, LeaseUpdate},
+    lease::{ErrLock, ErrLockKind, LeaseRecord},
 };
+use std::time::Duration;
 
 impl Machine {
     /// Takes in the answer to the call under way, or that there is none in time.
@@ -20,16 +21,36 @@ impl Machine {
     ) -> Result<(), ErrLock> {
         let Some(Flight { call, sent, knew }) = self.flight.take() else { return Ok(()) };
         self.look_at_the_clock(now);
+        let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
+        if carried_out && call.what != LeaseCall::Read {
+            self.spread.answered(now.saturating_since(sent));
+        }
         match (call.update, answer) {
             (None, Ok(lease)) => self.read(lease, knew, now),
             (Some(update), Ok(Some(stored))) => {
                 if call.what == LeaseCall::Ask {
                     self.ask_from = now.saturating_add(self.timing.retry_period()); // even if a person removes the question
                 }
-                self.written(call.what, &update, stored, sent, now)?;
+                // A write makes a new version of the same object (rule S6).
+                let is_new = stored.version().is_none_or(|version| knew < version)
+                    && call.seen.is_none_or(|seen| {
+                        seen.uid() == stored.uid() && seen.resource_version() != stored.resource_version()
+                    });
+                self.altered = if is_new { stored.holds(&update).err() } else { Some("its version") };
+                self.written(call.what, stored, sent, now)?;
             }
             // No update is answered so.
             (Some(_), Ok(None)) => self.staleness = Staleness::Stale,
+            // The lease is gone (rule S8).
+            (Some(_), Err(error)) if error.kind() == ErrLockKind::NotFound && call.seen.is_some() => {
+                if self.newest == knew {
+                    self.note_a_gap(now);
+                    self.observe(None, now);
+                } else {
+                    self.staleness = Staleness::Stale;
+                }
+                self.lose_a_race(&error, Duration::ZERO, now);
+            }
             (update, Err(error)) => {
                 let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
                 self.failed(call.what, update.is_some().then_some(seen), &error, now);
@@ -48,22 +69,28 @@ impl Machine {
         // A read is consistent: it is believed even if its version is lower (a restored backup).
         match &lease {
             Some(_) => self.newest = version,
+            // If it was deleted a moment ago, its holder makes it anew.
+            None if matches!(self.lease, Lease::Unknown) => {
+                self.staleness = Staleness::Unsure;
+                self.not_before = now.saturating_add(self.timing.pause());
+            }
             None => self.note_a_gap(now),
         }
         self.highest = self.highest.max(version);
         self.observe(lease, now);
+        if self.is_held_by_another(now) {
+            self.failures = 0; // there is nothing to write, so a read is a success
+        }
     }
 
     /// A write counts only if the server stored what was sent.
     fn written(
         &mut self,
         what: LeaseCall,
-        update: &LeaseUpdate,
         stored: LeaseRecord,
         sent: Moment,
         now: Moment,
     ) -> Result<(), ErrLock> {
-        self.altered = stored.holds(update).err();
         if let Some(differs) = self.altered {
             let error = ErrLock::new(
                 ErrLockKind::Refused,
@@ -73,13 +100,22 @@ impl Machine {
             self.pause(&error, now);
             return Err(error);
         }
-        (self.failures, self.looked, self.may_land) = (0, now, None);
+        let recovered = std::mem::take(&mut self.failures) > 0;
+        if self.staleness == Staleness::Unsure {
+            self.staleness = Staleness::Fresh;
+        }
+        (self.looked, self.may_land) = (now, None);
         let version = stored.version().unwrap_or(0);
         // Or else news of what came after it were faster: it stood, and no longer does.
         if version >= self.newest {
             self.newest = version;
             self.highest = self.highest.max(version);
             self.stands(what, stored, sent, now);
+            if let Some(term) = &mut self.term {
+                let by_chance = what == LeaseCall::Acquire || recovered;
+                let part = if by_chance { self.random.f64() / 2.0 } else { 0.0 };
+                term.early = self.timing.retry_period().mul_f64(part);
+            }
         }
         Ok(())
     }
@@ -93,20 +129,26 @@ impl Machine {
             LeaseCall::Acquire => {
                 self.claimed = sent;
                 let begins = self.order == Order::Contend && now < self.deadline();
-                self.term = begins.then_some(ActiveTerm { name, closing: false });
+                if begins {
+                    self.led = Some(name.clone());
+                    self.term = Some(ActiveTerm { name, closing: false, early: Duration::ZERO });
+                }
             }
             LeaseCall::Renew => self.claimed = sent,
-            // It leaves the lease to others for a while.
-            LeaseCall::Release => self.not_before = now.saturating_add(self.timing.retry_period()),
+            // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates do
+            // not agree on who precedes.
+            LeaseCall::Release if self.order == Order::Contend => {
+                self.not_before = now.saturating_add(self.timing.retry_period());
+                self.ask_from = now.saturating_add(self.timing.lease_duration());
+            }
             _ => {}
         }
     }
 
     /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
-        let is_lost = over.is_some_and(|over| match error.kind() {
+        let is_lost = over.is_some_and(|_| match error.kind() {
             ErrLockKind::Conflict => true,
-            ErrLockKind::NotFound => !over.is_empty(),
             // The claim may stand, but a layer does not let this candidate use it.
             ErrLockKind::Withheld => {
                 self.staleness = Staleness::Stale;
@@ -121,15 +163,20 @@ impl Machine {
             }
             return self.pause(error, now);
         }
-        // Another write came first, or the lease is gone, or it exists already.
+        // Another write came first, or the lease exists already.
         self.staleness = Staleness::Stale;
+        // A watch shows who has won the race, so that a crowd does not read.
+        let waits = what == LeaseCall::Acquire && self.watches;
+        self.lose_a_race(error, if waits { self.timing.pause() / 4 } else { Duration::ZERO }, now);
         if what == LeaseCall::Acquire {
             self.spread.lost_a_race();
         }
+    }
+
+    /// To lose a race is normal. Many in a row are not.
+    fn lose_a_race(&mut self, error: &ErrLock, patience: Duration, now: Moment) {
         self.pause(error, now);
         if self.failures == 1 {
-            // To lose a race is normal. A watch shows who has won it, so that a crowd does not read.
-            let patience = if self.watches { self.timing.pause() / 4 } else { self.spread.wait() };
             self.not_before = now.saturating_add(patience);
         }
     }

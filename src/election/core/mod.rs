@@ -9,12 +9,13 @@
 //!   stand, is claimed again.
 //! - **Whoever held the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
 //!
-//! Priority asks before it takes (`want`): a preferred candidate writes its name into the lease, and a holder of this crate
+//! Priority asks before it takes (`ask`): a preferred candidate writes its name into the lease, and a holder of this crate
 //! stops in the usual order and releases. So no live holder of this crate is ever overtaken.
 //!
 //! A rule that lets a candidate act earlier than it could says **Earlier**, and which everyday situation pays for it.
 
 mod answer;
+mod ask;
 mod formers;
 mod note;
 mod observe;
@@ -27,7 +28,6 @@ mod want;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    note::{ASKED, CLAIM, WAITS_FOR},
-    state::{Call, Gate, Machine, Next, Order, Writes},
-};
+#[cfg(feature = "internal")]
+pub use self::note::{ASKED, CLAIM, WAITS_FOR};
+pub use self::state::{Call, Gate, Machine, Next, Order, Writes};

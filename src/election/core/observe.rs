@@ -18,6 +18,10 @@ impl Machine {
         match news {
             WatchNews::Up => {
                 self.watches = true;
+                // After an outage, calls may work again too.
+                if self.failures > 1 {
+                    self.not_before = self.not_before.min(now);
+                }
                 self.staleness = self.staleness.max(Staleness::Unsure);
             }
             WatchNews::Down(_) => self.watches = false,
@@ -36,7 +40,7 @@ impl Machine {
         if version < self.newest {
             return;
         }
-        if self.newest < version {
+        if self.newest < version && self.staleness == Staleness::Stale {
             // A write that met another version has met this one, or an older one: then the next swap fails too.
             self.staleness = Staleness::Fresh;
         }
@@ -72,6 +76,7 @@ impl Machine {
             Lease::Present(seen) if seen.stored.says_the_same(&stored) => Seen { stored, ..seen },
             last => self.sight(&last, stored, now),
         });
+        self.look_at_the_question();
     }
 
     /// The lease says something new.
@@ -113,7 +118,7 @@ impl Machine {
     /// of this crate that directly follows and does not list it. This process's own claim is such a word, too.
     fn note_former(&mut self, last: &Seen, next: Option<&Stored>, now: Moment) {
         let (was, transitions) = (&last.stored.record, last.stored.record.transitions());
-        if last.own || last.stored.is_released() {
+        if last.own || last.stored.is_vacant() {
             return;
         }
         let next = next.filter(|it| it.record.uid() == was.uid());

@@ -92,7 +92,9 @@ pub struct Machine {
     pub(super) term: Option<ActiveTerm>,
     /// When the last answered claim was sent. Deadline and end of the lease count from here (rule S1).
     pub(super) claimed: Moment,
-    /// How the last term ended.
+    /// The last term that has begun.
+    pub(super) led: Option<Term>,
+    /// How it ended.
     pub(super) lost: Loss,
     /// A term that is given back, and has not begun: a layer of the lock has withheld the answer to its claim.
     pub(super) gives_back: Option<Term>,
@@ -108,7 +110,7 @@ pub struct Machine {
     pub(super) ask_from: Moment,
     pub(super) spread: Spread,
     pub(super) random: fastrand::Rng,
-    /// Even in 0..1, drawn anew with each look at the lease: polls and renewals of many candidates drift apart.
+    /// Even in 0..1, drawn anew with each look at the lease: the polls of many candidates drift apart.
     pub(super) jitter: f64,
     /// The server has stored something else than this candidate wrote.
     pub(super) altered: Option<&'static str>,
@@ -151,6 +153,9 @@ pub(super) struct ActiveTerm {
     pub(super) name: Term,
     /// It ends in good order: its gate closes for good, and it is not renewed.
     pub(super) closing: bool,
+    /// How early the next renewal comes: by chance after a claim or a failure, so that elections which began or recovered
+    /// at one moment do not renew together.
+    pub(super) early: Duration,
 }
 
 /// The one call under way.
@@ -184,6 +189,7 @@ impl Machine {
             watches: false,
             term: None,
             claimed: Moment::default(),
+            led: None,
             lost: Loss::Abandoned,
             gives_back: None,
             flight: None,
@@ -220,10 +226,9 @@ impl Machine {
         stored.record.holder() == Some(self.me.as_str()) && process == Some(self.process)
     }
 
-    /// Whether `other` is a claim of that term.
+    /// Whether this is a claim of that term. Other electors trust the duration in the lease, so it must not be shorter.
     pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
-        let it = &stored.record;
-        let same = (it.uid(), it.transitions()) == (term.name.lease_uid(), term.name.transitions());
-        self.is_mine(stored) && same
+        let lasts = stored.record.duration() >= Some(self.timing.lease_duration());
+        self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
     }
 }

@@ -57,6 +57,16 @@ impl Stored {
         self.record.holder().is_none() && self.record.duration().is_some_and(|it| it <= RELEASED)
     }
 
+    /// Whether nobody holds the lease: it was released, or it was made without a claim.
+    ///
+    /// **Earlier**: a lease that is made together with the Role is taken at once. Whoever has seen a holder in it waits for
+    /// that holder all the same.
+    pub(super) fn is_vacant(&self) -> bool {
+        let it = &self.record;
+        let is_new = it.holder().is_none() && it.renew_time().is_none();
+        is_new || self.is_released()
+    }
+
     /// How long the holder may count on this claim. `own` if the lease does not say it.
     pub(super) fn lasts(&self, own: Duration) -> Duration {
         self.claim().map(|it| it.lasts).or(self.record.duration()).unwrap_or(own)

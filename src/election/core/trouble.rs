@@ -1,27 +1,57 @@
-//! What is wrong, in words for a person.
+//! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::Machine;
-use crate::leadership::Moment;
+use super::state::{Gate, Machine, Order, Staleness};
+use crate::{leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
-    /// What is wrong with the lease, and what to do.
-    pub fn trouble(&self, now: Moment) -> Option<String> {
+    /// The lease, as last seen.
+    pub fn record(&self) -> Option<&LeaseRecord> {
+        self.seen().map(|seen| &seen.stored.record)
+    }
+
+    /// When the claim was sent that the lease holds. None if it holds none of this process, or a stop has left it.
+    pub fn renewed(&self) -> Option<Moment> {
+        let mine = self.seen().is_some_and(|seen| self.is_mine(&seen.stored));
+        (mine && (self.order != Order::Stop || self.term.is_some())).then_some(self.claimed)
+    }
+
+    /// Whether this candidate wants the lease, or holds it for good.
+    pub fn contends(&self, now: Moment) -> bool {
+        self.order == Order::Contend && !matches!(self.gate(now), Gate::Closing { .. })
+    }
+
+    /// Whether the lease is free to take.
+    pub fn is_vacant(&self, now: Moment) -> bool {
+        self.term.is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
+    }
+
+    /// Whether the last write or read has failed, and nothing has worked since.
+    pub const fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Whether what is known may be old.
+    pub fn is_in_doubt(&self) -> bool {
+        self.staleness != Staleness::Fresh
+    }
+
+    /// What is wrong with the lease, and what to do: a word for log fields, and a sentence.
+    pub fn oddity(&self) -> Option<(&'static str, String)> {
         if let Some(differs) = self.altered {
-            return Some(format!(
-                "the API server stores another value for {differs} of the lease than this candidate writes, so it cannot \
-                 lead; exempt this lease from the webhook that changes it"
-            ));
+            let details = format!(
+                "the API server stores another value for {differs} than this candidate writes, so it cannot lead; exempt \
+                 this lease from the webhook that changes it"
+            );
+            return Some(("altered", details));
         }
         let seen = self.seen()?;
-        let record = &seen.stored.record;
-        let holder = record.holder().unwrap_or_default();
-        if holder == self.me.as_str() && !seen.own {
-            return Some("another process uses this identity; give each process its own".into());
+        if seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own {
+            return Some((
+                "identity",
+                "another process uses this identity; give each process its own".into(),
+            ));
         }
-        if let Some(oddity) = record.oddity() {
-            return Some(oddity.into());
-        }
-        self.long_wait(now).or_else(|| self.unanswered_question())
+        seen.stored.record.oddity().map(|oddity| (oddity, oddity.to_owned()))
     }
 
     /// Whom this candidate waits for behind its shut gate, and until when.
@@ -29,7 +59,8 @@ impl Machine {
         self.formers.last_to_end(now)
     }
 
-    fn long_wait(&self, now: Moment) -> Option<String> {
+    /// The same in words, if it takes longer than this candidate's own lease lasts.
+    pub fn long_wait(&self, now: Moment) -> Option<String> {
         let (name, until) = self.waits_for(now)?;
         let rest = until.saturating_since(now);
         let name = if name.is_empty() { "a former holder".to_owned() } else { format!("{name:?}") };
@@ -42,15 +73,13 @@ impl Machine {
         })
     }
 
-    fn unanswered_question(&self) -> Option<String> {
+    /// For whom a free lease is kept, in words.
+    pub fn unanswered_question(&self) -> Option<String> {
         let stored = &self.seen()?.stored;
         let who = stored.question().filter(|it| it.who != self.me)?.who.as_str();
         stored.record.holder().is_none().then(|| {
-            format!(
-                "the lease was released for {who:?}, which has asked for it; if there is no such candidate, another one \
-                 takes the lease in {:?}",
-                self.timing.retry_period().mul_f64(1.25)
-            )
+            let time = self.timing.retry_period().mul_f64(1.25);
+            format!("{who:?}; if there is no such candidate, another one takes the lease in {time:?}")
         })
     }
 }

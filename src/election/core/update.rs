@@ -1,13 +1,13 @@
 //! What is written into the lease.
 
 use super::{
-    note::{self, ASKED, CLAIM, Claim, WAITS_FOR},
+    note::{self, ASKED, CLAIM, Claim, Rests, WAITS_FOR},
     state::Machine,
 };
 use crate::{
     election::{hooks::LeaseCall, preemption::HOLDER_KEY},
     leadership::Moment,
-    lease::{LeaseRecord, LeaseUpdate, wall_clock},
+    lease::{LONGEST_SANE, LeaseRecord, LeaseUpdate, wall_clock},
 };
 use jiff::{SignedDuration, Timestamp};
 use std::{collections::BTreeMap, time::Duration};
@@ -18,9 +18,9 @@ impl Machine {
         let record = self.seen().map(|seen| &seen.stored.record);
         match what {
             LeaseCall::Acquire => Some(self.acquisition(record, wall, now)),
-            LeaseCall::Renew => Some(self.claim(record, wall, now)),
+            LeaseCall::Renew => Some(self.claim(record, &self.formers.rests(now), wall)),
             LeaseCall::Release => {
-                let mut update = self.claim(record, wall, now);
+                let mut update = self.claim(record, &self.formers.rests(now), wall);
                 (update.holder, update.duration_seconds) = (String::new(), 1);
                 update.acquire_time.clone_from(&update.renew_time);
                 if self.priority.is_some() {
@@ -34,23 +34,21 @@ impl Machine {
     }
 
     /// The claim of the term that the lease shows.
-    fn claim(&self, over: Option<&LeaseRecord>, wall: Timestamp, now: Moment) -> LeaseUpdate {
-        let own = self.timing.lease_duration();
+    fn claim(&self, over: Option<&LeaseRecord>, rests: &Rests, wall: Timestamp) -> LeaseUpdate {
         let renewed = later_than(self.stamp, wall);
-        let rests = self.formers.rests(now);
-        // Another elector reads no list, so it has to wait as long for this holder.
-        let longest = rests.values().copied().max().unwrap_or_default() + Duration::from_nanos(999_999_999);
         let claim = Claim {
             process: self.process,
             time: renewed,
             uid: over.map_or("", LeaseRecord::uid).to_owned(),
-            lasts: own,
+            lasts: self.timing.lease_duration(),
         };
         let mut annotations =
-            BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, note::write_rests(&rests))]);
+            BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, note::write_rests(rests))]);
         if let Some(priority) = &self.priority {
             annotations.insert(HOLDER_KEY, Some(priority.key().to_owned()));
         }
+        // Another elector reads no list, so it has to wait as long for this holder.
+        let longest = rests.values().copied().max().unwrap_or_default() + Duration::from_nanos(999_999_999);
         let renew_time = wall_clock::micro(renewed);
         LeaseUpdate {
             holder: self.me.to_string(),
@@ -64,17 +62,16 @@ impl Machine {
 
     /// The claim that begins a term.
     fn acquisition(&self, over: Option<&LeaseRecord>, wall: Timestamp, now: Moment) -> LeaseUpdate {
-        let mut update = self.claim(over, wall, now);
-        update.acquire_time.clone_from(&update.renew_time);
-        update.transitions = over.map_or(0, |it| following(it.transitions()));
+        let mut rests = self.formers.rests(now);
         // Whom the claim itself overtakes.
         if let Some(seen) = self.seen().filter(|seen| !seen.own && now < seen.until())
             && let Some(holder) = seen.stored.record.holder()
         {
-            let mut rests = self.formers.rests(now);
-            rests.insert(holder.to_owned(), seen.longest);
-            update.annotations.insert(WAITS_FOR, note::write_rests(&rests));
+            rests.insert(holder.to_owned(), seen.longest.min(LONGEST_SANE));
         }
+        let mut update = self.claim(over, &rests, wall);
+        update.acquire_time.clone_from(&update.renew_time);
+        update.transitions = over.map_or(0, |it| following(it.transitions()));
         update.annotations.insert(ASKED, None);
         // A key in the lease belongs to the former holder. Without a priority it is removed with it.
         update.annotations.entry(HOLDER_KEY).or_insert(None);

@@ -1,12 +1,11 @@
 //! What to do next: what the gate has to be, and which call is due.
 
 use super::{
-    note::Question,
     state::{ActiveTerm, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness, Writes},
     stored::Stored,
 };
 use crate::{
-    election::{hooks::LeaseCall, preemption::holder_key},
+    election::hooks::LeaseCall,
     leadership::{Loss, Moment, Term},
     lease::{JITTER, LeaseRecord},
 };
@@ -32,6 +31,7 @@ impl Machine {
             (self.failures, self.not_before) = (0, Moment::default());
         }
         self.order = order;
+        self.look_at_the_question();
     }
 
     /// Ends `term` in good order, for another candidate, also if its gate has not opened. `term` has no fencing token.
@@ -100,6 +100,11 @@ impl Machine {
         if self.term.is_some() && now >= self.deadline() {
             (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
         }
+        self.look_at_the_question();
+    }
+
+    /// Closes the term if the process stops, or if another candidate has asked for the lease.
+    pub(super) fn look_at_the_question(&mut self) {
         let yields = self.order == Order::Stop || self.is_asked_to_yield();
         if let Some(term) = &mut self.term {
             term.closing |= yields;
@@ -118,7 +123,7 @@ impl Machine {
     }
 
     fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
-        let due = self.claimed.saturating_add(self.timing.retry_period().mul_f64(1.0 - self.jitter / 8.0));
+        let due = self.claimed.saturating_add(self.timing.retry_period().saturating_sub(term.early));
         // The deadline depends on renewals alone (rule S9).
         if self.staleness == Staleness::Stale || self.staleness == Staleness::Unsure && now < due {
             return Want::Call(LeaseCall::Read, now);
@@ -128,25 +133,32 @@ impl Machine {
         }
         // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
         match self.gives_back(now) {
-            Want::Done(_) if self.order != Order::Stop => Want::Nothing,
+            // Its work is still ending.
+            _ if self.order == Order::Hold => Want::Nothing,
+            Want::Done(_) if self.order == Order::Contend => Want::Nothing,
             want => want,
         }
     }
 
     /// Releases the lease once no write may begin, is under way or may land (rule S4), if that is before its end.
     fn gives_back(&self, now: Moment) -> Want {
-        let ends = self.claimed.saturating_add(self.timing.lease_duration());
         match self.releases_from(now) {
-            Some(at) if at < ends => Want::Call(LeaseCall::Release, at),
+            Some(at) if at < self.ends() => Want::Call(LeaseCall::Release, at),
             Some(_) => Want::Done(Err("a write that ended without an answer may still take effect")),
             None if self.writes.under_way => Want::Nothing,
             None => Want::Done(Err("the former holder may still be writing")),
         }
     }
 
-    fn is_given_back(&self) -> bool {
-        let term = self.seen().map(|seen| seen.stored.record.term());
-        self.gives_back.as_ref().zip(term).is_some_and(|(given, term)| given.is_same(&term))
+    /// When the own lease ends for others, at the earliest.
+    fn ends(&self) -> Moment {
+        self.claimed.saturating_add(self.timing.lease_duration())
+    }
+
+    /// Whether the lease shows this term.
+    fn is_in(&self, term: Option<&Term>) -> bool {
+        let shown = self.seen().map(|seen| seen.stored.record.term());
+        shown.zip(term).is_some_and(|(shown, term)| shown.is_same(term))
     }
 
     /// From when the lease may be released. None while a write may begin or is under way: then it is rather left
@@ -169,21 +181,25 @@ impl Machine {
         match self.order {
             _ if self.staleness != Staleness::Fresh => Want::Call(LeaseCall::Read, now),
             Order::Stop if mine => self.gives_back(now),
-            // A claim that came late, in no term, or one that is not to be used.
-            Order::Hold if mine => self.gives_back(now).or(self.look()),
-            Order::Contend if mine && self.is_given_back() => self.gives_back(now).or(self.look()),
+            // A claim that came late, and has begun no term. One that was used is kept while its work ends.
+            Order::Hold if mine && !self.is_in(self.led.as_ref()) => self.gives_back(now).or(self.look()),
+            Order::Contend if mine && self.is_in(self.gives_back.as_ref()) => {
+                self.gives_back(now).or(self.wants_to_take(stored, self.ends(), now))
+            }
             Order::Stop if self.may_land(stored, now) => {
                 let soon = self.timing.retry_period() / 8;
                 Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
             }
             Order::Stop => Want::Done(Ok(())),
             Order::Hold => self.look(),
-            Order::Contend => self.contends(stored, free_from, now),
+            Order::Contend => self.wants_to_take(stored, free_from, now),
         }
     }
 
-    fn contends(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
-        let take = |at| Want::Call(LeaseCall::Acquire, at);
+    fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
+        // What others undo is not done again at once.
+        let paced = self.claimed.saturating_add(self.timing.pause() / 8);
+        let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
         match (self.own_question(), stored.filter(|it| self.precedes(it))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
             // question stands, so an annotation does, too. Its whole time is waited behind a shut gate.
@@ -202,24 +218,35 @@ impl Machine {
             Lease::Unknown => None,
             // A holder that is alive has closed its gate, and creates it anew at once. Others wait for its time.
             Lease::Absent(since) => {
-                let from = since.saturating_add(self.spread.wait());
+                let from = since.saturating_add(self.by_chance());
                 Some(self.formers.may_begin(now).unwrap_or(from))
             }
             Lease::Present(seen) if seen.own => Some(now),
             Lease::Present(seen) => {
-                let held_for = if seen.stored.is_released() { Duration::ZERO } else { seen.longest };
+                let held_for = if seen.stored.is_vacant() { Duration::ZERO } else { seen.longest };
                 Some(seen.since.saturating_add(held_for).saturating_add(self.turn(&seen.stored)))
             }
         }
+    }
+
+    /// Whether there is nothing to do but to wait for the end of another holder.
+    pub(super) fn is_held_by_another(&self, now: Moment) -> bool {
+        self.term.is_none() && self.is_free_from(now).is_some_and(|from| now < from)
     }
 
     /// How long this candidate leaves a free lease to others. One that has asked and polls learns of it within a period.
     fn turn(&self, stored: &Stored) -> Duration {
         match stored.question() {
             Some(asked) if asked.who == self.me => Duration::ZERO,
-            Some(_) => self.timing.retry_period().mul_f64(1.25) + self.spread.wait(),
-            None => self.spread.wait(),
+            Some(_) => self.timing.retry_period().mul_f64(1.25) + self.by_chance(),
+            None => self.by_chance(),
         }
+    }
+
+    /// How long it waits so that a crowd does not write at once. One whose claims are altered leaves the lease to others.
+    fn by_chance(&self) -> Duration {
+        let others = self.altered.map_or(Duration::ZERO, |_| self.timing.retry_period());
+        self.spread.wait() + others
     }
 
     /// Whether a write without an answer may still give the lease to this candidate.
@@ -241,37 +268,6 @@ impl Machine {
         let period = now.saturating_add(self.timing.retry_period());
         let times = [deadline, self.formers.may_begin(now), Some(self.writes.settle_at), Some(period)];
         times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
-    }
-
-    // --- priority ---
-
-    /// What this candidate writes to ask a holder to release.
-    pub(super) fn own_question(&self) -> Option<Question> {
-        let key = self.priority.as_ref()?.key().to_owned();
-        Some(Question { who: self.me.clone(), key: Some(key) })
-    }
-
-    /// Whether this candidate may take the lease from its live holder. A lease that makes no sense is left alone.
-    fn precedes(&self, stored: &Stored) -> bool {
-        let other = stored.record.holder().is_some_and(|it| it != self.me.as_str());
-        let key = holder_key(&stored.record);
-        let precedes = key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)));
-        other && precedes && self.own_question().is_some_and(|it| stored.asked(&it).is_some())
-    }
-
-    /// Whether this candidate may put its question in the place of this one. What a person has asked for stays.
-    fn outranks(&self, other: &Question) -> bool {
-        let key = other.key.as_deref();
-        key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)))
-    }
-
-    /// Whether the holder has to release for another candidate: a person has asked, or one that this holder does not
-    /// precede itself.
-    fn is_asked_to_yield(&self) -> bool {
-        let asked = self.term.as_ref().and(self.seen()).and_then(|seen| seen.stored.question());
-        let objects =
-            |key: &String| self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));
-        asked.is_some_and(|it| it.who != self.me && !it.key.as_ref().is_some_and(objects))
     }
 }
 

@@ -7,14 +7,15 @@ use std::{fmt, sync::Arc};
 const LONGEST: usize = 253;
 const KEY: &str = "invalid key of a priority:";
 
-/// Lets a candidate take the lease from a live holder that it precedes. Use it to prefer a revision of a program, or
-/// the replicas in one zone. Istio's fork of client-go calls this prioritised election.
+/// Lets a candidate ask a live holder that it precedes for the lease. Use it to prefer a revision of a program, or the
+/// replicas in one zone. Istio's fork of client-go calls this prioritised election.
 ///
 /// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` while it holds the
-/// lease, as Istio does. When it sees a live holder whose key it precedes (`""` for a holder without one), it takes the
-/// lease at once. Its gate stays closed until the former holder has written into the lease that its last write has ended,
-/// or until its time is over. So two candidates of this crate never write at once. The [guide](crate::guide::timing#a-preferred-leader) says
-/// what this costs with other electors, which holders are never preempted, and how mutual preemption is slowed down.
+/// lease, as Istio does. When it sees a live holder whose key it precedes (`""` for a holder without one), it writes its name
+/// and its key into the lease. A holder of this crate then ends its term in good order and releases the lease, unless it
+/// itself precedes that key. So two candidates of this crate never write at once, and the two must agree on who precedes.
+/// Another elector cannot be asked: its lease is taken, and the gate stays closed until its time is over. The
+/// [guide](crate::guide::timing#a-preferred-leader) says what this costs, and how a person moves leadership by hand.
 ///
 /// ```no_run
 /// use kube_leader_gate::{Election, election::Priority};
@@ -68,7 +69,7 @@ impl Priority {
     }
 
     /// Makes a priority from a list of keys, with the most preferred first. A holder without a key comes after all of
-    /// them. A holder whose key is not in the list is never preempted, since a newer list may know the key.
+    /// them. A holder whose key is not in the list is never asked, since a newer list may know the key.
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -102,7 +103,7 @@ impl Priority {
         &self.key
     }
 
-    /// Whether this candidate may take the lease from a live holder with this key (`""` for none).
+    /// Whether this candidate may ask a live holder with this key for the lease (`""` for none).
     #[must_use]
     pub fn precedes(&self, holder_key: &str) -> bool {
         *holder_key != *self.key && (self.precedes)(holder_key)

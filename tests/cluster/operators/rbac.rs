@@ -60,7 +60,7 @@ pub async fn rbac_manifest_grants_exactly_what_is_needed() {
     let replicas = [start("pod-a", "gated"), start("pod-b", "gated")];
     until(PATIENCE, "they wait for the kind", || cluster.requests().iter().any(waits_for_kind)).await;
     let released = Patch::Merge(
-        json!({ "spec": { "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": "2026-01-01T00:00:00.000000Z" } }),
+        json!({ "spec": { "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z" } }),
     );
     leases.patch(NAME, &PatchParams::default(), &released).await.unwrap();
     kind_is_served(&client).await;

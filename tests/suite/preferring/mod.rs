@@ -1,6 +1,5 @@
-//! Candidates with priorities: who preempts whom, and when the holder acknowledges.
+//! Candidates with priorities: who asks whom for the lease, and what the holder does.
 
-mod acknowledging;
-mod flapping;
-mod preempted;
-mod preempting;
+mod asking;
+mod undone;
+mod yielding;

@@ -3,41 +3,30 @@
 use crate::{
     locks::flawed::{Flaw, flawed},
     support::priority::{write_every, writers},
-    support::{SOON, candidate, gated, lease_writes, pass, spec, until, within},
+    support::{candidate, gated, pass, until, within},
 };
 use kube_client::Client;
-use kube_leader_gate::testing::{ApiServer, WriteRecord};
+use kube_leader_gate::testing::ApiServer;
 use std::time::Duration;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::task::JoinSet;
 
-/// The server answers such an update with the old version, and no watch reports it.
+/// Each claim is stored with the same time, so it is not what was sent, and others may see no renewal.
 #[tokio::test(start_paused = true)]
-async fn s6_renewal_without_change_does_not_extend_term() {
+async fn s6_claim_that_is_stored_with_another_time_begins_no_term() {
     let server = ApiServer::new();
     let election = flawed(&server, "a", Flaw::StandsStill);
     let mut writing = JoinSet::new();
     let client = election.wrap(Client::new(server.service().user("a"), "default"));
     write_every(&mut writing, client, 10);
-    let began = Instant::now();
     let a = election.start();
-    within(Duration::from_secs(1), "the candidate leads", a.candidate().elected()).await;
-    let first = a.candidate().term();
+    until(Duration::from_secs(1), "it is in trouble", || a.candidate().trouble().is_some()).await;
+    let trouble = a.candidate().trouble().unwrap();
+    assert!(trouble.contains("the acquire time") || trouble.contains("the renew time"), "{trouble}");
     let b = candidate(&server, "b");
     write_every(&mut writing, gated(&server, &b, "b"), 10);
     let b = b.start();
-    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    pass(Duration::from_secs(8)).await;
-    let renewed = lease_writes(&server, "a");
-    assert!(renewed.len() >= 4, "it renews: {}", renewed.len());
-    // Of its own: b may have written meanwhile that it stands by.
-    let said = |write: &WriteRecord| {
-        write.lease.as_ref().map(|lease| (lease.holder_identity.clone(), lease.renew_time.clone()))
-    };
-    assert!(renewed.windows(2).all(|pair| said(&pair[0]) == said(&pair[1])), "and changes nothing");
-    assert_eq!(a.candidate().term(), first, "its deadline is still to come");
-    until(Duration::from_secs(3), "the gate closes at the deadline", || a.candidate().term() != first).await;
-    assert!(began.elapsed() <= Duration::from_millis(10_600), "{:?}", began.elapsed());
-    // Another candidate may lead after that, but never two at once.
+    within(Duration::from_secs(120), "b leads in the end", b.candidate().elected()).await;
     pass(Duration::from_secs(40)).await;
-    assert!(!writers(&server).is_empty() && spec(&server)["leaseTransitions"] != 0);
+    assert_eq!(writers(&server), ["b"]);
+    assert!(a.candidate().leadership().state().lost.is_none(), "it has never led");
 }

@@ -30,8 +30,14 @@ pub async fn leading_as(server: &ApiServer, identity: &str, key: &str) -> (Runni
     (running, client)
 }
 
+/// The question of a preferred candidate, or of a person.
+pub const ASKED: &str = "kube-leader-gate/asked";
+
+/// The annotations of the lease but that of each claim.
 pub fn annotations(server: &ApiServer) -> Value {
-    server.object(LEASE).expect("the lease")["metadata"]["annotations"].take()
+    let mut all = server.object(LEASE).expect("the lease")["metadata"]["annotations"].take();
+    all.as_object_mut().map(|all| all.remove("kube-leader-gate/claim"));
+    all
 }
 
 /// Tries to write each millisecond.

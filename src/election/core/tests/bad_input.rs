@@ -66,15 +66,25 @@ fn any_annotation_may_hold_anything() {
 }
 
 #[test]
-fn a_lease_without_a_spec_is_waited_for_once() {
-    for spec in [Value::Null, json!({}), json!([]), json!("")] {
+fn a_lease_that_nobody_has_claimed_is_taken_at_once() {
+    for spec in [Value::Null, json!({}), json!([]), json!(""), json!({ "leaseDurationSeconds": 3600 })] {
         let mut stage = Stage::new();
         stage.put(json!({ "metadata": { "uid": "u" }, "spec": spec }));
-        stage.pass(seconds(14));
-        assert!(!stage.is_open(), "{spec}");
-        stage.pass(seconds(2));
+        stage.pass(10);
         assert!(stage.is_open(), "{spec}");
     }
+}
+
+#[test]
+fn s6_the_holder_of_a_lease_that_is_wiped_is_waited_for() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(1));
+    stage.edit(|it| it["spec"] = json!({}));
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
 }
 
 #[test]
@@ -82,14 +92,14 @@ fn an_absurd_duration_is_respected_while_it_stands_and_cut_once_it_is_gone() {
     let mut stage = Stage::new();
     stage.client_go("other", 3);
     stage.edit(|it| it["spec"]["leaseDurationSeconds"] = json!(2_147_483_647));
-    assert!(stage.machine.trouble(stage.now).unwrap().contains("longer than a day"));
+    assert!(stage.machine.oddity().unwrap().1.contains("longer than a day"));
     stage.pass(seconds(90_000));
     assert!(!stage.is_open());
     stage.client_go("third", 4);
     stage.client_go("", 4);
     stage.pass(seconds(1));
     assert!(stage.holder() == "me" && !stage.is_open());
-    assert!(stage.machine.trouble(stage.now).unwrap().contains("may write for"));
+    assert!(stage.machine.long_wait(stage.now).unwrap().contains("may write for"));
     let day = u64::try_from(LONGEST_SANE.as_millis()).unwrap();
     stage.pass(day);
     assert!(stage.is_open());

@@ -45,7 +45,9 @@ impl Stage {
         let mut machine = Machine::new(Identity::new("me").unwrap(), process, priority, LeaseTiming::fast());
         let now = Moment::from_nanos(1_000_000_000_000);
         machine.watched(WatchNews::Up, now);
-        let (lease, writes, done) = (None, Writes::default(), None);
+        // As it is made together with the Role.
+        let lease = Some(json!({ "metadata": { "uid": "u", "resourceVersion": "100" }, "spec": {} }));
+        let (writes, done) = (Writes::default(), None);
         let (calls, answers) = (vec![], VecDeque::new());
         Self { machine, lease, version: 100, now, writes, calls, answers, lands: false, done }
     }

@@ -195,7 +195,7 @@ fn s8_a_copy_in_another_object_is_no_claim() {
     assert!(!stage.is_open());
     stage.pass(seconds(1));
     assert!(stage.is_open(), "it is claimed anew");
-    assert_eq!(stage.record().unwrap().transitions(), 1);
+    assert_eq!(stage.record().unwrap().transitions(), 2);
 }
 
 #[test]

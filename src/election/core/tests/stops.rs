@@ -111,7 +111,7 @@ fn a_stop_ends_without_a_server() {
 #[test]
 fn a_stop_waits_for_an_acquisition_without_an_answer() {
     let mut stage = Stage::new();
-    stage.answers.extend([Ok(None), Err(error(ErrLockKind::Timeout))]);
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
     stage.pass(5);
     stage.order(Order::Stop);
     stage.pass(seconds(4));
@@ -124,7 +124,7 @@ fn a_stop_waits_for_an_acquisition_without_an_answer() {
 fn a_stop_releases_an_acquisition_that_lands_late() {
     let mut stage = Stage::new();
     stage.lands = true;
-    stage.answers.extend([Ok(None), Err(error(ErrLockKind::Timeout))]);
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
     stage.pass(5);
     stage.order(Order::Stop);
     stage.pass(seconds(1));

@@ -1,16 +1,11 @@
 //! Which line is logged when it matters, and which one is not.
 
 use super::heard::{Event, Heard};
-use crate::{
-    support::priority::with,
-    support::{LEASE, SKEW, SOON, begin_write, leading, lease, pass, steal, until},
-};
+use crate::support::{SKEW, SOON, begin_write, leading, pass, steal, until};
 use kube_leader_gate::{
-    election::{LeaseEnd, Priority},
+    election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
-use serde_json::{Value, json};
-use std::time::Duration;
 
 const HELD_BY_A_WRITE: &str = "a write ended without an answer";
 
@@ -82,32 +77,4 @@ async fn giving_way_is_logged() {
     a.candidate().give_way();
     pass(SOON).await;
     assert!(place(&heard.events(), "giving the lease up for another candidate").is_some());
-}
-
-/// The candidate takes the lease back after a pause. That alone does not end the trouble.
-#[tokio::test(start_paused = true)]
-async fn mutual_preemption_is_over_after_a_quiet_time() {
-    const OVER: &str = "no longer: candidates preempt each other in turn";
-    let heard = Heard::listen();
-    let server = ApiServer::new();
-    server.put("x", LEASE, lease(&json!({ "holderIdentity": "x", "leaseDurationSeconds": 15 }))).unwrap();
-    let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
-    let holds = || a.candidate().holder().as_deref() == Some("a");
-    until(SOON, "it preempts the holder", holds).await;
-    let preempts = |lease: &mut Value| {
-        lease["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "x" });
-        lease["spec"]["holderIdentity"] = "x".into();
-        lease["spec"]["leaseTransitions"] = 7.into();
-    };
-    server.edit("x", LEASE, preempts).unwrap();
-    until(SOON, "it waits", || place(&since(&heard, 0), "candidates preempt each other").is_some()).await;
-    pass(Duration::from_secs(8)).await;
-    server
-        .edit("x", LEASE, |lease| lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into())
-        .unwrap();
-    until(Duration::from_secs(8), "it preempts again", holds).await;
-    pass(Duration::from_secs(30)).await;
-    assert_eq!(place(&heard.events(), OVER), None, "it may be preempted again");
-    pass(Duration::from_secs(60)).await;
-    assert!(place(&heard.events(), OVER).is_some());
 }

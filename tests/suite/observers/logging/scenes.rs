@@ -5,8 +5,8 @@ use crate::{
     locks::flawed::{Flaw, flawed},
     locks::layers::withholding,
     support::{
-        LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal, until, within,
-        write,
+        FORMER_CORE, LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal,
+        until, within, write,
     },
 };
 use kube::runtime::controller::Action;
@@ -35,6 +35,17 @@ use std::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub fn play_all() {
+    play_with_each_core();
+    play(true, asking());
+    play(true, a_question_for_nobody());
+    FORMER_CORE.set(true);
+    play_with_each_core();
+    play(true, preemption());
+    play(true, priorities_that_disagree());
+    FORMER_CORE.set(false);
+}
+
+fn play_with_each_core() {
     play(true, handover_and_theft());
     play(true, refused_calls_and_watches());
     play(true, nonsense_in_the_lease());
@@ -47,9 +58,7 @@ pub fn play_all() {
     play(true, events());
     play(true, reconcilers());
     play(true, work());
-    play(true, preemption());
     play(true, giving_way());
-    play(true, priorities_that_disagree());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
     play(true, a_withheld_answer());
@@ -273,7 +282,41 @@ async fn preemption() {
     high.stop().await;
 }
 
-/// Its last write hangs until the drain timeout.
+async fn priorities_that_disagree() {
+    let server = ApiServer::new();
+    let _both = ["a", "b"].map(|key| {
+        let priority = Priority::new(key, |_| true).unwrap();
+        build(&server, key, builder(key).priority(priority)).unwrap().start()
+    });
+    pass(MINUTE * 60).await;
+}
+
+async fn asking() {
+    let server = ApiServer::new();
+    let ranked = |identity: &str, key: &str| {
+        let priority = Priority::ranked(key, ["high", "low"]).unwrap();
+        build(&server, identity, builder(identity).priority(priority)).unwrap().start()
+    };
+    let low = ranked("low", "low");
+    leads(&low).await;
+    let high = ranked("high", "high");
+    leads(&high).await;
+    high.stop().await;
+    low.stop().await;
+    // A holder that tells nothing, not even that it has stopped writing.
+    let time = "2026-01-02T03:04:05.000000Z";
+    let mut mute =
+        lease(&json!({ "holderIdentity": "mute", "leaseDurationSeconds": 15, "leaseTransitions": 3,
+                                  "acquireTime": time, "renewTime": time }));
+    mute["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "low" });
+    server.delete("outsider", LEASE).unwrap();
+    server.put("mute", LEASE, mute).unwrap();
+    let high = ranked("high", "high");
+    until(SOON, "it has taken the lease", || high.candidate().holder().as_deref() == Some("high")).await;
+    high.stop().await;
+}
+
+/// Its last write hangs until the deadline.
 async fn giving_way() {
     let server = ApiServer::new();
     let (a, client) = leading(&server, "a").await;
@@ -287,13 +330,17 @@ async fn giving_way() {
     a.stop().await;
 }
 
-async fn priorities_that_disagree() {
+async fn a_question_for_nobody() {
     let server = ApiServer::new();
-    let _both = ["a", "b"].map(|key| {
-        let priority = Priority::new(key, |_| true).unwrap();
-        build(&server, key, builder(key).priority(priority)).unwrap().start()
-    });
-    pass(MINUTE * 60).await;
+    let (a, _) = leading(&server, "a").await;
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    let ask = |lease: &mut Value| {
+        lease["metadata"]["annotations"]["kube-leader-gate/asked"] = "nobody".into();
+    };
+    server.edit("person", LEASE, ask).unwrap();
+    pass(MINUTE).await;
+    drop((a, b));
 }
 
 async fn a_pool_without_its_watch() {

@@ -1,8 +1,8 @@
-//! Prioritised election: which candidate preempts which, and that two candidates never write at once.
+//! A preferred candidate asks a live holder for the lease, and two candidates never write at once.
 
 use crate::support::{
     FIRST, LEASE, SOON, always_held_by, candidate, gated, is_not_leader, lease, pass,
-    priority::{KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
+    priority::{ASKED, KEY, annotations, hammer, leading_as, ranked, with, write_every, writers},
     spec, until, within, write,
 };
 use kube_leader_gate::{
@@ -21,9 +21,9 @@ use std::{
 use tokio::{task::JoinSet, time::Instant};
 
 /// A holder that another program wrote.
-fn held_by(server: &ApiServer, holder: &str, annotations: &Value) {
+fn held_by(server: &ApiServer, holder: &str, seconds: u64, annotations: &Value) {
     let mut held =
-        lease(&json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 3,
+        lease(&json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": 3,
                                   "acquireTime": "2026-01-02T03:04:05.000000Z",
                                   "renewTime": "2026-01-02T03:04:05.000000Z" }));
     held["metadata"]["annotations"] = annotations.clone();
@@ -31,7 +31,7 @@ fn held_by(server: &ApiServer, holder: &str, annotations: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
+async fn higher_candidate_gets_the_lease_of_a_live_holder_without_overlapping_writes() {
     let server = ApiServer::new();
     let (low, low_client) = leading_as(&server, "a", "low").await;
     assert_eq!(annotations(&server), json!({ KEY: "low" }));
@@ -46,10 +46,9 @@ async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
     let after = within(SOON, "the higher one leads", high.candidate().elected()).await;
     assert!(began.elapsed() < Duration::from_millis(20), "{:?}", began.elapsed());
     assert!(!low.candidate().is_leader());
-    assert_eq!(low.candidate().leadership().state().lost, Some(Loss::Taken));
+    assert_eq!(low.candidate().leadership().state().lost, Some(Loss::Released));
     assert_eq!(after.transitions(), before.transitions() + 1);
-    assert_eq!(annotations(&server), json!({ KEY: "high" }), "nothing is left of the handover");
-    assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
+    assert_eq!(annotations(&server), json!({ KEY: "high" }), "nothing is left of the question");
     pass(Duration::from_secs(20)).await;
     assert_eq!(high.candidate().term(), Some(after));
     assert_eq!(writers(&server), ["a", "b"]);
@@ -63,14 +62,14 @@ async fn higher_candidate_preempts_live_holder_without_overlapping_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn candidate_preempts_when_holder_or_own_key_changes() {
+async fn candidate_asks_when_holder_or_own_key_changes() {
     let server = ApiServer::new();
     let (high, _) = leading_as(&server, "a", "high").await;
     let middle = ranked(&server, "b", "middle").start();
     until(SOON, "b knows a", || middle.candidate().holder().is_some()).await;
     // A faster candidate of lower priority.
     high.stop().await;
-    held_by(&server, "c", &json!({ KEY: "low" }));
+    held_by(&server, "c", 15, &json!({ KEY: "low" }));
     until(SOON, "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
     middle.stop().await;
     server.delete("outsider", LEASE).unwrap();
@@ -87,7 +86,7 @@ async fn candidate_preempts_when_holder_or_own_key_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_or_higher_holder_is_not_preempted() {
+async fn equal_or_higher_holder_is_not_asked() {
     for (holder, candidate) in [("high", "low"), ("high", "high"), ("low", "low"), ("unheard of", "high")] {
         let server = ApiServer::new();
         let order = [holder.to_owned()];
@@ -97,6 +96,7 @@ async fn equal_or_higher_holder_is_not_preempted() {
         pass(Duration::from_secs(60)).await;
         assert!(a.candidate().is_leader(), "{holder}, {candidate}");
         assert!(always_held_by(&server, "a"), "{holder}, {candidate}");
+        assert!(annotations(&server).get(ASKED).is_none(), "{holder}, {candidate}");
         // A lease without a holder is free for every candidate.
         a.stop().await;
         within(SOON, "b leads", b.candidate().elected()).await;
@@ -106,7 +106,7 @@ async fn equal_or_higher_holder_is_not_preempted() {
 #[tokio::test(start_paused = true)]
 async fn s6_lower_candidate_takes_expired_lease() {
     let server = ApiServer::new();
-    held_by(&server, "dead", &json!({ KEY: "high" }));
+    held_by(&server, "dead", 15, &json!({ KEY: "high" }));
     let low = ranked(&server, "a", "low").start();
     pass(Duration::from_millis(14_900)).await;
     assert!(!low.candidate().is_leader());
@@ -116,14 +116,14 @@ async fn s6_lower_candidate_takes_expired_lease() {
 
 /// Revisions of a program from before and after it had priorities.
 #[tokio::test(start_paused = true)]
-async fn holder_without_key_is_preempted_and_acknowledges() {
+async fn holder_without_key_gives_way() {
     let server = ApiServer::new();
     let election = candidate(&server, "a");
     let mut writing = JoinSet::new();
     hammer(&mut writing, gated(&server, &election, "a"));
     let old = election.start();
     within(FIRST, "the candidate leads", old.candidate().elected()).await;
-    assert!(annotations(&server).is_null());
+    assert_eq!(annotations(&server), json!({}));
     pass(SOON).await;
     let election = ranked(&server, "b", "low");
     hammer(&mut writing, gated(&server, &election, "b"));
@@ -169,9 +169,9 @@ async fn each_rollout_makes_one_handover() {
     assert_eq!(writers(&server).len(), 3, "{:?}", writers(&server));
 }
 
-/// Without the permission to watch, both candidates poll.
+/// Without the permission to watch, a candidate polls, and a holder learns of the question by its next renewal.
 #[tokio::test(start_paused = true)]
-async fn candidate_without_watch_preempts_within_retry_periods() {
+async fn candidate_without_watch_gets_the_lease_within_retry_periods() {
     for deaf in ["a", "b", "both"] {
         let server = ApiServer::new();
         let fault = Fault::forbidden().verb("watch");
@@ -182,20 +182,19 @@ async fn candidate_without_watch_preempts_within_retry_periods() {
         hammer(&mut writing, low_client);
         hammer(&mut writing, gated(&server, &election, "b"));
         let high = election.start();
-        // The holder's next renewal shows it the preemption. The other one's next poll shows it the acknowledgement.
-        within(Duration::from_millis(4100), deaf, high.candidate().elected()).await;
+        within(Duration::from_millis(4600), deaf, high.candidate().elected()).await;
         pass(SOON).await;
         assert!(!low.candidate().is_leader());
         assert_eq!(writers(&server), ["a", "b"]);
     }
 }
 
-/// Invalid keys: their holders are not preempted, whatever the comparison says.
+/// Invalid keys: their holders are left alone, whatever the comparison says.
 #[tokio::test(start_paused = true)]
-async fn holder_with_invalid_key_is_not_preempted() {
+async fn holder_with_invalid_key_is_not_asked() {
     for key in ["x".repeat(254), "x".repeat(200_000), "a\u{0}b".into(), " ".into(), "a\n".into()] {
         let server = ApiServer::new();
-        held_by(&server, "foreign", &json!({ KEY: key, "other": "stays" }));
+        held_by(&server, "foreign", 15, &json!({ KEY: key, "other": "stays" }));
         let a = with(&server, "a", Priority::new("a", |_| true).unwrap()).start();
         pass(Duration::from_millis(14_900)).await;
         assert_eq!(spec(&server)["holderIdentity"], "foreign");
@@ -208,11 +207,41 @@ async fn holder_with_invalid_key_is_not_preempted() {
 #[tokio::test(start_paused = true)]
 async fn s10_panic_in_comparison_ends_the_election() {
     let server = ApiServer::new();
-    held_by(&server, "foreign", &json!({}));
+    held_by(&server, "foreign", 15, &json!({}));
     let election = with(&server, "a", Priority::new("a", |_| panic!("it breaks")).unwrap());
     let client = gated(&server, &election, "a");
     let a = election.start();
     within(SOON, "it has ended", a.candidate().ended()).await.unwrap_err();
     assert!(a.candidate().check(Duration::ZERO).is_err());
     assert!(is_not_leader(&write(&client).await));
+}
+
+/// client-go's and Istio's electors cannot be asked: the successor waits for the duration that the holder had written.
+#[tokio::test(start_paused = true)]
+async fn s6_successor_waits_the_whole_time_of_another_elector() {
+    for seconds in [5, 15, 137] {
+        let server = ApiServer::new();
+        held_by(&server, "go", seconds, &json!({ KEY: "low" }));
+        let election = ranked(&server, "b", "high");
+        let client = gated(&server, &election, "b");
+        let high = election.start();
+        let began = Instant::now();
+        until(SOON, "the lease is taken", || spec(&server)["holderIdentity"] == "b").await;
+        // A candidate of another kind waits for both.
+        assert!(spec(&server)["leaseDurationSeconds"].as_u64().unwrap() >= seconds.max(15));
+        let leads =
+            within(Duration::from_secs(seconds + 1), "the candidate leads", high.candidate().elected());
+        let refused = async {
+            pass(Duration::from_millis(seconds * 1000 - 100)).await;
+            assert!(is_not_leader(&write(&client).await));
+        };
+        let (term, ()) = tokio::join!(leads, refused);
+        let after = began.elapsed();
+        assert!(after >= Duration::from_secs(seconds), "{after:?}");
+        assert!(after < Duration::from_millis(seconds * 1000 + 50), "{after:?}");
+        pass(Duration::from_secs(30)).await;
+        assert_eq!(annotations(&server), json!({ KEY: "high" }));
+        assert_eq!(spec(&server)["leaseDurationSeconds"], 15);
+        assert_eq!(high.candidate().term(), Some(term));
+    }
 }

@@ -1,0 +1,266 @@
+//! The loop: it tells the machine what happens, does what the machine says, and makes the gate what it has to be. It owns the
+//! grantor, so the gate closes when this task ends, even by a panic (rule S10).
+
+use super::{
+    candidate::Profile,
+    core::{Call, Gate, Machine, Next, Order, Writes},
+    ended::LeaseEnd,
+    hooks::LeaseCall,
+    lease_watch::{LeaseWatch, WatchNews, watch_lease},
+    liveness::Orders,
+    task_report::Report,
+};
+use crate::{
+    leadership::{Grant, Grantor, Leadership, Loss, Moment, Term},
+    lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, ReleaseLock, VettedLock},
+};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
+use jiff::Timestamp;
+use std::{future::poll_fn, sync::Arc, task::Poll};
+use tokio::{sync::watch, time::timeout};
+
+type Answer = Result<Option<LeaseRecord>, ErrLock>;
+
+pub(super) struct Task {
+    machine: Machine,
+    lock: Arc<ReleaseLock<VettedLock<BoxLock>>>,
+    /// The call under way.
+    call: Option<BoxFuture<'static, Answer>>,
+    grantor: Grantor,
+    grant: Option<Grant>,
+    /// The deadline of the grant.
+    deadline: Moment,
+    orders: watch::Receiver<Orders>,
+    /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
+    shown: Option<(u64, Moment)>,
+    /// Another watch shall begin.
+    rewatch: bool,
+    /// The last call has failed.
+    failing: bool,
+    /// The call under way was sent since what is known may be old.
+    doubted: bool,
+    report: Report,
+}
+
+impl Task {
+    pub(super) fn new(
+        machine: Machine,
+        lock: VettedLock<BoxLock>,
+        grantor: Grantor,
+        profile: Arc<Profile>,
+    ) -> Self {
+        Self {
+            machine,
+            lock: Arc::new(ReleaseLock::new(lock, &grantor)),
+            call: None,
+            grantor,
+            grant: None,
+            deadline: Moment::default(),
+            orders: profile.liveness.orders.subscribe(),
+            shown: None,
+            rewatch: false,
+            failing: false,
+            doubted: false,
+            report: Report::new(profile),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub(super) async fn run(mut self) {
+        let leadership = self.grantor.leadership();
+        let mut lease_watch = self.watch();
+        loop {
+            let now = leadership.now();
+            self.apply_gate(&leadership, now);
+            self.take_orders(now);
+            let writes = self.writes(&leadership);
+            self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
+            let next = self.machine.poll(writes, Timestamp::now(), now);
+            self.apply_gate(&leadership, now);
+            self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
+            let until = match next {
+                Next::Call(call) => {
+                    self.begin(call, now);
+                    continue;
+                }
+                Next::Wait(until) => until,
+                Next::Done(how) => {
+                    self.done(how);
+                    now.saturating_add(self.report.profile.timing.retry_period())
+                }
+            };
+            if std::mem::take(&mut self.rewatch) {
+                tracing::debug!("the watch of the lease is silent; restarting it");
+                self.watched(WatchNews::Down(None), now);
+                lease_watch = self.watch();
+            }
+            let drains = writes.under_way && !leadership.can_write();
+            tokio::select! {
+                // Many events must not delay the call.
+                biased;
+                answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
+                Ok(()) = self.orders.changed() => {}
+                // At the deadline the writes that are waited for are cut off.
+                () = leadership.idle(), if drains => {}
+                () = leadership.sleep_until(until) => {}
+                Some(news) = lease_watch.next() => self.watched(news, leadership.now()),
+            }
+        }
+    }
+
+    // --- the gate ---
+
+    /// Makes the gate what it has to be now.
+    fn apply_gate(&mut self, leadership: &Leadership, now: Moment) {
+        match self.machine.gate(now) {
+            Gate::Shut(loss) => self.lose(loss),
+            Gate::Closing { .. } => {
+                if self.grant.is_some() && leadership.can_write() {
+                    self.grantor.close();
+                    tracing::info!("giving the lease up for another candidate");
+                }
+            }
+            Gate::Open { term, deadline } => {
+                match &self.grant {
+                    Some(grant) if grant.term().is_same(&term) => {
+                        if self.deadline < deadline {
+                            // An error means that the term has just ended.
+                            let _ = grant.extend(deadline);
+                        }
+                    }
+                    _ => self.begin_term(term, deadline),
+                }
+                self.deadline = deadline;
+                if !self.grant.as_ref().is_some_and(Grant::is_valid) {
+                    // Another part of the process has ended the term, or lets none begin.
+                    self.lose(Loss::Abandoned);
+                    self.machine.end_term(Loss::Abandoned);
+                }
+            }
+        }
+    }
+
+    fn begin_term(&mut self, term: Term, deadline: Moment) {
+        let token = term.fencing_token();
+        // An error means that the deadline has passed, or that the election stops or stands down.
+        self.grant = self.grantor.grant(term, deadline).ok();
+        if self.grant.is_some() && token.is_none() {
+            let reason = "the resource version of the lease is no number, or has gone back";
+            tracing::info!("this term has no fencing token: {reason}");
+        }
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(loss);
+        }
+    }
+
+    fn writes(&self, leadership: &Leadership) -> Writes {
+        let margin = self.report.profile.timing.safety_margin();
+        Writes {
+            under_way: leadership.writes_under_way() > 0,
+            settle_at: leadership.settles_at(false, margin),
+        }
+    }
+
+    // --- orders ---
+
+    fn take_orders(&mut self, now: Moment) {
+        let orders = self.orders.borrow_and_update();
+        // While the work of a term winds down, no term may begin, and its lease is kept (rule S11).
+        let leads = matches!(self.machine.gate(now), Gate::Open { .. });
+        let holds = orders.order == Order::Contend && !leads && !self.grantor.may_grant();
+        let order = if holds { Order::Hold } else { orders.order };
+        self.machine.order(order);
+        if let Some(term) = &orders.asked {
+            self.machine.give_way(term);
+        }
+    }
+
+    /// The order to stop is carried out.
+    fn done(&mut self, how: Result<(), &'static str>) {
+        self.report.profile.liveness.orders.send_if_modified(|orders| {
+            let is_news = orders.order == Order::Stop && orders.left.is_none();
+            if is_news {
+                orders.left = Some(how.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
+                if let Err(reason) = how {
+                    tracing::warn!(reason, "the lease was not released; it expires by itself");
+                }
+            }
+            is_news
+        });
+    }
+
+    // --- calls ---
+
+    /// Begins a call, which has its own time limit (rule S9).
+    fn begin(&mut self, call: Call, now: Moment) {
+        if call.what == LeaseCall::Renew && !self.machine.is_failing() {
+            self.look_at_the_watch(now);
+        }
+        self.report.begins(&call, now);
+        let (lock, patience) = (self.lock.clone(), self.report.profile.timing.call_timeout());
+        let made = async move {
+            match (&call.seen, &call.update) {
+                (_, None) => lock.get().await,
+                (None, Some(update)) => lock.create(update).await.map(Some),
+                (Some(seen), Some(update)) => lock.update(seen, update).await.map(Some),
+            }
+        };
+        let limited =
+            async move { timeout(patience, made).await.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) };
+        self.call = Some(limited.boxed());
+    }
+
+    fn on_answer(&mut self, answer: Answer, now: Moment) {
+        let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
+        // After a timeout, the next call does not use the hung connection (rule S9).
+        let stuck = if timed_out { self.lock.reconnect() } else { None };
+        let failed = answer.as_ref().is_err_and(|error| error.kind() != ErrLockKind::Conflict);
+        // If calls work again, the watch may too, but its pauses have grown meanwhile.
+        self.rewatch |= self.failing && !failed && self.shown.is_none();
+        self.failing = failed;
+        self.report.answers(&answer, stuck, now);
+        let outcome = self.machine.answered(answer, now);
+        let what = self.report.outcome(outcome, &self.machine, now);
+        if what == LeaseCall::Read && !self.doubted {
+            self.look_at_the_watch(now);
+        }
+    }
+
+    // --- the watch ---
+
+    fn watch(&self) -> LeaseWatch {
+        watch_lease(self.lock.clone(), self.report.profile.timing)
+    }
+
+    fn watched(&mut self, news: WatchNews, now: Moment) {
+        self.report.watched(&news, now);
+        let before = self.shown.map_or(0, |(newest, _)| newest);
+        self.shown = match &news {
+            WatchNews::Up => Some((0, now)),
+            WatchNews::Down(_) => None,
+            WatchNews::Event(LeaseEvent::Seen(record) | LeaseEvent::Deleted(record)) => {
+                self.shown.map(|_| (before.max(record.version().unwrap_or(0)), now))
+            }
+        };
+        self.machine.watched(news, now);
+    }
+
+    /// Asks for another watch if this one has not shown what another source has. Not if it showed something a moment ago,
+    /// since an answer may be faster than the watch.
+    fn look_at_the_watch(&mut self, now: Moment) {
+        let pause = self.report.profile.timing.pause();
+        let is_silent =
+            |(newest, at): (u64, Moment)| newest < self.machine.newest() && now.saturating_since(at) >= pause;
+        self.rewatch |= self.shown.is_some_and(is_silent);
+    }
+}
+
+/// The answer to the call under way. Waits for ever if there is none. Cancel-safe.
+async fn answered(call: &mut Option<BoxFuture<'static, Answer>>) -> Answer {
+    let answer = poll_fn(|cx| call.as_mut().map_or(Poll::Pending, |call| call.poll_unpin(cx))).await;
+    *call = None;
+    answer
+}

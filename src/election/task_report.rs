@@ -1,0 +1,155 @@
+//! What the elector tells people and observers: the log, trouble, the last known holder, and signs of life.
+
+use super::{
+    candidate::Profile,
+    core::{Call, Machine},
+    hooks::LeaseCall,
+    lease_watch::WatchNews,
+};
+use crate::{
+    api::RateLimitedLog,
+    leadership::{Grantor, Moment},
+    lease::{ErrLock, ErrLockKind, LeaseRecord},
+};
+use std::sync::{Arc, atomic::Ordering};
+
+pub(super) struct Report {
+    pub(super) profile: Arc<Profile>,
+    /// The call under way, and when it was sent.
+    call: (LeaseCall, Moment),
+    calls: RateLimitedLog,
+    stuck: RateLimitedLog,
+    watch: RateLimitedLog,
+    former: RateLimitedLog,
+    oddity: RateLimitedLog,
+    question: RateLimitedLog,
+}
+
+impl Report {
+    pub(super) fn new(profile: Arc<Profile>) -> Self {
+        Self {
+            profile,
+            call: (LeaseCall::Read, Moment::from_nanos(0)),
+            calls: RateLimitedLog::new("lease calls fail"),
+            stuck: RateLimitedLog::new("lease calls stay on a connection that hangs"),
+            watch: RateLimitedLog::new("the lease cannot be watched; it is polled"),
+            former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
+            oddity: RateLimitedLog::new("the lease makes no sense"),
+            question: RateLimitedLog::new("the lease is kept for a candidate that has asked for it"),
+        }
+    }
+
+    /// Tells what is known now. `leads`: this process has a term.
+    pub(super) fn tell(&mut self, machine: &Machine, leads: bool, grantor: &Grantor, now: Moment) {
+        let liveness = &self.profile.liveness;
+        liveness.contend(machine.contends(now));
+        liveness.note_renewal(machine.renewed());
+        let record = machine.record();
+        if record.is_some() {
+            liveness.seen.store(true, Ordering::Release);
+        }
+        let holder = record.and_then(LeaseRecord::holder);
+        if grantor.leadership().holder().as_deref() != holder {
+            let news =
+                if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
+            tracing::info!(holder, "{news}");
+            grantor.note_holder(holder);
+        }
+        match machine.oddity() {
+            Some((kind, details)) => self.oddity.raise(kind, &details, now),
+            None => self.oddity.settle(now),
+        }
+        match machine.long_wait(now) {
+            Some(details) => self.former.raise("former holder", &details, now),
+            None => self.former.settle(now),
+        }
+        match machine.unanswered_question() {
+            Some(details) => self.question.raise("unanswered question", &details, now),
+            None => self.question.settle(now),
+        }
+        // A missing watch is no trouble.
+        let all = [&self.stuck, &self.calls, &self.former, &self.oddity, &self.question];
+        grantor.note_trouble(all.into_iter().find_map(RateLimitedLog::text).cloned());
+        if let Some(hook) = &self.profile.hooks.lease {
+            hook.vacant(!leads && machine.is_vacant(now), now);
+        }
+    }
+
+    pub(super) fn watched(&mut self, news: &WatchNews, now: Moment) {
+        match news {
+            WatchNews::Up => self.watch.settle(now),
+            WatchNews::Down(Some(error)) => self.watch.raise(error.kind().as_str(), error, now),
+            WatchNews::Down(None) | WatchNews::Event(_) => {}
+        }
+    }
+
+    pub(super) fn begins(&mut self, call: &Call, now: Moment) {
+        self.call = (call.what, now);
+        let holder = call.seen.as_ref().and_then(LeaseRecord::holder);
+        if call.what == LeaseCall::Ask {
+            tracing::info!(holder, "asking the holder, which has a lower precedence, for the lease");
+        }
+    }
+
+    /// Tells what has come of the call under way. `stuck` says why the next one does not use a fresh connection.
+    pub(super) fn answers(
+        &mut self,
+        answer: &Result<Option<LeaseRecord>, ErrLock>,
+        stuck: Option<&'static str>,
+        now: Moment,
+    ) {
+        let (what, sent) = self.call;
+        if let Some(why) = stuck {
+            self.stuck.raise("no fresh client", &why, now);
+        }
+        if let Some(hook) = &self.profile.hooks.lease {
+            hook.called(what, now.saturating_since(sent), answer.as_ref().map(drop).map_err(ErrLock::kind));
+        }
+    }
+
+    /// Tells what the machine has made of the answer, and returns which call it was.
+    pub(super) fn outcome(
+        &mut self,
+        outcome: Result<(), ErrLock>,
+        machine: &Machine,
+        now: Moment,
+    ) -> LeaseCall {
+        let (what, _) = self.call;
+        let call = what.as_str();
+        match outcome {
+            Ok(()) => {
+                // A read between two writes that fail is no success.
+                if what != LeaseCall::Read || !machine.is_failing() {
+                    self.calls.settle(now);
+                    self.stuck.settle(now);
+                }
+                Self::worked(what, machine, now);
+            }
+            Err(error) if error.kind() == ErrLockKind::Conflict => {
+                tracing::debug!(call, "another candidate was faster: {error}");
+            }
+            Err(error) => {
+                let (pause, advice) = error.kind().advice().map_or(("", ""), |advice| ("; ", advice));
+                let details = format_args!("{call}: {error}{pause}{advice}");
+                self.calls.raise(error.kind().as_str(), &details, now);
+            }
+        }
+        what
+    }
+
+    fn worked(what: LeaseCall, machine: &Machine, now: Moment) {
+        match what {
+            LeaseCall::Acquire => {
+                if let Some((_, until)) = machine.waits_for(now).filter(|_| machine.renewed().is_some()) {
+                    let at_most = until.saturating_since(now);
+                    tracing::info!(
+                        ?at_most,
+                        "the lease is taken; writes wait until the former holder's writes have ended"
+                    );
+                }
+            }
+            LeaseCall::Release => tracing::info!("the lease was released"),
+            _ => {}
+        }
+    }
+}
