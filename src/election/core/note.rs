@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS`.
+/// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
 /// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
 /// meanwhile.
@@ -29,6 +29,8 @@ pub(super) struct Claim {
     pub(super) uid: String,
     /// How long the holder counts on this claim. An edit of the lease that shortens its duration ends nothing early.
     pub(super) lasts: Duration,
+    /// The name of the candidate. A person may have written another holder into the lease.
+    pub(super) name: String,
 }
 
 /// A candidate that wants the lease.
@@ -68,13 +70,14 @@ pub(super) fn write_rests(rests: &Rests) -> Option<String> {
 
 impl Claim {
     pub(super) fn read(text: &str) -> Option<Self> {
-        let [process, time, uid, lasts] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        let [process, time, uid, lasts, name] = text.splitn(5, ' ').collect::<Vec<_>>().try_into().ok()?;
         let lasts = lasts.strip_suffix('s')?.parse().ok()?;
         Some(Self {
             process: u64::from_str_radix(process, 16).ok()?,
             time: time.parse().ok()?,
             uid: if uid == "-" { String::new() } else { uid.to_owned() },
             lasts: Duration::from_secs(lasts),
+            name: name.to_owned(),
         })
     }
 }
@@ -82,7 +85,8 @@ impl Claim {
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let uid = if self.uid.is_empty() { "-" } else { &self.uid };
-        write!(f, "{:016x} {} {uid} {}s", self.process, wall_clock::micro(self.time), self.lasts.as_secs())
+        let (time, lasts) = (wall_clock::micro(self.time), self.lasts.as_secs());
+        write!(f, "{:016x} {time} {uid} {lasts}s {}", self.process, self.name)
     }
 }
 

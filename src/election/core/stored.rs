@@ -37,9 +37,12 @@ impl Stored {
         }
     }
 
-    /// The claim, if whoever wrote the lease last is of this crate: another elector writes another time.
+    /// The claim, if whoever wrote the lease last is of this crate: another elector writes another time, and a person another
+    /// name.
     pub(super) fn claim(&self) -> Option<&Claim> {
-        self.claim.as_ref().filter(|claim| claim.time == self.renewed)
+        let holder = self.record.holder();
+        let is_of = |claim: &&Claim| holder.is_none_or(|holder| holder == claim.name);
+        self.claim.as_ref().filter(|claim| claim.time == self.renewed).filter(is_of)
     }
 
     /// Whom the holder waits for, if it is of this crate.

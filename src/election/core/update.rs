@@ -41,6 +41,7 @@ impl Machine {
             time: renewed,
             uid: over.map_or("", LeaseRecord::uid).to_owned(),
             lasts: self.timing.lease_duration(),
+            name: self.me.to_string(),
         };
         let mut annotations =
             BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, note::write_rests(rests))]);

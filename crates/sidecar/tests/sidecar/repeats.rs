@@ -38,7 +38,8 @@ fn held_by(upstream: &Upstream, holder: &str) {
         lease["spec"]["holderIdentity"] = holder.into();
         if holder.is_empty() {
             lease["spec"]["leaseDurationSeconds"] = 1.into();
-            lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
+            lease["spec"]["acquireTime"] = "2126-01-01T00:00:00.000000Z".into();
+            lease["spec"]["renewTime"] = "2126-01-01T00:00:00.000000Z".into();
         }
     };
     upstream.server.edit("outsider", LEASE, edit).unwrap();

@@ -200,7 +200,10 @@ impl Stage {
             "acquireTime": time, "renewTime": time, "leaseTransitions": transitions,
         });
         let annotations = &mut object["metadata"]["annotations"];
-        annotations[CLAIM] = json!(format!("{process:016x} {time} {uid} 15s"));
+        annotations[CLAIM] = json!(format!(
+            "{process:016x} {time} {uid} 15s {}",
+            if holder.is_empty() { "other" } else { holder }
+        ));
         if !holder.is_empty() {
             annotations[ASKED] = Value::Null;
         }

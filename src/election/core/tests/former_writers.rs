@@ -49,6 +49,20 @@ fn s6_a_duration_that_is_edited_ends_nothing_early() {
     assert!(!stage.is_open());
 }
 
+/// A person writes another holder into the lease, and for how long. The claim speaks of the holder before it.
+#[test]
+fn s6_the_duration_of_a_holder_that_a_person_writes_counts() {
+    let mut stage = Stage::leading();
+    stage.edit(|it| {
+        it["spec"]["holderIdentity"] = json!("outsider");
+        it["spec"]["leaseDurationSeconds"] = json!(3_600);
+    });
+    stage.pass(seconds(3_599));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
 /// The claim itself says how long its holder counts on it, so a newcomer is not misled either.
 #[test]
 fn s6_a_newcomer_reads_the_duration_of_the_claim() {

@@ -15,16 +15,17 @@ fn a_claim_is_read_as_written() {
             time: "2026-01-02T03:04:05.000006Z".parse().unwrap(),
             uid: uid.into(),
             lasts: Duration::from_secs(15),
+            name: "a name".into(),
         };
         assert_eq!(Claim::read(&claim.to_string()), Some(claim));
     }
     for odd in [
         "",
         "1 2",
-        "g 2026-01-02T03:04:05Z u 15s",
-        "1 now u 15s",
-        "1 2026-01-02T03:04:05Z u 15",
-        "1 2026-01-02T03:04:05Z u 15s more",
+        "g 2026-01-02T03:04:05Z u 15s a",
+        "1 now u 15s a",
+        "1 2026-01-02T03:04:05Z u 15 a",
+        "1 2026-01-02T03:04:05Z u 15s",
     ] {
         assert_eq!(Claim::read(odd), None, "{odd}");
     }
