@@ -148,7 +148,8 @@ impl Report {
                     );
                 }
             }
-            LeaseCall::Release => tracing::info!("the lease was released"),
+            // It may have found no lease.
+            LeaseCall::Release if machine.record().is_some() => tracing::info!("the lease was released"),
             _ => {}
         }
     }

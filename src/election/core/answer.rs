@@ -147,16 +147,11 @@ impl Machine {
 
     /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
-        let is_lost = over.is_some_and(|_| match error.kind() {
-            ErrLockKind::Conflict => true,
+        if error.kind() == ErrLockKind::Withheld {
             // The claim may stand, but a layer does not let this candidate use it.
-            ErrLockKind::Withheld => {
-                self.staleness = Staleness::Stale;
-                false
-            }
-            _ => false,
-        });
-        if !is_lost {
+            self.staleness = Staleness::Stale;
+        }
+        if over.is_none() || error.kind() != ErrLockKind::Conflict {
             if let Some(over) = over.filter(|_| !error.is_certain()) {
                 let until = now.saturating_add(self.timing.safety_margin());
                 self.may_land = Some((over.to_owned(), until));

@@ -91,6 +91,9 @@ impl Machine {
             }
             // Others can write, so this candidate tries anew.
             (self.failures, self.not_before) = (0, now);
+            if stored.is_as_written() {
+                self.altered = None; // nothing alters the claims any more
+            }
         }
         let (mut longest, mut own) = (stored.lasts(self.timing.lease_duration()), mine);
         let named = stored.record.holder() == Some(self.me.as_str());

@@ -45,6 +45,12 @@ impl Stored {
         self.claim.as_ref().filter(|claim| claim.time == self.renewed).filter(is_of)
     }
 
+    /// Whether the claim of a holder of this crate stands with the duration that the holder wrote.
+    pub(super) fn is_as_written(&self) -> bool {
+        let lasts = self.claim().filter(|_| self.record.holder().is_some()).map(|claim| claim.lasts);
+        lasts.is_some() && self.record.duration() == lasts
+    }
+
     /// Whom the holder waits for, if it is of this crate.
     pub(super) fn waits_for(&self) -> Option<&Rests> {
         self.claim().map(|_| &self.waits_for)

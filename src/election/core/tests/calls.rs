@@ -168,6 +168,24 @@ fn a_write_that_is_stored_otherwise_begins_no_term() {
     }
 }
 
+/// A webhook was there once. Now the claim of another candidate stands as it was written, so nothing is wrong any more.
+#[test]
+fn a_sound_claim_of_another_ends_the_trouble_of_an_altered_one() {
+    let mut stage = Stage::new();
+    stage.play(200, |stage, call| {
+        let answer = stage.carry_out(call);
+        if call.update.is_some() {
+            stage.lease.as_mut().unwrap()["spec"]["leaseDurationSeconds"] = json!(60);
+        }
+        answer.map(|_| stage.record())
+    });
+    assert!(stage.machine.oddity().is_some());
+    stage.client_go("go", 7);
+    assert!(stage.machine.oddity().is_some(), "it writes no claim");
+    stage.claim("other", 9, 8, None);
+    assert_eq!(stage.machine.oddity(), None);
+}
+
 #[test]
 fn renewals_of_many_candidates_drift_apart() {
     let mut times = std::collections::BTreeSet::new();

@@ -78,3 +78,14 @@ async fn giving_way_is_logged() {
     pass(SOON).await;
     assert!(place(&heard.events(), "giving the lease up for another candidate").is_some());
 }
+
+/// The release finds no lease.
+#[tokio::test(start_paused = true)]
+async fn release_of_a_lease_that_is_gone_is_not_said_to_have_worked() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let gone = server.inject(Fault::status(404).verb("update").resource("leases"));
+    a.stop().await;
+    assert_eq!((gone.hits(), place(&heard.events(), "the lease was released")), (1, None));
+}
