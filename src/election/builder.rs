@@ -40,6 +40,7 @@ pub struct ElectionBuilder {
     clock: Arc<dyn Clock>,
     observers: Observers,
     lock_layers: Vec<WrapLock>,
+    former_core: bool,
 }
 
 // === impl Election ===
@@ -61,6 +62,7 @@ impl Election {
             clock: Arc::new(BootClock),
             observers: Observers::default(),
             lock_layers: Vec::new(),
+            former_core: false,
         }
     }
 }
@@ -152,8 +154,9 @@ impl ElectionBuilder {
     }
 
     /// Wraps the lock of the election: the seam for optional features. A layer that is added later wraps the ones before it.
-    pub fn layer_lock(mut self, layer: impl LockLayer) -> Self {
+    pub fn layer_lock<L: LockLayer>(mut self, layer: L) -> Self {
         self.lock_layers.push(layer::boxed(layer));
+        self.former_core |= L::FORMER_CORE;
         self
     }
 
@@ -240,14 +243,13 @@ impl ElectionBuilder {
         let profile = Arc::new(Profile { lease, identity, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
         let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
-        let layered = !self.lock_layers.is_empty();
         for wrap in self.lock_layers {
             lock = wrap(lock, &context).map_err(ErrBuild::Lock)?;
         }
         Ok(Election {
             alive,
             lock,
-            layered,
+            former_core: self.former_core,
             grantor,
             profile,
             drain_timeout: self.drain_timeout,

@@ -52,8 +52,8 @@ const WAITING: usize = 1024;
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election {
     pub(super) lock: BoxLock,
-    /// Layers wrap the lock.
-    pub(super) layered: bool,
+    /// A layer of the lock is made for the former core.
+    pub(super) former_core: bool,
     pub(super) grantor: Grantor,
     pub(super) profile: Arc<Profile>,
     pub(super) drain_timeout: Duration,

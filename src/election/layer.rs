@@ -84,6 +84,10 @@ pub trait LockLayer: Send + Sync + 'static {
     /// Why the lock cannot be wrapped, for example a setting that does not fit this election.
     type Error: Into<Box<dyn Error + Send + Sync>>;
 
+    /// Whether it is made for the former core.
+    #[doc(hidden)]
+    const FORMER_CORE: bool = false;
+
     /// Wraps `inner`, the lock of the election that `context` describes.
     ///
     /// # Errors

@@ -66,8 +66,7 @@ impl Election {
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
-        // Layers of the lock are made for the former core.
-        let elects = if self.layered {
+        let elects = if self.former_core {
             let machine = machine::Machine::new(identity.clone(), *timing, self.priority, self.drain_timeout);
             Elector::new(machine, lock, self.grantor, self.profile).run().boxed()
         } else {

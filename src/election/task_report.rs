@@ -128,6 +128,10 @@ impl Report {
             Err(error) if error.kind() == ErrLockKind::Conflict => {
                 tracing::debug!(call, "another candidate was faster: {error}");
             }
+            // The layer says so itself.
+            Err(error) if error.kind() == ErrLockKind::Withheld => {
+                tracing::debug!(call, "a layer of the lock has withheld the answer: {error}");
+            }
             Err(error) => {
                 let (pause, advice) = error.kind().advice().map_or(("", ""), |advice| ("; ", advice));
                 let details = format_args!("{call}: {error}{pause}{advice}");

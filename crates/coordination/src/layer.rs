@@ -46,6 +46,7 @@ impl Coordinated for ElectionBuilder {
 impl LockLayer for Layer {
     type Lock = CoordinatedLock;
     type Error = ErrInvalidCoordination;
+    const FORMER_CORE: bool = true;
 
     fn layer(self, inner: BoxLock, context: &LockContext) -> Result<CoordinatedLock, ErrInvalidCoordination> {
         let candidate = context.candidate().clone();

@@ -3,7 +3,7 @@
 use crate::{
     ended::Ended,
     follow::{Follower, Watched},
-    holder::{HANDOVER, HOLDER_POD, HolderPod},
+    holder::{HOLDER_POD, HolderPod},
     pods::Pods,
     settings::{EarlyTakeover, ErrInvalidEarlyTakeover},
 };
@@ -21,9 +21,6 @@ use std::{
 };
 use tokio::sync::watch;
 use tracing::Instrument;
-
-/// The annotations in which a holder speaks of itself. A release removes them, and so does a takeover.
-const OF_THE_HOLDER: [&str; 3] = [HOLDER_POD, HANDOVER, "leader.istio.io/holder-key"];
 
 /// The lock of an election with [`EarlyTakeover`], which makes it.
 ///
@@ -132,14 +129,8 @@ impl Lock for EarlyTakeoverLock {
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        let mut claim = self.signed(claim);
         let real = self.ended.borrow().as_ref().and_then(|ended| ended.real(seen).cloned());
-        if real.is_some() {
-            for annotation in OF_THE_HOLDER {
-                claim.annotations.entry(annotation).or_insert(None);
-            }
-        }
-        let updated = self.inner.update(real.as_ref().unwrap_or(seen), &claim).await?;
+        let updated = self.inner.update(real.as_ref().unwrap_or(seen), &self.signed(claim)).await?;
         Self::note(&self.newest, Some(&updated));
         Ok(updated)
     }

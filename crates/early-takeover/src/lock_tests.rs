@@ -2,7 +2,7 @@
 
 use crate::{
     EarlyTakeover, EarlyTakeoverLock, ErrInvalidEarlyTakeover,
-    holder::{HANDOVER, HOLDER_POD, HolderPod},
+    holder::{HOLDER_POD, HolderPod, WAITS_FOR},
 };
 use futures_util::StreamExt;
 use kube_leader_gate::{
@@ -193,6 +193,11 @@ async fn s12_takeover_keeps_foreign_fields() {
     let mut annotations = after["metadata"]["annotations"].clone();
     let own = annotations.as_object_mut().unwrap().remove(HOLDER_POD).unwrap();
     assert!(own.as_str().unwrap().contains("uid-of-me"), "{own}");
+    annotations
+        .as_object_mut()
+        .unwrap()
+        .remove("kube-leader-gate/claim")
+        .expect("the claim of the successor");
     assert_eq!(annotations, json!({ "seen": "yes" }), "the key belonged to the former holder");
 }
 
@@ -215,14 +220,14 @@ async fn holder_says_where_it_runs_until_it_releases() {
 #[tokio::test(start_paused = true)]
 async fn s6_waiting_holders_lease_is_never_shown_as_free() {
     let scene = Scene::new();
-    scene.edit(|lease| lease["metadata"]["annotations"][HANDOVER] = "from 3 to 4".into());
+    scene.edit(|lease| lease["metadata"]["annotations"][WAITS_FOR] = r#"{"z":9000}"#.into());
     scene.report_the_end();
     let mut events = scene.lock.watch().await.unwrap();
     let LeaseEvent::Seen(shown) = events.next().await.unwrap().unwrap() else { panic!("deleted") };
     assert_eq!(shown.into_json(), scene.lease());
     timeout(60 * SECOND, events.next()).await.expect_err("nothing is shown anew");
     assert_eq!(scene.watches(), 0);
-    scene.edit(|lease| lease["metadata"]["annotations"][HANDOVER] = "from 3 to 4, done".into());
+    scene.edit(|lease| lease["metadata"]["annotations"][WAITS_FOR] = Value::Null);
     scene.freed().await;
 }
 

@@ -33,7 +33,7 @@ pub const FIRST: Duration = Duration::from_secs(1);
 pub const SKEW: Duration = Duration::from_secs(5);
 
 thread_local! {
-    /// Candidates that this thread builds have the former core, as those with a layer of the lock.
+    /// Candidates that this thread builds have the former core.
     pub static FORMER_CORE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -43,6 +43,7 @@ pub struct Plain;
 impl LockLayer for Plain {
     type Lock = BoxLock;
     type Error = Infallible;
+    const FORMER_CORE: bool = true;
 
     fn layer(self, inner: BoxLock, _: &LockContext) -> Result<BoxLock, Infallible> {
         Ok(inner)
