@@ -242,7 +242,8 @@ impl ElectionBuilder {
         let mut lock = lock(lease.clone())?;
         let profile = Arc::new(Profile { lease, identity, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
-        let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
+        let context =
+            LockContext::new(Candidate::new(grantor.leadership(), profile.clone()), self.priority.clone());
         for wrap in self.lock_layers {
             lock = wrap(lock, &context).map_err(ErrBuild::Lock)?;
         }

@@ -1,6 +1,6 @@
 //! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
 
-use super::candidate::Candidate;
+use super::{candidate::Candidate, preemption::Priority};
 use crate::{
     api::RateLimitedLog,
     leadership::Leadership,
@@ -99,6 +99,7 @@ pub trait LockLayer: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct LockContext {
     candidate: Candidate,
+    priority: Option<Priority>,
 }
 
 /// The trouble of a [`LockLayer`]. The log and [`Candidate::trouble`] show it. Dropping it ends the trouble.
@@ -119,8 +120,8 @@ pub(super) fn boxed(layer: impl LockLayer) -> WrapLock {
 // === impl LockContext ===
 
 impl LockContext {
-    pub(super) const fn new(candidate: Candidate) -> Self {
-        Self { candidate }
+    pub(super) const fn new(candidate: Candidate, priority: Option<Priority>) -> Self {
+        Self { candidate, priority }
     }
 
     /// The handle of the election: its lease, its identity, its timing, who leads, and
@@ -128,6 +129,20 @@ impl LockContext {
     #[must_use]
     pub const fn candidate(&self) -> &Candidate {
         &self.candidate
+    }
+
+    /// The priority of the election, if it has one.
+    #[must_use]
+    pub const fn priority(&self) -> Option<&Priority> {
+        self.priority.as_ref()
+    }
+
+    /// Lets the election acquire the lease, or keeps it from that. It holds a lease that it has acquired all the same.
+    /// Default: it may.
+    pub fn may_acquire(&self, may: bool) {
+        let stands_aside = !may;
+        let orders = &self.candidate.profile.liveness.orders;
+        orders.send_if_modified(|it| std::mem::replace(&mut it.stands_aside, stands_aside) != stands_aside);
     }
 
     /// Whether the election contends. It does not before it begins, while the work of an ended term winds down, while it

@@ -27,6 +27,8 @@ pub(super) struct Liveness {
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) order: Order,
+    /// A layer of the lock keeps the election from acquiring the lease.
+    pub(super) stands_aside: bool,
     /// How the last [`Order::Stop`] has left the lease. None until it is carried out.
     pub(super) left: Option<LeaseEnd>,
     /// The term that is to end in good order, because a program or a layer has asked for it.

@@ -31,6 +31,8 @@ pub(super) struct Task {
     /// The deadline of the grant.
     deadline: Moment,
     orders: watch::Receiver<Orders>,
+    /// Nothing but a layer of the lock keeps it from acquiring the lease.
+    contends: bool,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Another watch shall begin.
@@ -57,6 +59,7 @@ impl Task {
             grant: None,
             deadline: Moment::default(),
             orders: profile.liveness.orders.subscribe(),
+            contends: false,
             shown: None,
             rewatch: false,
             failing: false,
@@ -77,6 +80,8 @@ impl Task {
             self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
             let next = self.machine.poll(writes, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
+            let contends = self.contends && !matches!(self.machine.gate(now), Gate::Closing { .. });
+            self.report.profile.liveness.contend(contends);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
             let until = match next {
                 Next::Call(call) => {
@@ -170,9 +175,10 @@ impl Task {
         let orders = self.orders.borrow_and_update();
         // While the work of a term winds down, no term may begin, and its lease is kept (rule S11).
         let leads = matches!(self.machine.gate(now), Gate::Open { .. });
-        let holds = orders.order == Order::Contend && !leads && !self.grantor.may_grant();
-        let order = if holds { Order::Hold } else { orders.order };
-        self.machine.order(order);
+        let winds_down = !leads && !self.grantor.may_grant();
+        let holds = orders.order == Order::Contend && (winds_down || orders.stands_aside);
+        self.machine.order(if holds { Order::Hold } else { orders.order });
+        self.contends = orders.order == Order::Contend && !winds_down;
         if let Some(term) = &orders.asked {
             self.machine.give_way(term);
         }

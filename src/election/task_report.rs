@@ -42,7 +42,6 @@ impl Report {
     /// Tells what is known now. `leads`: this process has a term.
     pub(super) fn tell(&mut self, machine: &Machine, leads: bool, grantor: &Grantor, now: Moment) {
         let liveness = &self.profile.liveness;
-        liveness.contend(machine.contends(now));
         liveness.note_renewal(machine.renewed());
         let record = machine.record();
         if record.is_some() {

@@ -38,7 +38,7 @@ pub(crate) struct Keeper {
     register: Register,
     begun: Instant,
     contends: watch::Receiver<bool>,
-    sight: watch::Receiver<LockStatus>,
+    status: watch::Receiver<LockStatus>,
     /// Whether the coordinator may choose this candidate.
     listed: watch::Sender<bool>,
     /// The last call to withdraw has failed.
@@ -57,7 +57,7 @@ impl Keeper {
         card: CandidateSpec,
         timing: &LeaseTiming,
         context: &LockContext,
-        sight: watch::Receiver<LockStatus>,
+        status: watch::Receiver<LockStatus>,
         listed: watch::Sender<bool>,
     ) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Keeper {
             register: Register::new(card),
             begun: Instant::now(),
             contends: context.contends(),
-            sight,
+            status,
             listed,
             futile: false,
             calls: context.trouble("the LeaseCandidate cannot be kept"),
@@ -82,7 +82,7 @@ impl Keeper {
         while !self.stands() {
             tokio::select! {
                 () = over.cancelled() => return,
-                () = changed(&mut self.contends, &mut self.sight) => {}
+                () = changed(&mut self.contends, &mut self.status) => {}
             }
         }
         let mut watch = follow(self.client.clone(), self.register.card.clone(), self.pauses);
@@ -105,7 +105,7 @@ impl Keeper {
             tokio::select! {
                 biased;
                 () = over.cancelled(), if !over.is_cancelled() => {}
-                () = changed(&mut self.contends, &mut self.sight) => {}
+                () = changed(&mut self.contends, &mut self.status) => {}
                 Some(news) = watch.next() => self.hear(news),
                 () = sleep_until(vacant.map_or(until, |at| at.min(until))) => {}
             }
@@ -115,7 +115,7 @@ impl Keeper {
     /// Whether the coordinator may choose this candidate now. One that has seen the lease knows the holder that it would
     /// replace.
     fn stands(&self) -> bool {
-        *self.contends.borrow() && self.sight.borrow().seen
+        *self.contends.borrow() && self.status.borrow().seen
     }
 
     fn now(&self) -> Moment {
@@ -125,7 +125,7 @@ impl Keeper {
     /// It is trouble if no candidate is named for long. Returns when to look again.
     fn judge_vacancy(&mut self) -> Option<Instant> {
         let contends = *self.contends.borrow_and_update();
-        let since = self.sight.borrow_and_update().vacant_from.filter(|_| contends);
+        let since = self.status.borrow_and_update().vacant_from.filter(|_| contends);
         let patient_until = since.map(|since| since + self.patience);
         match patient_until {
             Some(at) if Instant::now() >= at => {
@@ -260,10 +260,10 @@ impl Keeper {
 }
 
 /// Waits until one of the two has changed. They outlive the task.
-async fn changed(contends: &mut watch::Receiver<bool>, sight: &mut watch::Receiver<LockStatus>) {
+async fn changed(contends: &mut watch::Receiver<bool>, status: &mut watch::Receiver<LockStatus>) {
     tokio::select! {
         Ok(()) = contends.changed() => {}
-        Ok(()) = sight.changed() => {}
+        Ok(()) = status.changed() => {}
         else => std::future::pending().await,
     }
 }

@@ -46,12 +46,11 @@ impl Coordinated for ElectionBuilder {
 impl LockLayer for Layer {
     type Lock = CoordinatedLock;
     type Error = ErrInvalidCoordination;
-    const FORMER_CORE: bool = true;
 
     fn layer(self, inner: BoxLock, context: &LockContext) -> Result<CoordinatedLock, ErrInvalidCoordination> {
         let candidate = context.candidate().clone();
-        check(candidate.identity())?;
-        let (see, sight) = watch::channel(LockStatus::default());
+        check(candidate.identity(), context.priority())?;
+        let (tell, status) = watch::channel(LockStatus::default());
         let (list, listed) = watch::channel(false);
         let Coordination { client, versions } = self.coordination;
         let card = CandidateSpec {
@@ -60,7 +59,7 @@ impl LockLayer for Layer {
             versions,
         };
         // It fails only if there is no election to keep it for.
-        let _ = self.keeps.send(Keeper::new(client, card, &candidate.timing(), context, sight, list));
-        Ok(CoordinatedLock::new(inner, candidate, context.contends(), see, listed))
+        let _ = self.keeps.send(Keeper::new(client, card, &candidate.timing(), context, status, list));
+        Ok(CoordinatedLock::new(inner, context.clone(), tell, listed))
     }
 }

@@ -10,15 +10,12 @@
 //!
 //! # How it works
 //!
-//! The election knows no coordinator. It sees the lease through this layer:
+//! The election knows no coordinator. This layer
 //!
-//! - A lease that no candidate holds is shown as held by `(coordinator)`, so the election waits.
-//! - A lease that the coordinator has named for this candidate is shown as held by the former holder until that holder's
-//!   time is over. It is then shown as free. Only then, and only over the version that names it, may the election write.
-//! - When the coordinator prefers another candidate, the layer asks the election to give way.
-//!
-//! The layer never says that a real holder has released the lease. Only `(coordinator)` does, before it goes. So what the
-//! election knows of former writers stays true.
+//! - lets it acquire the lease only while the lease names this candidate,
+//! - shows a lease in which the coordinator has named a candidate as the last holder has left it, at the version that names
+//!   the candidate: held until that holder's time is over, or released. So the election waits for former writers as ever,
+//! - shows the candidate that the coordinator prefers as one that has asked for the lease.
 
 mod api;
 #[cfg(any(test, feature = "internal"))]
@@ -30,10 +27,7 @@ mod lock;
 mod pauses;
 mod record;
 mod register;
-mod seen;
 mod settings;
-mod shown;
-mod spec;
 mod status;
 mod view;
 mod watch;

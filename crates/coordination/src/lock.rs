@@ -1,19 +1,16 @@
 //! The lock of a coordinated election: it shows the lease as `view` says, and writes what the election may write.
 
-use crate::{shown::Show, status::LockStatus, view::View};
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use crate::{status::LockStatus, view::View};
+use futures_util::{StreamExt, stream::BoxStream};
 use kube_leader_gate::{
-    Candidate,
+    election::LockContext,
     leadership::Term,
     lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, LeaseUpdate, Lock},
 };
-use std::{
-    future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{
-    sync::{Notify, watch},
-    time::{Instant, sleep_until, timeout},
+    sync::watch,
+    time::{Instant, timeout},
 };
 
 pub(crate) struct CoordinatedLock {
@@ -27,82 +24,80 @@ pub(crate) struct CoordinatedLock {
 /// What the calls and the watch share.
 struct Shared {
     view: Mutex<View>,
-    candidate: Candidate,
-    sight: watch::Sender<LockStatus>,
-    /// A call has changed the view, so the watch may have to show something.
-    changed: Notify,
-    /// The last term that was asked to give way.
-    asked: Mutex<Option<Term>>,
+    context: LockContext,
+    status: watch::Sender<LockStatus>,
+    /// The candidate that the coordinator prefers to this one, as last told to people.
+    preferred: Mutex<Option<String>>,
 }
-
-type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
 // === impl CoordinatedLock ===
 
 impl CoordinatedLock {
     pub(crate) fn new(
         inner: BoxLock,
-        candidate: Candidate,
-        contends: watch::Receiver<bool>,
-        sight: watch::Sender<LockStatus>,
+        context: LockContext,
+        status: watch::Sender<LockStatus>,
         listed: watch::Receiver<bool>,
     ) -> Self {
-        let view = View::new(candidate.identity().as_str(), candidate.lease(), &candidate.timing());
-        let (view, changed, asked) = (Mutex::new(view), Notify::new(), Mutex::default());
-        let shared = Arc::new(Shared { view, candidate, sight, changed, asked });
+        let contends = context.contends();
+        let view = Mutex::new(View::new(context.candidate().identity().as_str(), Instant::now()));
+        context.may_acquire(false);
+        let shared = Arc::new(Shared { view, context, status, preferred: Mutex::default() });
         Self { inner, shared, contends, listed }
     }
 
     /// Waits until the coordinator can no longer choose this candidate, but not for long: the lease matters more.
     async fn withdrawn(&self) {
         let mut listed = self.listed.clone();
-        let patience = self.shared.candidate.timing().call_timeout() / 2;
+        let patience = self.shared.context.candidate().timing().call_timeout() / 2;
         let _ = timeout(patience, listed.wait_for(|listed| !listed)).await;
     }
 }
 
 impl Lock for CoordinatedLock {
-    type Events = Events;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-        let before = self.shared.view().seen.version();
+        let before = self.shared.view().version();
         let read = self.inner.get().await?;
-        let now = Instant::now();
-        let answer = {
+        let shown = {
             let mut view = self.shared.view();
-            view.seen.read(read, before.as_deref(), now);
-            view.answer(now)
+            view.read(read.as_ref(), before.as_deref(), Instant::now());
+            read.map(|record| view.shown(&record))
         };
         self.shared.tell();
-        Ok(answer)
+        Ok(shown)
     }
 
-    /// Only the coordinator creates the lease. An election that sees it through this layer does not ask for this, but for
-    /// the moment of a deletion.
+    /// Only the coordinator creates the lease. An election that may not acquire it does not ask for this.
     async fn create(&self, _: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
         Err(ErrLock::new(ErrLockKind::Conflict, "the coordinator alone creates the lease"))
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        let mut claim = claim.clone();
-        let over = self.shared.view().over(seen, &claim.holder, &mut claim.annotations)?;
+        let over = self.shared.view().over(seen, &claim.holder)?;
         // Otherwise the coordinator might name this process once more.
         if claim.holder.is_empty() && !*self.contends.borrow() {
             self.withdrawn().await;
         }
-        let written = self.inner.update(&over, &claim).await?;
-        self.shared.view().written(&written, Instant::now());
+        let written = self.inner.update(&over, claim).await?;
+        self.shared.view().take_in(&written, Instant::now());
         self.shared.tell();
+        // The gate does not open first: the lease names this candidate, and the coordinator prefers another one already.
+        let is_renewal = seen.holder() == Some(&*claim.holder) && seen.transitions() == claim.transitions;
+        if !is_renewal && let Some(preferred) = self.shared.view().preferred() {
+            let term = Term::new(written.uid(), written.transitions());
+            self.shared.context.candidate().give_way_in(&term);
+            let message = format!("the coordinator prefers {preferred:?}");
+            return Err(ErrLock::new(ErrLockKind::Withheld, message));
+        }
         Ok(written)
     }
 
-    async fn watch(&self) -> Result<Events, ErrLock> {
-        let following = (self.inner.watch().await?, self.shared.clone());
-        Ok(stream::unfold(following, |(mut events, shared)| async move {
-            let event = shared.next(&mut events).await?;
-            Some((event, (events, shared)))
-        })
-        .boxed())
+    async fn watch(&self) -> Result<Self::Events, ErrLock> {
+        let shared = self.shared.clone();
+        let events = self.inner.watch().await?.map(move |event| Ok(shared.watched(event?)));
+        Ok(events.boxed())
     }
 
     fn reconnect(&self) -> Option<&'static str> {
@@ -117,57 +112,42 @@ impl Shared {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next event for the election. Cancel-safe.
-    async fn next(&self, events: &mut Events) -> Option<Result<LeaseEvent, ErrLock>> {
-        loop {
-            let now = Instant::now();
-            let (show, changes_at) = {
-                let mut view = self.view();
-                (view.step(now), view.seen.changes_at(now))
-            };
-            match show {
-                Some(Show::Seen(record)) => return Some(Ok(LeaseEvent::Seen(record))),
-                Some(Show::Gone(last)) => return Some(Ok(LeaseEvent::Deleted(last))),
-                None => {}
-            }
-            let elapsed = async {
-                match changes_at {
-                    Some(at) => sleep_until(at).await,
-                    None => pending().await,
-                }
-            };
-            let event = tokio::select! {
-                biased;
-                event = events.next() => event?,
-                () = self.changed.notified() => continue,
-                () = elapsed => continue,
-            };
-            let now = Instant::now();
+    /// Takes in news of the watch, and returns them as the election shall see them.
+    fn watched(&self, event: LeaseEvent) -> LeaseEvent {
+        let now = Instant::now();
+        let shown = {
+            let mut view = self.view();
             match event {
-                Ok(LeaseEvent::Seen(record)) => {
-                    self.view().seen.take_in(record, now);
+                LeaseEvent::Seen(record) => {
+                    view.take_in(&record, now);
+                    LeaseEvent::Seen(view.shown(&record))
                 }
-                Ok(LeaseEvent::Deleted(last)) => self.view().seen.deleted(last, now),
-                other => return Some(other),
+                LeaseEvent::Deleted(last) => {
+                    let shown = view.shown(&last);
+                    view.deleted(&last, now);
+                    LeaseEvent::Deleted(shown)
+                }
+                // There is no other event.
+                other => other,
             }
-            self.tell();
-        }
+        };
+        self.tell();
+        shown
     }
 
-    /// Acts on a view that has changed.
+    /// Tells the election and the keeper of the `LeaseCandidate` what the lease says.
     fn tell(&self) {
         let view = self.view();
-        let sight = view.seen.sight();
-        self.sight.send_if_modified(|told| std::mem::replace(told, sight) != sight);
-        self.changed.notify_one();
-        let Some(preferred) = view.seen.preferred() else { return };
-        // The election has not opened its gate yet; the next renewal shows the same.
-        let Some(term) = self.candidate.term() else { return };
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.as_ref() != Some(&term) {
-            tracing::info!(preferred, "the coordinator prefers another candidate");
-            *asked = Some(term);
+        self.context.may_acquire(view.is_named());
+        let status = view.status();
+        self.status.send_if_modified(|told| std::mem::replace(told, status) != status);
+        let preferred = view.preferred();
+        let mut told = self.preferred.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != preferred {
+            if let Some(preferred) = &preferred {
+                tracing::info!(preferred, "the coordinator prefers another candidate");
+            }
+            *told = preferred;
         }
-        self.candidate.give_way();
     }
 }

@@ -1,7 +1,7 @@
 //! How a program takes part in a coordinated election.
 
 use kube_client::Client;
-use kube_leader_gate::{Identity, lease::LeaseName};
+use kube_leader_gate::{Identity, election::Priority, lease::LeaseName};
 use semver::Version;
 use std::{error::Error, fmt};
 
@@ -146,8 +146,11 @@ impl Versions {
     }
 }
 
-/// Checks the name of the candidate, which its `LeaseCandidate` has too.
-pub(crate) fn check(identity: &Identity) -> Result<(), ErrInvalidCoordination> {
+/// Checks the election: its `LeaseCandidate` has the name of the candidate, and the coordinator alone chooses.
+pub(crate) fn check(identity: &Identity, priority: Option<&Priority>) -> Result<(), ErrInvalidCoordination> {
+    if let Some(priority) = priority {
+        return Err(refused("priority", priority.key(), "none, since the coordinator chooses by version"));
+    }
     let name = identity.as_str();
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if !name.bytes().all(inside) || name == "." || name.starts_with("..") {
@@ -183,7 +186,7 @@ fn refused(what: &'static str, given: impl Into<String>, allowed: &'static str) 
 // === impl ErrInvalidCoordination ===
 
 impl ErrInvalidCoordination {
-    /// The refused setting: `binary version`, `emulation version`, `strategy` or `identity`.
+    /// The refused setting: `binary version`, `emulation version`, `strategy`, `identity` or `priority`.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what
@@ -255,7 +258,8 @@ mod tests {
 
     #[test]
     fn odd_identity_is_refused() {
-        let check = |identity: &str| check(&Identity::new(identity).unwrap()).map_err(|error| error.what());
+        let check =
+            |identity: &str| check(&Identity::new(identity).unwrap(), None).map_err(|error| error.what());
         assert_eq!(check("pod-1_0a.b"), Ok(()));
         for odd in ["a/b", "a b", "..a", "a:b", "."] {
             assert_eq!(check(odd), Err("identity"), "{odd}");

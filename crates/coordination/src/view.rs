@@ -1,217 +1,232 @@
 //! What the election is shown of the lease. It is pure, and the caller passes the time.
 //!
-//! [`Seen`] is what the lease says. [`View::step`] says what to show next, until there is nothing
-//! more to show. What is shown changes in small steps, since the election draws conclusions from each change:
-//!
-//! - A lease without a holder is shown as it is once, so the election hears the word of a holder that has released it.
-//! - The coordinator releases a vacant lease before something else is shown, so it is no former writer.
-//! - A free lease repeats the time of the state before it, so it is the word of no holder.
+//! The coordinator names a candidate by its `holderIdentity`, without an `acquireTime`: the candidate that takes the lease
+//! writes that. A name is no claim, and says nothing of the holder before. So the election sees the lease as the last holder
+//! has left it, at the version that names the next one: held until its time is over, or released. All that it knows of former
+//! writers comes from what real holders have written.
 
-use crate::{
-    seen::{Real, Seen},
-    shown::{Show, Shown},
-    spec::{self, Spec},
-};
-use kube_leader_gate::{
-    LeaseTiming,
-    lease::{ErrLock, ErrLockKind, LeaseName, LeaseRecord},
-};
-use std::collections::BTreeMap;
+use crate::status::LockStatus;
+use kube_leader_gate::lease::{ErrLock, ErrLockKind, LeaseRecord};
+use serde_json::{Value, json};
+use std::time::Duration;
 use tokio::time::Instant;
 
-/// What an election writes about its holder, and removes with the holder.
-const OF_THE_HOLDER: [&str; 2] = ["leader.istio.io/holder-key", "kube-leader-gate/holder-pod"];
+/// Asks the holder to release the lease, for the candidate of this name.
+const ASKED: &str = "kube-leader-gate/asked";
 
-/// The annotations of a claim.
-type Annotations = BTreeMap<&'static str, Option<String>>;
+/// What a holder writes.
+const OF_THE_HOLDER: [&str; 5] =
+    ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
 
 #[derive(Debug)]
 pub(crate) struct View {
-    /// The lease, as it is.
-    pub(crate) seen: Seen,
-    lease: LeaseName,
-    /// How long a vacant lease counts as held until it is shown again. The election reads it more often than that.
-    vacant_seconds: u64,
-    shown: Shown,
-    stamp: u64,
+    me: String,
+    real: Real,
+    /// Since when it is so.
+    since: Instant,
+    left: Left,
 }
 
-/// What the election should see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
-    /// What it has seen last.
-    Same,
-    Real,
-    Vacant,
-    Free,
+/// The lease, as it is.
+#[derive(Debug)]
+enum Real {
+    Unknown,
+    Absent,
+    Present(LeaseRecord),
+}
+
+/// The lease, before the coordinator has named a candidate in it.
+#[derive(Debug)]
+enum Left {
+    /// This process has not seen that.
+    Unknown,
+    /// There was none.
+    Absent,
+    By(LeaseRecord),
 }
 
 // === impl View ===
 
 impl View {
-    pub(crate) fn new(me: &str, lease: &LeaseName, timing: &LeaseTiming) -> Self {
-        Self {
-            seen: Seen::new(me, timing),
-            lease: lease.clone(),
-            vacant_seconds: timing.retry_period().as_secs().saturating_add(1).saturating_mul(3),
-            shown: Shown::Nothing,
-            stamp: 0,
-        }
+    pub(crate) fn new(me: &str, now: Instant) -> Self {
+        Self { me: me.to_owned(), real: Real::Unknown, since: now, left: Left::Unknown }
     }
 
     // --- news ---
 
-    /// Takes in the answer to a write. The election sees it as it is.
-    pub(crate) fn written(&mut self, record: &LeaseRecord, now: Instant) {
-        if self.seen.take_in(record.clone(), now) {
-            self.shown = Shown::Real(record.clone());
+    /// The version of the lease, as last seen.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.real().map(|real| real.resource_version().to_owned())
+    }
+
+    /// Takes in the answer to a read. `before` is the version that was known when the read was sent. If there was no news
+    /// since, the answer is believed even if it is older: a backup was restored.
+    pub(crate) fn read(&mut self, news: Option<&LeaseRecord>, before: Option<&str>, now: Instant) {
+        match news {
+            None => self.gone(now),
+            Some(news) if self.version().as_deref() == before => self.accept(news, now),
+            Some(news) => self.take_in(news, now),
         }
+    }
+
+    /// Takes in news, unless they are old.
+    pub(crate) fn take_in(&mut self, news: &LeaseRecord, now: Instant) {
+        if !self.real().is_some_and(|known| is_older(news, known)) {
+            self.accept(news, now);
+        }
+    }
+
+    /// Takes in that the lease was deleted in the state `last`.
+    pub(crate) fn deleted(&mut self, last: &LeaseRecord, now: Instant) {
+        if !self.real().is_some_and(|known| is_older(last, known)) {
+            self.gone(now);
+        }
+    }
+
+    fn gone(&mut self, now: Instant) {
+        if !matches!(self.real, Real::Absent) {
+            (self.real, self.since, self.left) = (Real::Absent, now, Left::Absent);
+        }
+    }
+
+    fn accept(&mut self, news: &LeaseRecord, now: Instant) {
+        if !names(news) {
+            self.left = Left::By(news.clone());
+        } else if let Left::By(left) = &self.left
+            && (left.uid(), left.transitions()) != (news.uid(), news.transitions())
+        {
+            // Another holder was there in between.
+            self.left = Left::Unknown;
+        }
+        if self.real().is_none_or(|known| spec(known) != spec(news)) {
+            self.since = now;
+        }
+        self.real = Real::Present(news.clone());
     }
 
     // --- what follows ---
 
-    /// What to show next at `now`. It counts as shown. None if there is nothing more to show.
-    pub(crate) fn step(&mut self, now: Instant) -> Option<Show> {
-        let target = self.target(now)?;
-        let real = self.seen.record().cloned();
-        match (target, &self.shown) {
-            (Target::Same, _) => None,
-            (Target::Vacant, Shown::Vacant(shown)) if self.is_of_this_lease(shown) => {
-                let changed = real.is_some_and(|real| real.resource_version() != shown.resource_version());
-                if changed { self.show_vacant() } else { None }
-            }
-            (_, Shown::Vacant(shown)) => {
-                self.stamp += 1;
-                let freed = spec::freed(shown, self.stamp);
-                self.show(Shown::Freed(freed))
-            }
-            (Target::Real, Shown::Real(shown)) if real.as_ref() == Some(shown) => None,
-            (Target::Real, _) => self.show(Shown::Real(real?)),
-            (Target::Free, Shown::Free(shown)) if is_same(real.as_ref(), shown) => None,
-            // It is no longer this holder's, and has not been released.
-            (Target::Free, Shown::Real(shown)) if shown.holder().is_some_and(|it| it != self.seen.me) => {
-                self.show_vacant()
-            }
-            (Target::Free, shown) => {
-                let free = spec::free(&real?, shown.record());
-                self.show(Shown::Free(free))
-            }
-            (Target::Vacant, shown) => match real {
-                Some(real) if real.holder().is_none() && shown.record() != Some(&real) => {
-                    self.show(Shown::Real(real))
-                }
-                None if matches!(shown, Shown::Real(_) | Shown::Free(_)) => self.show_the_end(),
-                _ => self.show_vacant(),
-            },
+    /// The lease, as the election shall see it.
+    pub(crate) fn shown(&self, record: &LeaseRecord) -> LeaseRecord {
+        if !names(record) {
+            return self.asking(record);
         }
-    }
-
-    /// The answer to a read at `now`. None if there is no lease.
-    pub(crate) fn answer(&mut self, now: Instant) -> Option<LeaseRecord> {
-        let next = match (self.step(now), &self.shown) {
-            // It is held for some time more.
-            (None, Shown::Vacant(_)) => self.show_vacant(),
-            (next, _) => next,
-        };
-        match next {
-            Some(Show::Seen(record)) => Some(record),
-            Some(Show::Gone(_)) => None,
-            None => self.shown.record().cloned(),
-        }
-    }
-
-    /// The lease to write a claim of `holder` over, for an election that has `seen` this. Adds to its annotations.
-    ///
-    /// # Errors
-    /// The election may not write this claim.
-    pub(crate) fn over(
-        &self,
-        seen: &LeaseRecord,
-        holder: &str,
-        annotations: &mut Annotations,
-    ) -> Result<LeaseRecord, ErrLock> {
-        let refused = |kind, why: &str| Err(ErrLock::new(kind, why));
-        let shown = self.shown.record();
-        let is_shown = is_same(shown, seen);
-        if holder == self.seen.me && seen.holder() != Some(&self.seen.me) {
-            if !is_shown || seen.holder().is_none() && !matches!(self.shown, Shown::Free(_)) {
-                return refused(ErrLockKind::Conflict, "the coordinator has not named this candidate");
+        changed(record, |object| match &self.left {
+            // Somebody has held it, for as long as this candidate would.
+            Left::Unknown => object.take_from(None, &["holderIdentity", "leaseDurationSeconds"]),
+            Left::By(left) if left.holder() != Some(&*self.me) => {
+                object.take_from(Some(left), &OF_THE_HOLDER);
             }
-            if !matches!(self.shown, Shown::Free(_)) {
-                let why = "the coordinator alone chooses the holder; set no priority, and add early takeover before the coordinator";
-                return refused(ErrLockKind::Refused, why);
-            }
-            for annotation in OF_THE_HOLDER {
-                annotations.entry(annotation).or_insert(None);
-            }
-        }
-        Ok(self.seen.record().filter(|real| is_same(Some(real), seen)).unwrap_or(seen).clone())
-    }
-
-    fn target(&self, now: Instant) -> Option<Target> {
-        let (record, spec, until) = match &self.seen.real {
-            Real::Unknown => return None,
-            Real::Absent { .. } => return Some(Target::Vacant),
-            Real::Present { record, spec, until, .. } => (record, spec, *until),
-        };
-        Some(match record.holder() {
-            None => Target::Vacant,
-            Some(holder) if holder != self.seen.me => {
-                if now < until {
-                    Target::Real
-                } else {
-                    Target::Vacant
-                }
-            }
-            Some(_) if spec.acquired.is_some() => Target::Real,
-            Some(me) => {
-                // The coordinator prefers another one already. If that one does not come, take it to release it.
-                let waits = spec.preferred.as_deref().is_some_and(|it| it != me) && now < until;
-                let writers = self.seen.writers.iter().any(|(_, until)| now < *until);
-                let holder = match &self.shown {
-                    Shown::Real(shown) => shown.holder().and_then(|holder| self.seen.writer_until(holder)),
-                    _ => None,
-                };
-                match (waits || writers, holder) {
-                    (false, _) => Target::Free,
-                    (true, Some(until)) if now < until => Target::Same,
-                    (true, _) => Target::Vacant,
-                }
-            }
+            // A lease that nobody has claimed. Or this candidate has lost its own, so no other has left it.
+            Left::Absent | Left::By(_) => object.take_from(None, &["holderIdentity", "renewTime"]),
         })
     }
 
-    /// Whether `shown` is the object that is there now, or is none as there is none.
-    fn is_of_this_lease(&self, shown: &LeaseRecord) -> bool {
-        let missing = spec::missing(&self.lease);
-        let there = self.seen.record().or(missing.as_ref());
-        there.is_some_and(|there| there.uid() == shown.uid())
+    /// A holder is asked for the lease as by a person, if the coordinator prefers another candidate.
+    fn asking(&self, record: &LeaseRecord) -> LeaseRecord {
+        match self.preferred_in(record) {
+            Some(preferred) => changed(record, |object| object.annotate(ASKED, &preferred)),
+            None => record.clone(),
+        }
     }
 
-    fn show_vacant(&mut self) -> Option<Show> {
-        self.stamp += 1;
-        let there = self.seen.record().cloned().or_else(|| spec::missing(&self.lease))?;
-        self.show(Shown::Vacant(spec::vacant(&there, self.vacant_seconds, self.stamp)))
+    /// The candidate to which this one should give the lease.
+    pub(crate) fn preferred(&self) -> Option<String> {
+        self.real().and_then(|real| self.preferred_in(real))
     }
 
-    /// A lease that named this candidate was shown as another one.
-    fn show_the_end(&mut self) -> Option<Show> {
-        let shown = std::mem::replace(&mut self.shown, Shown::Absent);
-        let Real::Absent { last, .. } = &self.seen.real else { return None };
-        let named =
-            |last: &&LeaseRecord| last.holder() == Some(&self.seen.me) && Spec::of(last).acquired.is_none();
-        let last = last.as_ref().filter(|last| !named(last)).or(shown.record())?;
-        Some(Show::Gone(last.clone()))
+    fn preferred_in(&self, record: &LeaseRecord) -> Option<String> {
+        let preferred = text(record, "preferredHolder").filter(|it| !it.is_empty() && *it != self.me)?;
+        (record.holder() == Some(&*self.me)).then_some(preferred)
     }
 
-    fn show(&mut self, shown: Shown) -> Option<Show> {
-        self.shown = shown;
-        self.shown.record().cloned().map(Show::Seen)
+    /// Whether the lease names this candidate.
+    pub(crate) fn is_named(&self) -> bool {
+        self.real().is_some_and(|real| real.holder() == Some(&*self.me))
+    }
+
+    /// The lease to write a claim of `holder` over, for an election that has `seen` this.
+    ///
+    /// # Errors
+    /// The election may not write this claim.
+    pub(crate) fn over(&self, seen: &LeaseRecord, holder: &str) -> Result<LeaseRecord, ErrLock> {
+        if !holder.is_empty() && holder != self.me {
+            return Err(ErrLock::new(ErrLockKind::Refused, "the coordinator alone chooses the holder"));
+        }
+        let is_seen = |real: &&LeaseRecord| {
+            (real.uid(), real.resource_version()) == (seen.uid(), seen.resource_version())
+        };
+        let named = self.real().filter(is_seen).filter(|_| self.is_named());
+        let why = "the coordinator has not named this candidate";
+        named.cloned().ok_or_else(|| ErrLock::new(ErrLockKind::Conflict, why))
+    }
+
+    /// What the task that keeps the `LeaseCandidate` has to know.
+    pub(crate) fn status(&self) -> LockStatus {
+        let vacant_from = match &self.real {
+            Real::Unknown => None,
+            Real::Absent => Some(self.since),
+            Real::Present(_) if self.is_named() => None,
+            Real::Present(real) if real.holder().is_none() => Some(self.since),
+            // None if that is too far away to be counted.
+            Real::Present(real) => {
+                let seconds = spec(real)["leaseDurationSeconds"].as_u64().unwrap_or(0);
+                self.since.checked_add(Duration::from_secs(seconds))
+            }
+        };
+        LockStatus { seen: !matches!(self.real, Real::Unknown), vacant_from }
+    }
+
+    fn real(&self) -> Option<&LeaseRecord> {
+        if let Real::Present(real) = &self.real { Some(real) } else { None }
     }
 }
 
-fn is_same(one: Option<&LeaseRecord>, other: &LeaseRecord) -> bool {
-    one.is_some_and(|one| one.uid() == other.uid() && one.resource_version() == other.resource_version())
+/// Whether the coordinator has named the holder, who has not taken the lease yet.
+fn names(record: &LeaseRecord) -> bool {
+    record.holder().is_some() && text(record, "acquireTime").is_none()
+}
+
+fn spec(record: &LeaseRecord) -> Value {
+    record.clone().into_json()["spec"].take()
+}
+
+fn text(record: &LeaseRecord, field: &str) -> Option<String> {
+    spec(record)[field].as_str().map(str::to_owned)
+}
+
+/// Whether this is the lower of two versions that can be compared.
+fn is_older(one: &LeaseRecord, other: &LeaseRecord) -> bool {
+    let version = |record: &LeaseRecord| record.resource_version().parse::<u64>().ok();
+    version(one).zip(version(other)).is_some_and(|(one, other)| one < other)
+}
+
+/// A lease that is changed. It has a holder, so its spec is an object.
+struct Object(Value);
+
+fn changed(record: &LeaseRecord, change: impl FnOnce(&mut Object)) -> LeaseRecord {
+    let mut object = Object(record.clone().into_json());
+    change(&mut object);
+    // Cannot fail: it has the same name and version.
+    LeaseRecord::from_json(object.0).unwrap_or_else(|_| record.clone())
+}
+
+impl Object {
+    /// Takes these fields from `other`. If there is none, they go.
+    fn take_from(&mut self, other: Option<&LeaseRecord>, fields: &[&str]) {
+        let other = other.map_or(Value::Null, spec);
+        for field in fields {
+            self.0["spec"][*field] = other[*field].clone();
+        }
+    }
+
+    fn annotate(&mut self, name: &str, value: &str) {
+        let annotations = &mut self.0["metadata"]["annotations"];
+        if !annotations.is_object() {
+            *annotations = json!({});
+        }
+        annotations[name] = value.into();
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,11 @@
 //! Tests of what the election is shown, state by state.
 
 use super::*;
-use crate::{spec::COORDINATOR, status::LockStatus};
-use serde_json::{Value, json};
-use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn view() -> View {
-    View::new("me", &LeaseName::new("default", "operator").unwrap(), &LeaseTiming::fast())
+    View::new("me", Instant::now())
 }
 
 fn record(version: u64, spec: &Value) -> LeaseRecord {
@@ -41,178 +38,163 @@ fn named(version: u64, holder: &str, preferred: Option<&str>) -> LeaseRecord {
     )
 }
 
-/// The holders of all that is shown now, with the version. A deletion has no version.
-fn shown(view: &mut View, now: Instant) -> Vec<String> {
-    let mut shown = Vec::new();
-    while let Some(show) = view.step(now) {
-        assert!(shown.len() < 4, "it ends: {shown:?}");
-        shown.push(match show {
-            Show::Seen(it) => format!("{}@{}", it.holder().unwrap_or("-"), it.resource_version()),
-            Show::Gone(_) => "gone".to_owned(),
-        });
+/// Other fields, or other metadata.
+fn with(record: LeaseRecord, change: impl FnOnce(&mut Value)) -> LeaseRecord {
+    let mut object = record.into_json();
+    change(&mut object);
+    LeaseRecord::from_json(object).unwrap()
+}
+
+/// Takes in `news`, and returns what is shown of it.
+fn tell(view: &mut View, news: &LeaseRecord) -> LeaseRecord {
+    view.take_in(news, Instant::now());
+    view.shown(news)
+}
+
+/// The holder, the duration, the renewal, the count and the version of what is shown.
+fn said(shown: &LeaseRecord) -> (Option<&str>, Value, Value, u64, &str) {
+    let [duration, renewed] = ["leaseDurationSeconds", "renewTime"].map(|field| spec(shown)[field].clone());
+    (shown.holder(), duration, renewed, shown.transitions(), shown.resource_version())
+}
+
+#[test]
+fn lease_of_a_real_holder_is_shown_as_it_is() {
+    let mut view = view();
+    for real in [held(1, "x"), released(2), held(3, "me"), record(4, &json!({}))] {
+        assert_eq!(tell(&mut view, &real), real);
     }
-    shown
 }
 
-/// Takes in `news` at `now`, and returns what is shown of it.
-fn tell(view: &mut View, news: LeaseRecord, now: Instant) -> Vec<String> {
-    assert!(view.seen.take_in(news, now));
-    shown(view, now)
+/// Whoever is named: it has claimed nothing yet.
+#[test]
+fn named_lease_is_shown_as_the_last_holder_has_left_it() {
+    for holder in ["me", "other"] {
+        let mut view = view();
+        tell(&mut view, &held(1, "x"));
+        let shown = tell(&mut view, &named(2, holder, None));
+        assert_eq!(said(&shown), (Some("x"), json!(15), json!("at 1"), 3, "2"), "{holder}");
+        let shown = tell(&mut view, &named(3, "third", None));
+        assert_eq!(said(&shown), (Some("x"), json!(15), json!("at 1"), 3, "3"), "{holder}");
+        tell(&mut view, &released(4));
+        let shown = tell(&mut view, &named(5, holder, None));
+        assert_eq!(said(&shown), (None, json!(1), json!("released"), 3, "5"), "{holder}");
+        let shown = shown.into_json();
+        assert_eq!(
+            (&shown["metadata"]["labels"]["a"], &shown["spec"]["strategy"]),
+            (&json!("b"), &json!("OldestEmulationVersion"))
+        );
+    }
+}
+
+/// Another one would lead beside it if its own claim were shown on.
+#[test]
+fn holder_whose_lease_is_named_has_lost_it() {
+    for holder in ["me", "other"] {
+        let mut view = view();
+        tell(&mut view, &held(1, "me"));
+        let shown = tell(&mut view, &named(2, holder, None));
+        assert_eq!(
+            said(&shown),
+            (None, json!(5), Value::Null, 3, "2"),
+            "as if nobody had claimed it: {holder}"
+        );
+    }
+}
+
+/// It is held for as long as this candidate would hold it.
+#[test]
+fn lease_whose_last_holder_was_not_seen_has_an_unknown_one() {
+    let unknown = (None, Value::Null, json!("named"), 3, "2");
+    assert_eq!(said(&tell(&mut view(), &named(2, "me", None))), unknown, "nothing was seen");
+    let another_object = with(held(1, "x"), |it| it["metadata"]["uid"] = "another".into());
+    let another_term = with(held(1, "x"), |it| it["spec"]["leaseTransitions"] = 2.into());
+    for before in [another_object, another_term] {
+        let mut view = view();
+        tell(&mut view, &before);
+        assert_eq!(said(&tell(&mut view, &named(2, "me", None))), unknown);
+    }
 }
 
 #[test]
-fn release_is_shown_before_the_vacancy() {
+fn lease_that_the_coordinator_makes_is_free_to_whom_it_names() {
     let (mut view, now) = (view(), Instant::now());
-    assert_eq!(tell(&mut view, held(1, "x"), now), ["x@1"]);
-    assert_eq!(tell(&mut view, released(2), now), ["-@2", "(coordinator)@2"]);
-    assert_eq!(view.seen.sight(), LockStatus { seen: true, vacant_from: Some(now) });
-}
-
-#[test]
-fn coordinator_releases_before_a_holder_is_shown() {
-    let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, released(1), now);
-    assert_eq!(tell(&mut view, held(2, "x"), now), ["-@1", "x@2"]);
-}
-
-#[test]
-fn named_candidate_sees_a_free_lease_that_no_holder_has_released() {
-    let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, released(1), now);
-    assert!(view.seen.take_in(named(2, "me", None), now));
-    let Some(Show::Seen(freed)) = view.step(now) else { panic!() };
-    let Some(Show::Seen(free)) = view.step(now) else { panic!() };
-    assert!(Spec::of(&freed).released && Spec::of(&free).released);
-    assert_eq!(Spec::of(&free).acquired, Spec::of(&freed).acquired, "the word of no holder");
-    assert_ne!(free.transitions(), freed.transitions());
-    assert_eq!((free.resource_version(), free.transitions()), ("2", 3));
-    assert_eq!(view.step(now), None);
-}
-
-#[test]
-fn former_holder_is_shown_until_its_time() {
-    let (mut view, begun) = (view(), Instant::now());
-    tell(&mut view, held(1, "x"), begun);
-    let named_at = begun + 4 * SECOND;
-    assert_eq!(tell(&mut view, named(2, "me", None), named_at), [""; 0]);
-    assert_eq!(view.answer(named_at).unwrap(), held(1, "x"));
-    assert_eq!(view.seen.changes_at(named_at), Some(named_at + 5 * SECOND), "the named time");
-    let over = begun + 15 * SECOND;
-    assert_eq!(view.seen.changes_at(begun + 10 * SECOND), Some(over));
-    assert_eq!(shown(&mut view, over - SECOND / 1000), [""; 0]);
-    assert_eq!(shown(&mut view, over), ["(coordinator)@2", "-@2", "-@2"]);
-}
-
-/// It has not seen whose place the other one takes.
-#[test]
-fn candidate_that_first_sees_another_one_named_waits_for_a_whole_lease() {
-    let (mut view, begun) = (view(), Instant::now());
-    tell(&mut view, named(1, "x", None), begun);
-    tell(&mut view, named(2, "me", None), begun + SECOND);
-    assert_eq!(shown(&mut view, begun + 5 * SECOND), ["(coordinator)@2"]);
-    assert_eq!(shown(&mut view, begun + 15 * SECOND - SECOND / 1000), [""; 0]);
-    assert_eq!(shown(&mut view, begun + 15 * SECOND), ["-@2", "-@2"]);
-}
-
-#[test]
-fn expired_holder_is_shown_as_the_coordinator() {
-    let (mut view, begun) = (view(), Instant::now());
-    tell(&mut view, held(1, "x"), begun);
-    let over = begun + 15 * SECOND;
-    assert_eq!(shown(&mut view, over), ["(coordinator)@1"]);
-    assert_eq!(view.seen.sight().vacant_from, Some(over));
-    assert_eq!(tell(&mut view, held(2, "x"), over), ["-@1", "x@2"]);
-}
-
-/// Each read holds it for some time more.
-#[test]
-fn vacant_lease_is_held_again_with_each_read() {
-    let (mut view, now) = (view(), Instant::now());
-    assert_eq!(tell(&mut view, released(1), now), ["-@1", "(coordinator)@1"]);
-    let (one, two) = (view.answer(now).unwrap(), view.answer(now).unwrap());
-    assert_eq!((one.holder(), two.holder()), (Some(COORDINATOR), Some(COORDINATOR)));
-    assert_ne!(one, two);
-    assert_eq!(tell(&mut view, released(2), now), ["(coordinator)@2"], "a newer version of the same");
-}
-
-/// If the preferred one does not come, this one takes the lease to release it: only a free lease is named anew.
-#[test]
-fn named_candidate_leaves_the_lease_to_a_preferred_one() {
-    let (mut view, begun) = (view(), Instant::now());
-    tell(&mut view, released(1), begun);
-    assert_eq!(tell(&mut view, named(2, "me", Some("other")), begun), ["(coordinator)@2"]);
-    assert_eq!(shown(&mut view, begun + 5 * SECOND), ["-@2", "-@2"]);
-}
-
-/// Another process with this identity was faster.
-#[test]
-fn named_twin_sees_who_holds_the_lease() {
-    let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, released(1), now);
-    tell(&mut view, named(2, "me", None), now);
-    assert_eq!(tell(&mut view, held(3, "me"), now), ["me@3"]);
-}
-
-#[test]
-fn deleted_lease_is_shown_as_gone_and_then_as_vacant() {
-    let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, held(1, "me"), now);
-    view.seen.deleted(held(2, "me"), now);
-    assert_eq!(shown(&mut view, now), ["gone", "(coordinator)@none"]);
-    let mut anew = named(3, "me", None).into_json();
-    anew["metadata"]["uid"] = "another".into();
-    assert_eq!(tell(&mut view, LeaseRecord::from_json(anew).unwrap(), now), ["-@none", "-@3"]);
+    view.read(None, None, now);
+    let shown = tell(&mut view, &named(1, "me", None));
+    assert_eq!(said(&shown), (None, json!(5), Value::Null, 3, "1"), "nobody has claimed it");
+    tell(&mut view, &held(2, "x"));
+    view.deleted(&held(3, "x"), now);
+    assert_eq!(view.status(), LockStatus { seen: true, vacant_from: Some(now) });
+    let anew = with(named(4, "me", None), |it| it["metadata"]["uid"] = "another".into());
+    assert_eq!(said(&tell(&mut view, &anew)), (None, json!(5), Value::Null, 3, "4"));
 }
 
 #[test]
 fn old_news_changes_nothing() {
     let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, held(10, "x"), now);
-    assert!(!view.seen.take_in(released(9), now));
-    view.seen.read(Some(released(9)), Some("8"), now);
-    assert_eq!(shown(&mut view, now), [""; 0]);
+    tell(&mut view, &held(10, "x"));
+    tell(&mut view, &released(9));
+    view.read(Some(&released(9)), Some("8"), now);
+    view.deleted(&released(9), now);
+    assert_eq!(said(&tell(&mut view, &named(11, "me", None))).0, Some("x"));
     // There was no news since the read was sent: a backup was restored.
-    view.seen.read(Some(released(9)), Some("10"), now);
-    assert_eq!(shown(&mut view, now), ["-@9", "(coordinator)@9"]);
+    view.read(Some(&released(9)), Some("11"), now);
+    assert_eq!(said(&tell(&mut view, &named(10, "me", None))).0, None);
 }
 
 #[test]
 fn claim_is_written_over_the_real_lease_that_names_it() {
-    let (mut view, now) = (view(), Instant::now());
-    tell(&mut view, released(1), now);
-    let vacant = view.answer(now).unwrap();
-    let over = |view: &View, seen: &LeaseRecord| view.over(seen, "me", &mut BTreeMap::new());
-    let refused = |view: &View, seen: &LeaseRecord| over(view, seen).unwrap_err().kind();
-    assert_eq!(refused(&view, &vacant), ErrLockKind::Refused);
-    assert_eq!(refused(&view, &released(0)), ErrLockKind::Conflict);
+    let mut view = view();
+    let refused = |view: &View, seen: &LeaseRecord, holder: &str| view.over(seen, holder).unwrap_err().kind();
+    assert_eq!(refused(&view, &released(1), "me"), ErrLockKind::Conflict, "nothing is known");
+    let free = tell(&mut view, &released(1));
+    assert_eq!(refused(&view, &free, "me"), ErrLockKind::Conflict);
     let real = named(2, "me", None);
-    assert!(view.seen.take_in(real.clone(), now));
-    view.step(now);
-    let freed = view.shown.record().unwrap().clone();
-    assert_eq!(refused(&view, &freed), ErrLockKind::Conflict, "it is shown as free for a moment");
-    view.step(now);
-    let free = view.answer(now).unwrap();
-    assert_eq!((free.holder(), over(&view, &free).unwrap()), (None, real));
-    tell(&mut view, named(3, "other", None), now);
-    assert_eq!(refused(&view, &free), ErrLockKind::Conflict, "another one is named meanwhile");
+    let shown = tell(&mut view, &real);
+    assert!(view.is_named());
+    assert_eq!((shown.holder(), view.over(&shown, "me").unwrap()), (None, real.clone()));
+    assert_eq!(view.over(&shown, "").unwrap(), real, "a release");
+    assert_eq!(refused(&view, &free, "me"), ErrLockKind::Conflict, "it has seen an older version");
+    assert_eq!(refused(&view, &shown, "other"), ErrLockKind::Refused, "a question, or an edit");
+    let other = tell(&mut view, &named(3, "other", None));
+    assert!(!view.is_named());
+    for seen in [shown, other] {
+        assert_eq!(refused(&view, &seen, "me"), ErrLockKind::Conflict, "another one is named meanwhile");
+    }
 }
 
 #[test]
-fn only_the_acquired_lease_is_given_to_a_preferred_one() {
-    let (mut view, now) = (view(), Instant::now());
+fn preferred_candidate_is_shown_as_one_that_asks() {
+    let mut view = view();
     let preferring = |record: LeaseRecord, preferred: &str| {
-        let mut lease = record.into_json();
-        lease["spec"]["preferredHolder"] = preferred.into();
-        LeaseRecord::from_json(lease).unwrap()
+        with(record, |it| it["spec"]["preferredHolder"] = preferred.into())
     };
-    for (lease, preferred) in [
-        (held(1, "me"), None),
-        (preferring(held(2, "me"), "me"), None),
-        (preferring(held(3, "other"), "third"), None),
-        (preferring(named(4, "me", None), "other"), None),
-        (preferring(held(5, "me"), "other"), Some("other")),
+    for (lease, preferred, asks) in [
+        (held(1, "me"), None, None),
+        (preferring(held(2, "me"), "me"), None, None),
+        (preferring(held(3, "other"), "third"), None, None),
+        (named(4, "me", Some("other")), Some("other"), None),
+        (preferring(held(5, "me"), "other"), Some("other"), Some("other")),
     ] {
-        tell(&mut view, lease, now);
-        assert_eq!(view.seen.preferred(), preferred);
+        let shown = tell(&mut view, &lease);
+        assert_eq!(view.preferred().as_deref(), preferred);
+        assert_eq!(shown.into_json()["metadata"]["annotations"][ASKED].as_str(), asks, "{lease:?}");
     }
+}
+
+#[test]
+fn vacancy_is_counted_from_the_holders_end() {
+    let (mut view, now) = (view(), Instant::now());
+    let vacant_from = |view: &mut View, news: &LeaseRecord, at: Instant| {
+        view.take_in(news, at);
+        view.status().vacant_from
+    };
+    assert_eq!(view.status(), LockStatus { seen: false, vacant_from: None });
+    assert_eq!(vacant_from(&mut view, &held(1, "x"), now), Some(now + 15 * SECOND));
+    let edited = with(held(2, "x"), |it| it["spec"] = spec(&held(1, "x")));
+    assert_eq!(vacant_from(&mut view, &edited, now + SECOND), Some(now + 15 * SECOND), "no renewal");
+    assert_eq!(vacant_from(&mut view, &released(3), now + SECOND), Some(now + SECOND));
+    assert_eq!(vacant_from(&mut view, &named(4, "other", None), now), Some(now + 5 * SECOND));
+    assert_eq!(vacant_from(&mut view, &named(5, "me", None), now), None);
+    let endless = with(held(6, "x"), |it| it["spec"]["leaseDurationSeconds"] = u64::MAX.into());
+    assert_eq!(vacant_from(&mut view, &endless, now), None);
 }

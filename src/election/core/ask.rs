@@ -24,12 +24,11 @@ impl Machine {
         key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)))
     }
 
-    /// Whether the holder has to release for another candidate: a person has asked, or one that this holder does not
+    /// Whether this candidate leaves the lease to another one: a person has asked, or a candidate that this one does not
     /// precede itself.
-    pub(super) fn is_asked_to_yield(&self) -> bool {
-        let asked = self.term.as_ref().and(self.seen()).and_then(|seen| seen.stored.question());
+    pub(super) fn yields(&self, stored: &Stored) -> bool {
         let objects =
             |key: &String| self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));
-        asked.is_some_and(|it| it.who != self.me && !it.key.as_ref().is_some_and(objects))
+        stored.question().is_some_and(|it| it.who != self.me && !it.key.as_ref().is_some_and(objects))
     }
 }

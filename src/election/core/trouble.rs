@@ -1,6 +1,6 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::{Gate, Machine, Order, Staleness};
+use super::state::{Machine, Order, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
@@ -13,11 +13,6 @@ impl Machine {
     pub fn renewed(&self) -> Option<Moment> {
         let mine = self.seen().is_some_and(|seen| self.is_mine(&seen.stored));
         (mine && (self.order != Order::Stop || self.term.is_some())).then_some(self.claimed)
-    }
-
-    /// Whether this candidate wants the lease, or holds it for good.
-    pub fn contends(&self, now: Moment) -> bool {
-        self.order == Order::Contend && !matches!(self.gate(now), Gate::Closing { .. })
     }
 
     /// Whether the lease is free to take.

@@ -105,7 +105,8 @@ impl Machine {
 
     /// Closes the term if the process stops, or if another candidate has asked for the lease.
     pub(super) fn look_at_the_question(&mut self) {
-        let yields = self.order == Order::Stop || self.is_asked_to_yield();
+        let asked = self.term.as_ref().and(self.seen()).is_some_and(|seen| self.yields(&seen.stored));
+        let yields = self.order == Order::Stop || asked;
         if let Some(term) = &mut self.term {
             term.closing |= yields;
         }
@@ -150,6 +151,11 @@ impl Machine {
         }
     }
 
+    /// Whether this process gives its own claim to others.
+    fn leaves(&self, stored: &Stored) -> bool {
+        self.is_in(self.gives_back.as_ref()) || self.yields(stored)
+    }
+
     /// When the own lease ends for others, at the earliest.
     fn ends(&self) -> Moment {
         self.claimed.saturating_add(self.timing.lease_duration())
@@ -183,8 +189,10 @@ impl Machine {
             Order::Stop if mine => self.gives_back(now),
             // A claim that came late, and has begun no term. One that was used is kept while its work ends.
             Order::Hold if mine && !self.is_in(self.led.as_ref()) => self.gives_back(now).or(self.look()),
-            Order::Contend if mine && self.is_in(self.gives_back.as_ref()) => {
-                self.gives_back(now).or(self.wants_to_take(stored, self.ends(), now))
+            // A term that has ended without a release, or has not begun, is left to others.
+            Order::Contend if mine && stored.is_some_and(|it| self.leaves(it)) => {
+                let turn = stored.map_or(Duration::ZERO, |it| self.turn(it));
+                self.gives_back(now).or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
             }
             Order::Stop if self.may_land(stored, now) => {
                 let soon = self.timing.retry_period() / 8;

@@ -7,6 +7,7 @@ use crate::election::{
     preemption::HOLDER_KEY,
 };
 use serde_json::json;
+use std::time::Duration;
 
 fn preferred() -> Stage {
     Stage::preferred("2", |holder| holder.parse().unwrap_or(0) < 2)
@@ -59,6 +60,29 @@ fn a_holder_that_is_asked_stops_in_order_and_leaves_the_lease_to_the_asker() {
     stage.pass(600);
     assert!(stage.is_open(), "nobody has come");
     assert_eq!(stage.annotation(ASKED), None);
+}
+
+/// A write hangs until the deadline, and may land for the safety margin after that.
+#[test]
+fn s4_a_holder_that_is_asked_takes_no_new_term_when_its_own_has_run_out() {
+    for lands_for in [3, 5] {
+        let mut stage = Stage::leading();
+        stage.pass(100);
+        stage.writes.under_way = true;
+        stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
+        stage.pass(10);
+        let deadline = stage.deadline();
+        stage.pass(deadline.saturating_since(stage.now).as_millis().try_into().unwrap());
+        stage.writes.under_way = false;
+        stage.writes.settle_at = deadline.saturating_add(Duration::from_secs(lands_for));
+        stage.pass(seconds(lands_for) + 10);
+        assert_eq!(stage.calls.contains(&Release), lands_for == 3, "or it runs out");
+        stage.pass(seconds(2));
+        assert!(!stage.calls.contains(&Acquire), "{:?}", stage.calls);
+        assert!(stage.annotation(ASKED).is_some(), "the lease is left to the asker");
+        stage.pass(seconds(1));
+        assert!(stage.is_open(), "nobody has come");
+    }
 }
 
 #[test]
