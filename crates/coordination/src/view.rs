@@ -90,13 +90,23 @@ impl View {
     }
 
     fn accept(&mut self, news: &LeaseRecord, now: Instant) {
-        if !names(news) {
+        if names(news) {
+            // Somebody has held it, for as long as this candidate would.
+            let by_somebody = || without(news, &["holderIdentity", "leaseDurationSeconds"]);
+            let by_nobody = || without(news, &["holderIdentity", "renewTime"]);
+            match &self.left {
+                Left::Unknown => self.left = Left::By(by_somebody()),
+                Left::Absent => self.left = Left::By(by_nobody()),
+                // Another holder was there in between.
+                Left::By(left) if (left.uid(), left.transitions()) != (news.uid(), news.transitions()) => {
+                    self.left = Left::By(by_somebody());
+                }
+                // This candidate has lost it, and no other has left it.
+                Left::By(left) if left.holder() == Some(&*self.me) => self.left = Left::By(by_nobody()),
+                Left::By(_) => {}
+            }
+        } else {
             self.left = Left::By(news.clone());
-        } else if let Left::By(left) = &self.left
-            && (left.uid(), left.transitions()) != (news.uid(), news.transitions())
-        {
-            // Another holder was there in between.
-            self.left = Left::Unknown;
         }
         if self.real().is_none_or(|known| spec(known) != spec(news)) {
             self.since = now;
@@ -108,24 +118,21 @@ impl View {
 
     /// The lease, as the election shall see it.
     pub(crate) fn shown(&self, record: &LeaseRecord) -> LeaseRecord {
-        if !names(record) {
-            return self.asking(record);
+        match &self.left {
+            Left::By(left) if names(record) => changed(record, |object| {
+                let left = spec(left);
+                for field in OF_THE_HOLDER {
+                    object["spec"][field] = left[field].clone();
+                }
+            }),
+            _ => self.asking(record),
         }
-        changed(record, |object| match &self.left {
-            // Somebody has held it, for as long as this candidate would.
-            Left::Unknown => object.take_from(None, &["holderIdentity", "leaseDurationSeconds"]),
-            Left::By(left) if left.holder() != Some(&*self.me) => {
-                object.take_from(Some(left), &OF_THE_HOLDER);
-            }
-            // A lease that nobody has claimed. Or this candidate has lost its own, so no other has left it.
-            Left::Absent | Left::By(_) => object.take_from(None, &["holderIdentity", "renewTime"]),
-        })
     }
 
     /// A holder is asked for the lease as by a person, if the coordinator prefers another candidate.
     fn asking(&self, record: &LeaseRecord) -> LeaseRecord {
         match self.preferred_in(record) {
-            Some(preferred) => changed(record, |object| object.annotate(ASKED, &preferred)),
+            Some(preferred) => changed(record, |object| annotate(object, &preferred)),
             None => record.clone(),
         }
     }
@@ -201,32 +208,24 @@ fn is_older(one: &LeaseRecord, other: &LeaseRecord) -> bool {
     version(one).zip(version(other)).is_some_and(|(one, other)| one < other)
 }
 
-/// A lease that is changed. It has a holder, so its spec is an object.
-struct Object(Value);
-
-fn changed(record: &LeaseRecord, change: impl FnOnce(&mut Object)) -> LeaseRecord {
-    let mut object = Object(record.clone().into_json());
+fn changed(record: &LeaseRecord, change: impl FnOnce(&mut Value)) -> LeaseRecord {
+    let mut object = record.clone().into_json();
     change(&mut object);
     // Cannot fail: it has the same name and version.
-    LeaseRecord::from_json(object.0).unwrap_or_else(|_| record.clone())
+    LeaseRecord::from_json(object).unwrap_or_else(|_| record.clone())
 }
 
-impl Object {
-    /// Takes these fields from `other`. If there is none, they go.
-    fn take_from(&mut self, other: Option<&LeaseRecord>, fields: &[&str]) {
-        let other = other.map_or(Value::Null, spec);
-        for field in fields {
-            self.0["spec"][*field] = other[*field].clone();
-        }
-    }
+/// A lease that has a spec, without these fields of it.
+fn without(record: &LeaseRecord, fields: &[&str]) -> LeaseRecord {
+    changed(record, |object| fields.iter().for_each(|field| object["spec"][*field] = Value::Null))
+}
 
-    fn annotate(&mut self, name: &str, value: &str) {
-        let annotations = &mut self.0["metadata"]["annotations"];
-        if !annotations.is_object() {
-            *annotations = json!({});
-        }
-        annotations[name] = value.into();
+fn annotate(object: &mut Value, preferred: &str) {
+    let annotations = &mut object["metadata"]["annotations"];
+    if !annotations.is_object() {
+        *annotations = json!({});
     }
+    annotations[ASKED] = preferred.into();
 }
 
 #[cfg(test)]

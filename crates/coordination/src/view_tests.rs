@@ -105,7 +105,14 @@ fn holder_whose_lease_is_named_has_lost_it() {
 #[test]
 fn lease_whose_last_holder_was_not_seen_has_an_unknown_one() {
     let unknown = (None, Value::Null, json!("named"), 3, "2");
-    assert_eq!(said(&tell(&mut view(), &named(2, "me", None))), unknown, "nothing was seen");
+    let mut first = view();
+    assert_eq!(said(&tell(&mut first, &named(2, "me", None))), unknown, "nothing was seen");
+    let again = with(named(3, "me", None), |it| it["spec"]["renewTime"] = "named again".into());
+    assert_eq!(
+        said(&tell(&mut first, &again)),
+        (None, Value::Null, json!("named"), 3, "3"),
+        "its time goes on"
+    );
     let another_object = with(held(1, "x"), |it| it["metadata"]["uid"] = "another".into());
     let another_term = with(held(1, "x"), |it| it["spec"]["leaseTransitions"] = 2.into());
     for before in [another_object, another_term] {

@@ -52,6 +52,13 @@ impl Machine {
                 self.lose_a_race(&error, Duration::ZERO, now);
             }
             (update, Err(error)) => {
+                if error.kind() == ErrLockKind::Withheld {
+                    // The claim may stand, but a layer does not let this candidate use it.
+                    self.staleness = Staleness::Stale;
+                    if call.what == LeaseCall::Acquire {
+                        self.claimed = sent;
+                    }
+                }
                 let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
                 self.failed(call.what, update.is_some().then_some(seen), &error, now);
                 return Err(error);
@@ -147,10 +154,6 @@ impl Machine {
 
     /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
-        if error.kind() == ErrLockKind::Withheld {
-            // The claim may stand, but a layer does not let this candidate use it.
-            self.staleness = Staleness::Stale;
-        }
         if over.is_none() || error.kind() != ErrLockKind::Conflict {
             if let Some(over) = over.filter(|_| !error.is_certain()) {
                 let until = now.saturating_add(self.timing.safety_margin());

@@ -90,7 +90,7 @@ pub struct Machine {
     pub(super) watches: bool,
     // What this candidate does.
     pub(super) term: Option<ActiveTerm>,
-    /// When the last answered claim was sent. Deadline and end of the lease count from here (rule S1).
+    /// When the last claim was sent that was answered, or withheld. Deadline and end of the lease count from here (rule S1).
     pub(super) claimed: Moment,
     /// The last term that has begun.
     pub(super) led: Option<Term>,

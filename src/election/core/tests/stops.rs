@@ -153,3 +153,24 @@ fn a_term_that_is_over_is_not_given_away() {
     stage.pass(10);
     assert!(stage.is_open());
 }
+
+/// A layer keeps the answer to each claim. The process before this one has sent writes that may still land.
+#[test]
+fn s4_a_claim_whose_answer_is_withheld_is_given_back_and_not_claimed_again() {
+    let mut stage = Stage::new();
+    stage.now = stage.now.saturating_add(Duration::from_secs(100));
+    stage.claim("me", 7, 3, None);
+    stage.play(seconds(6), |stage, call| {
+        let answer = stage.carry_out(call)?;
+        if call.what == Acquire
+            && let Some(claim) = &answer
+        {
+            stage.machine.give_way(&claim.term());
+            return Err(error(ErrLockKind::Withheld));
+        }
+        Ok(answer)
+    });
+    assert!(!stage.is_open());
+    assert_eq!(stage.calls.iter().filter(|it| **it == Acquire).count(), 1, "{:?}", stage.calls);
+    assert!(stage.calls.contains(&Release) && stage.holder().is_empty());
+}
