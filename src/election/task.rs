@@ -31,8 +31,6 @@ pub(super) struct Task {
     /// The deadline of the grant.
     deadline: Moment,
     orders: watch::Receiver<Orders>,
-    /// Nothing but a layer of the lock keeps it from acquiring the lease.
-    contends: bool,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Another watch shall begin.
@@ -59,7 +57,6 @@ impl Task {
             grant: None,
             deadline: Moment::default(),
             orders: profile.liveness.orders.subscribe(),
-            contends: false,
             shown: None,
             rewatch: false,
             failing: false,
@@ -80,8 +77,6 @@ impl Task {
             self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
             let next = self.machine.poll(writes, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
-            let contends = self.contends && !matches!(self.machine.gate(now), Gate::Closing { .. });
-            self.report.profile.liveness.contend(contends);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
             let until = match next {
                 Next::Call(call) => {
@@ -178,7 +173,9 @@ impl Task {
         let winds_down = !leads && !self.grantor.may_grant();
         let holds = orders.order == Order::Contend && (winds_down || orders.stands_aside);
         self.machine.order(if holds { Order::Hold } else { orders.order });
-        self.contends = orders.order == Order::Contend && !winds_down;
+        // It may stand aside all the same.
+        let contends = orders.order == Order::Contend && !winds_down;
+        self.report.profile.liveness.contend(contends);
         if let Some(term) = &orders.asked {
             self.machine.give_way(term);
         }
