@@ -1,5 +1,5 @@
-# `make help` prints what there is. The folders tests, benches and crates/proof have Makefiles of their own for what is
-# rarely needed.
+# `make help` prints what there is. The folders tests, benches, crates/proof and crates/election-sim have Makefiles of their own
+# for what is rarely needed.
 .PHONY: help demo cluster test check lint docs release-check neighbours features minimal package deny sidecar release
 
 # Most tests wait for time to pass.
@@ -7,7 +7,7 @@ export RUST_TEST_THREADS ?= 6
 
 help: ## Prints this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | awk -F@ '{ printf "  %-18s %s\n", $$1, $$2 }'
-	@echo "More: make -C tests, make -C benches, make -C crates/proof"
+	@echo "More: make -C tests, make -C benches, make -C crates/proof, make -C crates/election-sim"
 
 demo: ## Shows three replicas, of which one writes, through crashes and thefts; needs no cluster
 	@echo "Building the demo: about 120 crates, a minute or two the first time. Then a show of twenty seconds."
@@ -18,7 +18,7 @@ cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C; COORDINATED=1 a
 	@SERVER_ONLY=1 tests/apiserver/assets.sh cargo run --package test-support --features election \
 		--example cluster $(if $(COORDINATED),-- --coordinated)
 
-test: ## Runs the tests of the packages that users get, with a real API server if Go is there
+test: ## Runs the tests of all packages, with a real API server if Go is there
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
 check: ## Judges a change, as CI does: the tests, and beside them lint and docs

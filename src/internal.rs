@@ -1,4 +1,4 @@
-//! No part of the public interface: what the unpublished package `crates/proof` sees of the inside. Any version may change
+//! No part of the public interface: what the unpublished checks see of the inside. Any version may change
 //! it.
 
 pub use crate::{election::internal::*, lease::wrapped::VettedLock};

@@ -44,8 +44,9 @@
 //!
 //! Packages of their own extend an election:
 //! [`kube-leader-gate-fence`](https://docs.rs/kube-leader-gate-fence), with which the API server itself refuses the writes of
-//! each replica that does not lead, and
-//! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover).
+//! each replica that does not lead,
+//! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover), and
+//! [`kube-leader-gate-coordination`](https://docs.rs/kube-leader-gate-coordination) (experimental).
 //!
 //! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature, or build with
 //! `--features k8s-openapi/latest`.

@@ -15,7 +15,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     first.candidate().elected().await;
     let second = start(&leases, "replica-b")?;
     first.stop().await;
-    second.candidate().elected().await;
+    let term = second.candidate().elected().await;
+    println!("replica-b leads after replica-a: term {term}");
     second.stop().await;
     Ok(())
 }

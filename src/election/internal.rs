@@ -1,4 +1,4 @@
-//! What the proof sees of the election.
+//! What the unpublished checks see of the election.
 
 pub use super::{
     hooks::LeaseCall,

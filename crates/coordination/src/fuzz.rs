@@ -1,4 +1,4 @@
-//! What must hold for any `LeaseCandidate` that comes from outside. It is no part of what is published.
+//! What must hold for any `LeaseCandidate` that comes from outside. It is no part of the public interface.
 
 use crate::{
     record::{CandidateRecord, CandidateSpec},

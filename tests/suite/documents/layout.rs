@@ -18,6 +18,7 @@ fn no_files_import_in_a_circle() {
         ("benches/peers/driver", 20),
         ("crates/coordination", 10),
         ("crates/early-takeover", 7),
+        ("crates/election-sim", 5),
         ("crates/fake-kube-apiserver", 40),
         ("crates/fence", 20),
         ("crates/gate-cost", 4),

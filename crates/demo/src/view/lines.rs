@@ -16,7 +16,7 @@ pub struct Lines {
 impl Lines {
     pub fn new(stage: &Stage) -> Self {
         let head = format!(
-            "kube-leader-gate: three replicas, one Lease, one writer; {}\n{}\n",
+            "kube-leader-gate: three replicas, one Lease, one writer; {}\nlease, renew deadline and retry period: {} s\n",
             stage.place, stage.timing
         );
         Self { head: Some(head), acts: 0, notes: 0, status: STATUS }
