@@ -51,7 +51,7 @@ shown!(LeaseRecord as InsideOfRecord {
     fn annotation(&self, name: &str) -> Option<&Value>;
     fn annotated(&self, annotations: BTreeMap<&'static str, Option<String>>) -> Option<LeaseUpdate>;
     fn says_the_same(&self, other: &Self) -> bool;
-    fn is_older_than(&self, other: &Self) -> bool;
+    fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str>;
     fn oddity(&self) -> Option<&'static str>;
 });
 

@@ -4,7 +4,7 @@
 # changes. Prints what no test has found.
 #
 # The first pass runs the tests of the gate and of the leadership alone, which take seconds. The second pass runs the
-# unit tests, the histories and the suite with all features, for those changes that the first one has not found.
+# unit tests, the simulation of one lease and the suite with all features, for those changes that the first one has not found.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=target/mutants
@@ -49,5 +49,5 @@ misses() {
 
 # Cargo builds only the tests that run, not the examples and the other tests.
 misses --no-default-features --features test-util --cargo-arg={--lib,--test=gate} || exit 0
-! misses --iterate --all-features --test-package={kube-leader-gate,proof} --cargo-arg={--lib,--test=gate,--test=suite} -- -- \
+! misses --iterate --all-features --test-package={kube-leader-gate,proof,election-sim} --cargo-arg={--lib,--bins,--test=gate,--test=suite} -- -- \
 	--skip model:: --skip documents::

@@ -7,7 +7,7 @@ use super::{
     layer::{self, LockContext, LockLayer, WrapLock},
     liveness::Liveness,
     observers::Observers,
-    preemption::Priority,
+    priority::Priority,
 };
 use crate::{
     leadership::{BootClock, Clock, Grantor},
@@ -40,7 +40,6 @@ pub struct ElectionBuilder {
     clock: Arc<dyn Clock>,
     observers: Observers,
     lock_layers: Vec<WrapLock>,
-    former_core: bool,
 }
 
 // === impl Election ===
@@ -62,7 +61,6 @@ impl Election {
             clock: Arc::new(BootClock),
             observers: Observers::default(),
             lock_layers: Vec::new(),
-            former_core: false,
         }
     }
 }
@@ -154,9 +152,8 @@ impl ElectionBuilder {
     }
 
     /// Wraps the lock of the election: the seam for optional features. A layer that is added later wraps the ones before it.
-    pub fn layer_lock<L: LockLayer>(mut self, layer: L) -> Self {
+    pub fn layer_lock(mut self, layer: impl LockLayer) -> Self {
         self.lock_layers.push(layer::boxed(layer));
-        self.former_core |= L::FORMER_CORE;
         self
     }
 
@@ -250,7 +247,6 @@ impl ElectionBuilder {
         Ok(Election {
             alive,
             lock,
-            former_core: self.former_core,
             grantor,
             profile,
             drain_timeout: self.drain_timeout,

@@ -4,7 +4,7 @@ use super::{
     candidate::{Alive, Candidate, Profile},
     client::{Connections, ReadsOnly, WrappedClient},
     observers::Observers,
-    preemption::Priority,
+    priority::Priority,
 };
 use crate::{
     api::without_secrets,
@@ -52,8 +52,6 @@ const WAITING: usize = 1024;
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election {
     pub(super) lock: BoxLock,
-    /// A layer of the lock is made for the former core.
-    pub(super) former_core: bool,
     pub(super) grantor: Grantor,
     pub(super) profile: Arc<Profile>,
     pub(super) drain_timeout: Duration,

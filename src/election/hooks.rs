@@ -30,8 +30,6 @@ pub enum LeaseCall {
     Release,
     /// Asks the holder, through the lease, to release it.
     Ask,
-    /// Tells the candidate that preempted this one, through the lease, that the last write has ended.
-    Acknowledge,
 }
 
 impl LeaseCall {
@@ -44,7 +42,6 @@ impl LeaseCall {
             Self::Renew => "renew",
             Self::Release => "release",
             Self::Ask => "ask",
-            Self::Acknowledge => "acknowledge",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
 
-use super::{candidate::Candidate, preemption::Priority};
+use super::{candidate::Candidate, priority::Priority};
 use crate::{
     api::RateLimitedLog,
     leadership::Leadership,
@@ -83,10 +83,6 @@ pub trait LockLayer: Send + Sync + 'static {
     type Lock: Lock;
     /// Why the lock cannot be wrapped, for example a setting that does not fit this election.
     type Error: Into<Box<dyn Error + Send + Sync>>;
-
-    /// Whether it is made for the former core.
-    #[doc(hidden)]
-    const FORMER_CORE: bool = false;
 
     /// Wraps `inner`, the lock of the election that `context` describes.
     ///

@@ -1,8 +1,8 @@
 //! What the tasks and the handles of one election tell each other: orders, signs of life, and its end.
 
 use super::{
-    core::Order,
     ended::{ErrElectionEnded, LeaseEnd},
+    machine::Order,
 };
 use crate::leadership::{Moment, Term};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -10,9 +10,6 @@ mod built;
 mod candidate;
 mod checks;
 mod client;
-#[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
-mod core;
-mod elector;
 mod ended;
 #[allow(missing_docs, reason = "only `internal` shows it")]
 mod hooks;
@@ -25,12 +22,12 @@ mod liveness;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 mod machine;
 mod observers;
-mod preemption;
+#[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows some of it")]
+mod priority;
 mod report;
 mod running;
 mod spread;
 mod task;
-mod task_report;
 mod work;
 
 #[cfg(feature = "metrics")]
@@ -43,6 +40,6 @@ pub use self::{
     client::{Connections, ReadsOnly},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
     layer::{LockContext, LockLayer, Trouble},
-    preemption::Priority,
+    priority::Priority,
     running::Running,
 };

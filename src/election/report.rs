@@ -4,12 +4,11 @@ use super::{
     candidate::Profile,
     hooks::LeaseCall,
     lease_watch::WatchNews,
-    machine::{Call, Machine, Outcome, View},
-    preemption::holder_key,
+    machine::{Call, Machine},
 };
 use crate::{
     api::RateLimitedLog,
-    leadership::{Grantor, Leadership, Loss, Moment},
+    leadership::{Grantor, Moment},
     lease::{ErrLock, ErrLockKind, LeaseRecord},
 };
 use std::sync::{Arc, atomic::Ordering};
@@ -23,7 +22,7 @@ pub(super) struct Report {
     watch: RateLimitedLog,
     former: RateLimitedLog,
     oddity: RateLimitedLog,
-    mutual_preemption: RateLimitedLog,
+    question: RateLimitedLog,
 }
 
 impl Report {
@@ -36,22 +35,17 @@ impl Report {
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled"),
             former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
             oddity: RateLimitedLog::new("the lease makes no sense"),
-            mutual_preemption: RateLimitedLog::new(
-                "candidates preempt each other in turn; make their priorities agree",
-            ),
+            question: RateLimitedLog::new("the lease is kept for a candidate that has asked for it"),
         }
     }
 
-    /// Tells what is known now.
-    pub(super) fn tell(&mut self, machine: &Machine, view: &View, grantor: &Grantor) {
-        let now = view.now;
-        self.profile.liveness.contend(machine.contends(view));
-        if !machine.is_mine() {
-            self.profile.liveness.note_renewal(None);
-        }
+    /// Tells what is known now. `leads`: this process has a term.
+    pub(super) fn tell(&mut self, machine: &Machine, leads: bool, grantor: &Grantor, now: Moment) {
+        let liveness = &self.profile.liveness;
+        liveness.note_renewal(machine.renewed());
         let record = machine.record();
         if record.is_some() {
-            self.profile.liveness.seen.store(true, Ordering::Release);
+            liveness.seen.store(true, Ordering::Release);
         }
         let holder = record.and_then(LeaseRecord::holder);
         if grantor.leadership().holder().as_deref() != holder {
@@ -61,28 +55,22 @@ impl Report {
             grantor.note_holder(holder);
         }
         match machine.oddity() {
-            Some(oddity) => self.oddity.raise(oddity, &oddity, now),
+            Some((kind, details)) => self.oddity.raise(kind, &details, now),
             None => self.oddity.settle(now),
         }
         match machine.long_wait(now) {
             Some(details) => self.former.raise("former holder", &details, now),
             None => self.former.settle(now),
         }
-        match machine.backs_off(now) {
-            Some(true) => {
-                let key = record.and_then(holder_key).unwrap_or_default();
-                let details =
-                    format_args!("this candidate waits longer each time; the holder's key is {key:?}");
-                self.mutual_preemption.raise("preempted in turn", &details, now);
-            }
-            Some(false) => self.mutual_preemption.settle(now),
-            None => {}
+        match machine.unanswered_question() {
+            Some(details) => self.question.raise("unanswered question", &details, now),
+            None => self.question.settle(now),
         }
         // A missing watch is no trouble.
-        let all = [&self.stuck, &self.calls, &self.former, &self.oddity];
+        let all = [&self.stuck, &self.calls, &self.former, &self.oddity, &self.question];
         grantor.note_trouble(all.into_iter().find_map(RateLimitedLog::text).cloned());
         if let Some(hook) = &self.profile.hooks.lease {
-            hook.vacant(view.term.is_none() && machine.is_vacant(now), now);
+            hook.vacant(!leads && machine.is_vacant(now), now);
         }
     }
 
@@ -96,10 +84,9 @@ impl Report {
 
     pub(super) fn begins(&mut self, call: &Call, now: Moment) {
         self.call = (call.what, now);
-        let live = call.seen.as_ref().filter(|_| call.preempts);
-        if let Some(record) = live {
-            let (holder, holder_key) = (record.holder(), holder_key(record));
-            tracing::info!(holder, holder_key, "preempting a live holder of lower precedence");
+        let holder = call.seen.as_ref().and_then(LeaseRecord::holder);
+        if call.what == LeaseCall::Ask {
+            tracing::info!(holder, "asking the holder, which has a lower precedence, for the lease");
         }
     }
 
@@ -119,38 +106,44 @@ impl Report {
         }
     }
 
-    pub(super) fn outcome(&mut self, outcome: &Outcome, machine: &Machine, now: Moment) {
-        let (what, sent) = self.call;
+    /// Tells what the machine has made of the answer, and returns which call it was.
+    pub(super) fn outcome(
+        &mut self,
+        outcome: Result<(), ErrLock>,
+        machine: &Machine,
+        now: Moment,
+    ) -> LeaseCall {
+        let (what, _) = self.call;
         let call = what.as_str();
         match outcome {
-            Outcome::Worked { lasting } => {
-                if *lasting {
+            Ok(()) => {
+                // A read between two writes that fail is no success.
+                if what != LeaseCall::Read || !machine.is_failing() {
                     self.calls.settle(now);
                     self.stuck.settle(now);
                 }
-                self.worked(what, sent, machine, now);
+                Self::worked(what, machine, now);
             }
-            Outcome::Gone => {}
-            Outcome::LostRace(error) | Outcome::Failed(error) if error.kind() == ErrLockKind::Conflict => {
+            Err(error) if error.kind() == ErrLockKind::Conflict => {
                 tracing::debug!(call, "another candidate was faster: {error}");
             }
             // The layer says so itself.
-            Outcome::Failed(error) if error.kind() == ErrLockKind::Withheld => {
+            Err(error) if error.kind() == ErrLockKind::Withheld => {
                 tracing::debug!(call, "a layer of the lock has withheld the answer: {error}");
             }
-            Outcome::LostRace(error) | Outcome::Failed(error) => {
+            Err(error) => {
                 let (pause, advice) = error.kind().advice().map_or(("", ""), |advice| ("; ", advice));
                 let details = format_args!("{call}: {error}{pause}{advice}");
                 self.calls.raise(error.kind().as_str(), &details, now);
             }
         }
+        what
     }
 
-    fn worked(&self, what: LeaseCall, sent: Moment, machine: &Machine, now: Moment) {
+    fn worked(what: LeaseCall, machine: &Machine, now: Moment) {
         match what {
-            LeaseCall::Acquire | LeaseCall::Renew if machine.is_current() => {
-                self.profile.liveness.note_renewal(Some(sent));
-                if let Some(until) = machine.waits_until(sent).filter(|_| what == LeaseCall::Acquire) {
+            LeaseCall::Acquire => {
+                if let Some((_, until)) = machine.waits_for(now).filter(|_| machine.renewed().is_some()) {
                     let at_most = until.saturating_since(now);
                     tracing::info!(
                         ?at_most,
@@ -158,29 +151,9 @@ impl Report {
                     );
                 }
             }
-            LeaseCall::Release => tracing::info!("the lease was released"),
-            LeaseCall::Acknowledge => {
-                tracing::info!("told the preempting holder that the last write has ended");
-            }
-            LeaseCall::Read | LeaseCall::Acquire | LeaseCall::Renew | LeaseCall::Ask => {}
-        }
-    }
-
-    /// Tells that the gate closes, and admitted writes finish.
-    pub(super) fn drains(machine: &Machine) {
-        if machine.is_mine() {
-            tracing::info!("giving the lease up for another candidate");
-        }
-    }
-
-    /// Tells that the writes of a term that gives way are cut off.
-    pub(super) fn ends(loss: Loss, leadership: &Leadership) {
-        if loss == Loss::Abandoned {
-            let writes = leadership.writes_under_way();
-            tracing::warn!(
-                writes,
-                "admitted writes are cut off: they did not finish within the drain timeout"
-            );
+            // It may have found no lease.
+            LeaseCall::Release if machine.record().is_some() => tracing::info!("the lease was released"),
+            _ => {}
         }
     }
 }

@@ -3,10 +3,8 @@
 use super::{
     built::Election,
     candidate::{Candidate, Profile},
-    core::{self, Order},
-    elector::Elector,
     ended::{ErrElectionEnded, LeaseEnd},
-    machine,
+    machine::{Machine, Order},
     observers::RunningObservers,
     task::Task,
 };
@@ -14,7 +12,6 @@ use crate::{
     leadership::{Closer, Leadership, Loss},
     lease::VettedLock,
 };
-use futures_util::FutureExt;
 use std::{
     convert::Infallible,
     future::{self, Future},
@@ -66,13 +63,9 @@ impl Election {
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
-        let elects = if self.former_core {
-            let machine = machine::Machine::new(identity.clone(), *timing, self.priority, self.drain_timeout);
-            Elector::new(machine, lock, self.grantor, self.profile).run().boxed()
-        } else {
-            let machine = core::Machine::new(identity.clone(), fastrand::u64(..), self.priority, *timing);
-            Task::new(machine, lock, self.grantor, self.profile).run().boxed()
-        };
+        // Its number tells this process from others with this identity.
+        let machine = Machine::new(identity.clone(), fastrand::u64(..), self.priority, *timing);
+        let elects = Task::new(machine, lock, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {

@@ -29,7 +29,7 @@ pub(super) struct Spread {
     round_trip: Duration,
     /// How often the range was widened.
     widened: u32,
-    /// Even in 0..1. Drawn anew with each state of the lease.
+    /// Even in 0..1. Drawn anew with each look at the lease.
     draw: f64,
     /// Since when the lease is free to take.
     free_since: Option<Moment>,
@@ -62,6 +62,11 @@ impl Spread {
     /// Records that another candidate was faster.
     pub(super) fn lost_a_race(&mut self) {
         self.widened = (self.widened + 1).min(WIDEST);
+    }
+
+    /// Even in 0..1. Drawn anew with each look at the lease.
+    pub(super) const fn draw(&self) -> f64 {
+        self.draw
     }
 
     /// How long this candidate waits for the lease once it is free.

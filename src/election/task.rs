@@ -3,12 +3,12 @@
 
 use super::{
     candidate::Profile,
-    core::{Call, Gate, Machine, Next, Order, Writes},
     ended::LeaseEnd,
     hooks::LeaseCall,
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
     liveness::Orders,
-    task_report::Report,
+    machine::{Call, Gate, Machine, Next, Order, Writes},
+    report::Report,
 };
 use crate::{
     leadership::{Grant, Grantor, Leadership, Loss, Moment, Term},

@@ -15,11 +15,12 @@ mod pool;
 mod record;
 mod timing;
 mod update;
-pub(crate) mod wall_clock;
 #[allow(missing_docs, reason = "only `internal` shows some of it")]
 pub(crate) mod wrapped;
 
-pub(crate) use self::{alone::Alone, record::LONGEST_SANE, timing::JITTER, wrapped::VettedLock};
+pub(crate) use self::{
+    alone::Alone, record::LONGEST_SANE, timing::JITTER, update::micro_time, wrapped::VettedLock,
+};
 pub use self::{
     error::{ErrLock, ErrLockKind},
     lock::{BoxLock, LeaseEvent, Lock},

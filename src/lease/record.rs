@@ -3,7 +3,6 @@
 use super::{
     error::{ErrLock, ErrLockKind},
     update::LeaseUpdate,
-    wall_clock,
 };
 use crate::leadership::Term;
 use serde_json::{Map, Value, json};
@@ -28,11 +27,13 @@ impl LeaseRecord {
     /// Reads the API server's JSON.
     ///
     /// # Errors
-    /// [`Garbage`](ErrLockKind::Garbage) if it is not an object with a uid and a resource version.
+    /// [`Garbage`](ErrLockKind::Garbage) if it is not an object with a uid without spaces and a resource version.
     pub fn from_json(value: Value) -> Result<Self, ErrLock> {
         let record =
             if let Value::Object(object) = value { Some(Self { object: object.into() }) } else { None };
-        let named = record.filter(|it| !it.uid().is_empty() && !it.resource_version().is_empty());
+        // A claim holds the uid as one word.
+        let is_word = |uid: &str| !uid.is_empty() && !uid.contains(char::is_whitespace);
+        let named = record.filter(|it| is_word(it.uid()) && !it.resource_version().is_empty());
         let message = "the answer is not a Lease with a uid and a resource version";
         named.ok_or_else(|| ErrLock::new(ErrLockKind::Garbage, message))
     }
@@ -71,11 +72,6 @@ impl LeaseRecord {
         self.resource_version().parse().ok()
     }
 
-    /// Whether this is the lower of two versions that can be compared.
-    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
-        matches!((self.version(), other.version()), (Some(own), Some(other)) if own < other)
-    }
-
     /// The holder. None if the lease is free.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
@@ -86,19 +82,6 @@ impl LeaseRecord {
     pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = self.field("leaseDurationSeconds")?.as_u64()?;
         (seconds > 0).then(|| Duration::from_secs(seconds))
-    }
-
-    /// The duration, if no typing error made it.
-    pub(crate) fn sane_duration(&self) -> Option<Duration> {
-        self.duration().filter(|duration| *duration <= LONGEST_SANE)
-    }
-
-    /// Whether the last holder has released the lease, as client-go, this crate and others do. If a user empties the holder
-    /// by hand, its times stay. If a user wipes the spec, its count is gone.
-    pub(crate) fn is_released(&self) -> bool {
-        let short = self.duration() <= Some(Duration::from_secs(1));
-        let counts = self.field("leaseTransitions").is_some_and(|count| !count.is_null());
-        self.holder().is_none() && counts && (short || self.renew_time().is_none())
     }
 
     /// How often the lease has changed its holder. 0 if the field makes no sense.
@@ -152,20 +135,6 @@ impl LeaseRecord {
             return Some("the transitions are not a count; they are read as 0");
         }
         None
-    }
-
-    /// The claim that releases this lease, as client-go writes it: no holder, one second, the same count. Its times differ
-    /// from those of the holder, also if the wall clock stands still. It keeps the annotations.
-    pub(crate) fn released_at(&self, wall_clock: String) -> LeaseUpdate {
-        let time = wall_clock::later_than(self.renew_time(), wall_clock);
-        LeaseUpdate {
-            holder: String::new(),
-            duration_seconds: 1,
-            acquire_time: time.clone(),
-            renew_time: time,
-            transitions: self.transitions(),
-            annotations: BTreeMap::new(),
-        }
     }
 
     /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
@@ -254,7 +223,12 @@ mod tests {
 
     #[test]
     fn an_answer_without_uid_or_version_is_no_lease() {
-        for metadata in [json!({}), json!({ "uid": "u" }), json!({ "resourceVersion": "1" })] {
+        for metadata in [
+            json!({}),
+            json!({ "uid": "u" }),
+            json!({ "resourceVersion": "1" }),
+            json!({ "uid": "two words", "resourceVersion": "1" }),
+        ] {
             let error = LeaseRecord::from_json(json!({ "metadata": metadata })).unwrap_err();
             assert_eq!(
                 error.to_string(),

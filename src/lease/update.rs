@@ -1,6 +1,7 @@
 //! What a candidate writes into the lease.
 
 use super::name::LeaseName;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -59,4 +60,10 @@ impl LeaseUpdate {
         spec.insert("renewTime".into(), json!(self.renew_time));
         spec.insert("leaseTransitions".into(), json!(self.transitions));
     }
+}
+
+/// Writes `time` as the API's `MicroTime`. It is for people and for other programs: no decision of this crate uses a wall
+/// clock.
+pub(crate) fn micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

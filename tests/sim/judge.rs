@@ -240,11 +240,7 @@ fn admitted_by(it: &WriteRecord) -> Option<(u64, u64)> {
 
 /// Whether the holder says that it waits for a former one.
 fn waits_for_another(it: &WriteRecord) -> bool {
-    it.lease.as_ref().is_some_and(|it| {
-        let handover = it.annotations.get("kube-leader-gate/handover");
-        it.annotations.contains_key("kube-leader-gate/waits-for")
-            || handover.is_some_and(|it| !it.ends_with(", done"))
-    })
+    it.lease.as_ref().is_some_and(|it| it.annotations.contains_key("kube-leader-gate/waits-for"))
 }
 
 fn names(it: &WriteRecord, name: &str) -> bool {

@@ -1,12 +1,12 @@
 //! `defects SEEDS [NAME...]`: puts each defect of `table.txt` into a copy of the tree, one at a time, and says whether the
 //! simulation finds it. Fails if it misses one without a reason. As a test, it looks whether each text is still there.
 //!
-//! A defect is a block of the table: `NAME: what breaks`, the file in `src/election/core`, the old text (`-`), the new one
+//! A defect is a block of the table: `NAME: what breaks`, the file in `src/election/machine`, the old text (`-`), the new one
 //! (`+`), and if the simulation may miss it, why (`?`).
 
 use std::{env, fs, path::Path, process::Command};
 
-const CORE: &str = "src/election/core";
+const CORE: &str = "src/election/machine";
 
 #[derive(Debug, Default)]
 struct Defect {

@@ -6,10 +6,7 @@ use crate::{
     world::{Event, World},
 };
 use kube_leader_gate::{
-    internal::{
-        LeaseCall, WatchNews,
-        core::{Call, Next, Order},
-    },
+    internal::{Call, LeaseCall, Next, Order, WatchNews},
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };
 

@@ -5,10 +5,7 @@ use jiff::Timestamp;
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{
-        WatchNews,
-        core::{Gate, Machine, Next, Order, Writes},
-    },
+    internal::{Gate, Machine, Next, Order, WatchNews, Writes},
     leadership::{Loss, Moment},
     lease::{ErrLock, LeaseRecord},
 };

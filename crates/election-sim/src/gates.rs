@@ -5,7 +5,7 @@ use crate::{
     world::{Event, Landing, World},
 };
 use kube_leader_gate::{
-    internal::core::{Gate, Order},
+    internal::{Gate, Order},
     leadership::Loss,
 };
 

@@ -2,10 +2,7 @@
 
 use jiff::Timestamp;
 use kube_leader_gate::{
-    internal::{
-        InsideOfRecord, LeaseCall, claim,
-        core::{Call, Gate, Next},
-    },
+    internal::{Call, Gate, InsideOfRecord, LeaseCall, Next, claim},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, LeaseRecord, LeaseTiming, LeaseUpdate},
 };

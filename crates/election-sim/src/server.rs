@@ -1,7 +1,7 @@
 //! The API server's one lease, its past, and what the judge knows of each state.
 
 use kube_leader_gate::{
-    internal::core::{ASKED, CLAIM, WAITS_FOR},
+    internal::{ASKED, CLAIM, WAITS_FOR},
     lease::{LeaseName, LeaseRecord, LeaseUpdate},
 };
 use serde_json::{Value, json};

@@ -8,10 +8,7 @@ use crate::{
 use fastrand::Rng;
 use kube_leader_gate::{
     LeaseTiming,
-    internal::{
-        WatchNews,
-        core::{Call, Order},
-    },
+    internal::{Call, Order, WatchNews},
     lease::{ErrLock, LeaseEvent, LeaseRecord},
 };
 use serde_json::Value;

@@ -1,157 +1,203 @@
-//! The answer to a lease call.
+//! The answer to the call under way.
 
-use super::{
-    api_health,
-    decide::Decision,
-    state::{Flight, Machine, Order},
-};
+use super::state::{ActiveTerm, Flight, Lease, Machine, Order, Staleness};
 use crate::{
+    api::backoff,
     election::hooks::LeaseCall,
-    leadership::Moment,
+    leadership::{Moment, Term},
     lease::{ErrLock, ErrLockKind, LeaseRecord},
 };
-
-/// What has become of a call, for the log.
-#[derive(Debug)]
-pub enum Outcome {
-    /// `lasting`: it is no read between two writes that fail.
-    Worked {
-        lasting: bool,
-    },
-    /// There was nothing to update.
-    Gone,
-    /// Another candidate was faster, and the watch shows who.
-    LostRace(ErrLock),
-    Failed(ErrLock),
-}
+use std::time::Duration;
 
 impl Machine {
-    /// Takes in the answer to the call under way, or that there is none in time. `leads`: this process has a term.
+    /// Takes in the answer to the call under way, or that there is none in time.
+    ///
+    /// # Errors
+    /// Why the call has not done what it was for, for the log.
     pub fn answered(
         &mut self,
         answer: Result<Option<LeaseRecord>, ErrLock>,
-        leads: bool,
         now: Moment,
-    ) -> Outcome {
-        let Some(flight) = self.flight.take() else { return Outcome::Gone };
-        // Who has lost a race knows from that how long a write takes. A read may be much faster.
-        let carried_out =
-            answer.as_ref().map_or_else(|error| error.kind() == ErrLockKind::Conflict, |_| true);
-        if carried_out && flight.what != LeaseCall::Read {
-            self.entry.spread.answered(now.saturating_since(flight.sent));
+    ) -> Result<(), ErrLock> {
+        let Some(Flight { call, sent, knew }) = self.flight.take() else { return Ok(()) };
+        self.look_at_the_clock(now);
+        let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
+        if carried_out && call.what != LeaseCall::Read {
+            self.spread.answered(now.saturating_since(sent));
         }
-        let outcome = match (flight.what, answer) {
-            (LeaseCall::Read, Ok(record)) => self.read(&flight, record, now),
-            (_, Ok(Some(record))) => self.written(&flight, record, now),
-            (what, Err(error)) => self.refused(&flight, what, error, now),
-            (_, Ok(None)) => Outcome::Gone,
-        };
-        if let Outcome::Failed(error) = &outcome {
-            let kind = error.kind();
-            if let Order::GiveUp { failed } = &mut self.order {
-                *failed +=
-                    if kind == ErrLockKind::Conflict { api_health::CONFLICT } else { api_health::FAILURE };
-            }
-            self.health.fail(kind, leads, now);
-        }
-        outcome
-    }
-
-    fn read(&mut self, flight: &Flight, record: Option<LeaseRecord>, now: Moment) -> Outcome {
-        let before = flight.seen.as_ref().map(LeaseRecord::resource_version);
-        match record {
-            None => self.was_absent(flight, now),
-            Some(record) => self.observe_read(record, before, now),
-        }
-        // A read between two failing writes is not a success. A holder has something to write.
-        let owes = self.is_mine() || self.own.owes_an_acknowledgement();
-        let waits = !owes && matches!(self.decide(now, false), Decision::WaitUntil(_));
-        let lasting = waits || !self.health.is_failing();
-        if lasting {
-            self.health.recover(LeaseCall::Read, now);
-        }
-        // There was no doubt before this read, so the watch should have shown the same.
-        if !flight.doubted {
-            self.health.look_at_the_watch(self.record().and_then(LeaseRecord::version), now);
-        }
-        Outcome::Worked { lasting }
-    }
-
-    /// Takes in that there was no lease when the call was carried out. The watch may have shown another one since.
-    fn was_absent(&mut self, flight: &Flight, now: Moment) {
-        let before = flight.seen.as_ref().map(LeaseRecord::uid);
-        if self.record().is_none_or(|known| Some(known.uid()) == before) {
-            self.observe_absence(None, now);
-        } else {
-            self.health.doubt();
-        }
-    }
-
-    /// An answer that shows no new version counts as a failed call: it extends nothing, and the write is sent again.
-    fn written(&mut self, flight: &Flight, record: LeaseRecord, now: Moment) -> Outcome {
-        let acquires = flight.what == LeaseCall::Acquire;
-        let refused = |what| Outcome::Failed(ErrLock::new(ErrLockKind::Refused, what));
-        let is_old = |seen: &LeaseRecord| {
-            record.resource_version() == seen.resource_version() || record.is_older_than(seen)
-        };
-        if flight.seen.as_ref().is_some_and(is_old) {
-            // The API server wrote nothing, so the other candidates have seen nothing (rule S6).
-            return refused("the write changed nothing in the lease");
-        }
-        if acquires {
-            self.claims.settle_last();
-        }
-        let version = record.version();
-        let same = flight.seen.as_ref().is_some_and(|seen| seen.says_the_same(&record));
-        self.observe(record, now);
-        // The watch may already have shown a successor or a deletion. Otherwise, for example, a webhook has changed the
-        // claim.
-        let newest = self.record().is_some_and(|known| known.version() <= version);
-        let in_vain = match flight.what {
-            LeaseCall::Acquire => !self.is_current(),
-            LeaseCall::Renew => self.must_name_others(now),
-            LeaseCall::Release => self.is_mine(),
-            LeaseCall::Acknowledge => self.own.owes_an_acknowledgement(),
-            LeaseCall::Read | LeaseCall::Ask => false,
-        };
-        // If the spec is the same, the other candidates see no renewal (rule S6).
-        if newest && in_vain || same && flight.what == LeaseCall::Renew {
-            return refused("the lease does not hold what this candidate wrote");
-        }
-        self.health.recover(flight.what, now);
-        if matches!(flight.what, LeaseCall::Acquire | LeaseCall::Renew) && self.is_current() {
-            self.claims.stood(flight.sent);
-            self.claims.answered = Some(flight.sent);
-        }
-        Outcome::Worked { lasting: true }
-    }
-
-    fn refused(&mut self, flight: &Flight, what: LeaseCall, error: ErrLock, now: Moment) -> Outcome {
-        let kind = error.kind();
-        let acquires = what == LeaseCall::Acquire;
-        if acquires && is_certain(kind) {
-            self.claims.settle_last();
-        }
-        if kind == ErrLockKind::NotFound && flight.seen.is_some() && what != LeaseCall::Read {
-            // The lease was deleted (rule S8).
-            self.was_absent(flight, now);
-            return Outcome::Gone;
-        }
-        if acquires && kind == ErrLockKind::Conflict {
-            self.entry.spread.lost_a_race();
-            if self.health.is_watching() {
-                let before = flight.seen.as_ref().map(LeaseRecord::resource_version);
-                if self.version() == before {
-                    self.health.lose_a_race(now);
+        match (call.update, answer) {
+            (None, Ok(lease)) => self.read(lease, knew, now),
+            (Some(update), Ok(Some(stored))) => {
+                if call.what == LeaseCall::Ask {
+                    self.ask_from = now.saturating_add(self.timing.retry_period()); // even if a person removes the question
                 }
-                return Outcome::LostRace(error);
+                // A write makes a new version of the same object (rule S6).
+                let is_new = stored.version().is_none_or(|version| knew < version)
+                    && call.seen.is_none_or(|seen| {
+                        seen.uid() == stored.uid() && seen.resource_version() != stored.resource_version()
+                    });
+                self.altered = if is_new { stored.holds(&update).err() } else { Some("its version") };
+                self.written(call.what, stored, sent, now)?;
+            }
+            // No update is answered so.
+            (Some(_), Ok(None)) => self.staleness = Staleness::Stale,
+            // The lease is gone (rule S8).
+            (Some(_), Err(error)) if error.kind() == ErrLockKind::NotFound && call.seen.is_some() => {
+                if self.newest == knew {
+                    self.note_a_gap(now);
+                    self.observe(None, now);
+                } else {
+                    self.staleness = Staleness::Stale;
+                }
+                self.lose_a_race(&error, Duration::ZERO, now);
+            }
+            (update, Err(error)) => {
+                if error.kind() == ErrLockKind::Withheld {
+                    // The claim may stand, but a layer does not let this candidate use it.
+                    self.staleness = Staleness::Stale;
+                    if call.what == LeaseCall::Acquire {
+                        self.claimed = sent;
+                    }
+                }
+                let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
+                self.failed(call.what, update.is_some().then_some(seen), &error, now);
+                return Err(error);
             }
         }
-        Outcome::Failed(error)
+        Ok(())
     }
-}
 
-/// Whether a write with this error was certainly not carried out.
-fn is_certain(kind: ErrLockKind) -> bool {
-    matches!(kind, ErrLockKind::Unauthorized | ErrLockKind::Forbidden | ErrLockKind::NotFound)
+    fn read(&mut self, lease: Option<LeaseRecord>, knew: u64, now: Moment) {
+        (self.staleness, self.looked) = (Staleness::Fresh, now);
+        let version = lease.as_ref().and_then(LeaseRecord::version).unwrap_or(0);
+        if self.newest > knew && self.newest > version {
+            return; // what came meanwhile is newer
+        }
+        // A read is consistent: it is believed even if its version is lower (a restored backup).
+        match &lease {
+            Some(_) => self.newest = version,
+            // If it was deleted a moment ago, its holder makes it anew.
+            None if matches!(self.lease, Lease::Unknown) => {
+                self.staleness = Staleness::Unsure;
+                self.not_before = now.saturating_add(self.timing.pause());
+            }
+            None => self.note_a_gap(now),
+        }
+        self.highest = self.highest.max(version);
+        self.observe(lease, now);
+        if self.is_held_by_another(now) {
+            self.failures = 0; // there is nothing to write, so a read is a success
+        }
+    }
+
+    /// A write counts only if the server stored what was sent.
+    fn written(
+        &mut self,
+        what: LeaseCall,
+        stored: LeaseRecord,
+        sent: Moment,
+        now: Moment,
+    ) -> Result<(), ErrLock> {
+        if let Some(differs) = self.altered {
+            let error = ErrLock::new(
+                ErrLockKind::Refused,
+                format!("the API server has stored another value for {differs}"),
+            );
+            self.staleness = Staleness::Stale;
+            self.pause(&error, now);
+            return Err(error);
+        }
+        let recovered = std::mem::take(&mut self.failures) > 0;
+        if self.staleness == Staleness::Unsure {
+            self.staleness = Staleness::Fresh;
+        }
+        (self.looked, self.may_land) = (now, None);
+        let version = stored.version().unwrap_or(0);
+        // Or else news of what came after it were faster: it stood, and no longer does.
+        if version >= self.newest {
+            self.newest = version;
+            self.highest = self.highest.max(version);
+            self.stands(what, stored, sent, now);
+            let by_chance = what == LeaseCall::Acquire || recovered;
+            let part = if by_chance { self.chance(now) / 2.0 } else { 0.0 };
+            if let Some(term) = &mut self.term {
+                term.early = self.timing.retry_period().mul_f64(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// A claim, a release or a question of this process has been carried out.
+    fn stands(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
+        let name = self.name_of_term(&stored);
+        self.observe(Some(stored), now);
+        match what {
+            // In time and still wanted, or else it is claimed again or released (rules S1 and S11).
+            LeaseCall::Acquire => {
+                self.claimed = sent;
+                let begins = self.order == Order::Contend && now < self.deadline();
+                if begins {
+                    self.led = Some(name.clone());
+                    self.term = Some(ActiveTerm { name, closing: false, early: Duration::ZERO });
+                }
+            }
+            LeaseCall::Renew => self.claimed = sent,
+            // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates do
+            // not agree on who precedes.
+            LeaseCall::Release if self.order == Order::Contend => {
+                self.not_before = now.saturating_add(self.timing.retry_period());
+                self.ask_from = now.saturating_add(self.timing.lease_duration());
+            }
+            _ => {}
+        }
+    }
+
+    /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
+    fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
+        if over.is_none() || error.kind() != ErrLockKind::Conflict {
+            if let Some(over) = over.filter(|_| !error.is_certain()) {
+                let until = now.saturating_add(self.timing.safety_margin());
+                self.may_land = Some((over.to_owned(), until));
+            }
+            return self.pause(error, now);
+        }
+        // Another write came first, or the lease exists already.
+        self.staleness = Staleness::Stale;
+        // A watch shows who has won the race, so that a crowd does not read.
+        let waits = what == LeaseCall::Acquire && self.watches;
+        self.lose_a_race(error, if waits { self.timing.pause() / 4 } else { Duration::ZERO }, now);
+        if what == LeaseCall::Acquire {
+            self.spread.lost_a_race();
+        }
+    }
+
+    /// To lose a race is normal. Many in a row are not.
+    fn lose_a_race(&mut self, error: &ErrLock, patience: Duration, now: Moment) {
+        self.pause(error, now);
+        if self.failures == 1 {
+            self.not_before = now.saturating_add(patience);
+        }
+    }
+
+    /// Waits before the next call. A holder has a deadline: three more attempts fit before it (rule S9). Others wait
+    /// longer each time.
+    fn pause(&mut self, error: &ErrLock, now: Moment) {
+        let first = self.timing.pause();
+        let left = self.term.as_ref().map(|_| self.deadline().saturating_since(now));
+        let longest = left.map_or(self.timing.retry_period(), |_| first);
+        let asked = error.retry_after().unwrap_or_default().min(left.map_or(longest, |left| left / 8));
+        let pause = backoff(first, self.failures, longest, self.chance(now)).max(asked);
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = now.saturating_add(pause);
+    }
+
+    /// The term that begins with this claim. Its fencing token is the version of the claim: larger than each version that
+    /// held an earlier term's claim, and smaller than each that will hold a later one's. None if that is no number, or if
+    /// a larger one was seen before.
+    fn name_of_term(&self, claim: &LeaseRecord) -> Term {
+        // Kubernetes writes a version without sign and leading zero. Another spelling is no promise that it can compare.
+        let plain = claim.version().filter(|version| claim.resource_version() == version.to_string());
+        let token = plain.filter(|version| *version >= self.highest);
+        token.map_or(claim.term(), |token| claim.term().with_fencing_token(token))
+    }
 }

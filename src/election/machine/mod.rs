@@ -1,57 +1,33 @@
-//! The machine of a candidate. It knows what the candidate has seen of the lease and has tried, and says the one thing to
-//! do next. It does no I/O and has no clock: the caller passes the time.
+//! One candidate of an election, as a machine without I/O: news, answers and orders go in; the next call, the next moment and
+//! the state of the gate come out. It has no clock, no future, and no chance but a seed.
 //!
-//! The caller passes in what happens: [`watched`](Machine::watched), [`answered`](Machine::answered),
-//! [`order`](Machine::order), [`opened`](Machine::opened). After each it calls [`poll`](Machine::poll) until the output is a
-//! wait. `docs/ARCHITECTURE.md` follows one renewal through the files.
+//! Three ideas keep it small.
+//! - **A claim names its process** (`note`). "Is the lease mine?" is one comparison. A copy, a late claim, an edited
+//!   duration and a second process with this identity are known by it. A write counts only if the server stored what was
+//!   sent.
+//! - **A term begins and goes on only by an answered write** (`answer`). A claim whose answer was lost, and that turns out to
+//!   stand, is claimed again.
+//! - **Whoever held the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
+//!
+//! Priority asks before it takes (`ask`): a preferred candidate writes its name into the lease, and a holder of this crate
+//! stops in the usual order and releases. So no live holder of this crate is ever overtaken.
+//!
+//! A rule that lets a candidate act earlier than it could says **Earlier**, and which everyday situation pays for it.
 
 mod answer;
-mod api_health;
-mod claims;
-mod decide;
-mod entry;
-mod fate;
-mod former;
-mod give_back;
-mod observed;
-mod poll;
+mod ask;
+mod formers;
+mod note;
+mod observe;
 mod state;
-mod succession;
+mod stored;
+mod trouble;
 mod update;
+mod want;
 
-pub use self::{
-    answer::Outcome,
-    state::{Call, GateChange, Machine, Order, Output, View},
-};
-
-#[cfg(test)]
-use self::{decide::Decision, state::Next};
-
-#[cfg(test)]
-mod api_health_tests;
-#[cfg(test)]
-mod bound_tests;
-#[cfg(test)]
-mod deleted_tests;
-#[cfg(test)]
-mod edited_tests;
-#[cfg(test)]
-mod examples;
-#[cfg(test)]
-mod former_tests;
-#[cfg(test)]
-mod hostile_tests;
-#[cfg(test)]
-mod next_tests;
-#[cfg(test)]
-mod order_tests;
-#[cfg(test)]
-mod preemption_tests;
-#[cfg(test)]
-mod reader_tests;
-#[cfg(test)]
-mod renewal_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod token_tests;
+
+#[cfg(feature = "internal")]
+pub use self::note::{ASKED, CLAIM, WAITS_FOR};
+pub use self::state::{Call, Gate, Machine, Next, Order, Writes};

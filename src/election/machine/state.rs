@@ -1,100 +1,56 @@
-//! What a candidate decides by, and the words in which it is asked and answers.
+//! What the machine knows, and the words in which it is told and asked.
 
-use super::{api_health::ApiHealth, claims::Claims, former::Formers};
+use super::{formers::Formers, stored::Stored};
 use crate::{
-    election::{
-        hooks::LeaseCall,
-        preemption::{OwnTerm, Precedence, Priority},
-        spread::Spread,
-    },
+    election::{hooks::LeaseCall, priority::Priority, spread::Spread},
     leadership::{Loss, Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming, LeaseUpdate},
 };
+use jiff::Timestamp;
 use std::time::Duration;
 
-/// Everything that a candidate decides by.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    pub(super) me: Me,
-    pub(super) observed: Observed,
-    pub(super) claims: Claims,
-    pub(super) formers: Formers,
-    /// This candidate's last term.
-    pub(super) own: OwnTerm,
-    pub(super) health: ApiHealth,
-    pub(super) entry: Entry,
-    /// The call under way.
-    pub(super) flight: Option<Flight>,
-    pub(super) order: Order,
-}
-
-/// What does not change.
-#[derive(Clone, Debug)]
-pub(super) struct Me {
-    pub(super) identity: Identity,
-    pub(super) timing: LeaseTiming,
-    /// How long admitted writes may take to finish when this candidate gives way.
-    pub(super) drain: Duration,
-}
-
-/// The order that the candidate follows.
+/// What the rest of the process wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Contend, lead, and contend again.
     #[default]
     Contend,
-    /// Renew a held lease, but acquire nothing.
+    /// Hold what is held, and acquire nothing: the work of the last term is still ending (rule S11).
     Hold,
-    /// Release a held lease, and acquire nothing more. `failed`: how much has failed since, by `api_health::FAILURE`.
-    GiveUp { failed: u32 },
-    /// Acquire nothing, and release a lease that a late answer brings.
-    StayAway,
+    /// Close the gate, let admitted writes finish, release, and acquire nothing more (rule S4).
+    Stop,
 }
 
-/// The rest of the process at one moment.
-#[allow(clippy::struct_excessive_bools, reason = "each is one fact about the process")]
-#[derive(Clone, Debug)]
-pub struct View {
-    pub now: Moment,
-    /// The term that this process has been granted, until it is ended.
-    pub term: Option<Term>,
-    /// Whether that term goes on: its deadline has not passed, and no other part of the process has ended it.
-    pub is_valid: bool,
-    /// Whether the gate admits new writes.
-    pub is_open: bool,
-    /// Whether admitted writes have not finished.
-    pub writing: bool,
-    /// Whether a term may begin: the work of the last one has ended (rule S11), and the election does not stop.
-    pub may_begin: bool,
-    /// The moment after which no admitted write of this process can take effect (rule S4).
-    pub settles_at: Moment,
+/// The writes that the gate has admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Writes {
+    pub under_way: bool,
+    /// When the last write that ended without an answer can land no more (rule S4).
+    pub settle_at: Moment,
+}
+
+/// What the gate has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The last term has ended in this way.
+    Shut(Loss),
+    Open {
+        term: Term,
+        deadline: Moment,
+    },
+    /// It admits no new write. Admitted ones go on until the deadline.
+    Closing {
+        deadline: Moment,
+    },
 }
 
 /// What to do now.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// Change the gate, and poll again.
-    Gate(GateChange),
-    /// Begin this call.
+pub enum Next {
     Call(Call),
-    /// End the watch, and begin another one.
-    Rewatch,
-    /// The order to give up is carried out: the lease is released, or is left to expire for this reason. The term is over.
-    GivenUp(Result<(), &'static str>),
-    /// Do nothing until this moment or until something happens.
+    /// Nothing until this moment or until something happens.
     Wait(Moment),
-}
-
-/// What the gate shall do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum GateChange {
-    /// Open for this term until this moment. Then call [`Machine::opened`].
-    Open(Term, Moment),
-    /// Stay open until this moment.
-    Extend(Moment),
-    /// Admit no new writes, while admitted ones finish.
-    Drain,
-    End(Loss),
+    /// [`Order::Stop`] is carried out: the lease is released or another's, or it is left to expire for this reason.
+    Done(Result<(), &'static str>),
 }
 
 /// A lease call. A write swaps `seen`, or creates the lease if there is none.
@@ -103,105 +59,176 @@ pub struct Call {
     pub what: LeaseCall,
     pub seen: Option<LeaseRecord>,
     /// None for a read.
-    pub claim: Option<LeaseUpdate>,
-    /// It takes the lease from a live holder.
-    pub preempts: bool,
+    pub update: Option<LeaseUpdate>,
 }
 
-pub(super) const NEVER: Moment = Moment::from_nanos(u64::MAX);
-pub(super) const ALWAYS: Moment = Moment::from_nanos(0);
-
-/// What was seen of the lease.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Observed {
-    pub(super) known: ObservedLease,
-    /// The largest version of the lease that was seen, of any object.
-    pub(super) newest: u64,
-}
-
-/// The lease, as last seen.
-#[derive(Clone, Debug, Default)]
-pub(super) enum ObservedLease {
-    #[default]
-    Nothing,
-    /// There is no lease.
-    Absent {
-        /// It may be created from this moment on, as far as the former writers allow. If the first look finds no lease: a
-        /// pause after that, since its holder may be making it anew. If a lease that was known is deleted: at once.
-        until: Moment,
-        /// The uid of the deleted object. Later news about this object is old.
-        gone: Option<String>,
-        /// This candidate held it.
-        was_mine: bool,
-    },
-    Present {
-        record: LeaseRecord,
-        /// When the holder's time is over: the *recorded* duration (rule S6), counted from when this process *first
-        /// saw* this record. It never depends on a time in the record. If the duration makes no sense, this
-        /// candidate's own duration counts. Without a holder: when the record was first seen.
-        until: Moment,
-        /// The record has not changed since this process first saw it, and it names this identity. An earlier process
-        /// left it.
-        inherited: bool,
-    },
-}
-
-/// What delays an entry, and priority.
+/// One candidate of an election.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) precedence: Precedence,
+pub struct Machine {
+    // What does not change.
+    pub(super) me: Identity,
+    /// The number that this process drew when it began.
+    pub(super) process: u64,
+    pub(super) priority: Option<Priority>,
+    pub(super) timing: LeaseTiming,
+    // What the rest of the process says.
+    pub(super) order: Order,
+    pub(super) writes: Writes,
+    // What is known of the lease.
+    pub(super) lease: Lease,
+    pub(super) formers: Formers,
+    /// The latest time that this candidate has seen in the lease. It writes a later one each time.
+    pub(super) stamp: Timestamp,
+    /// News with a smaller version are of a server that lags. It goes back with a restored backup.
+    pub(super) newest: u64,
+    /// The largest version of all.
+    pub(super) highest: u64,
+    pub(super) staleness: Staleness,
+    /// When the lease was last looked at.
+    pub(super) looked: Moment,
+    /// A watch shows each renewal, so the lease is read only if no news come.
+    pub(super) watches: bool,
+    // What this candidate does.
+    pub(super) term: Option<ActiveTerm>,
+    /// When the last claim was sent that was answered, or withheld. Deadline and end of the lease count from here (rule S1).
+    pub(super) claimed: Moment,
+    /// The last term that has begun.
+    pub(super) led: Option<Term>,
+    /// How it ended.
+    pub(super) lost: Loss,
+    /// A term that is given back, and has not begun: a layer of the lock has withheld the answer to its claim.
+    pub(super) gives_back: Option<Term>,
+    pub(super) flight: Option<Flight>,
+    /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
+    pub(super) may_land: Option<(String, Moment)>,
+    /// The version that the last write was to swap. A claim of this process that comes after another version is a copy.
+    pub(super) wrote_over: String,
+    // When it may do it.
+    pub(super) not_before: Moment,
+    pub(super) failures: u32,
+    /// When it may ask the holder the next time.
+    pub(super) ask_from: Moment,
     pub(super) spread: Spread,
-    /// Until this moment the candidate leaves the lease to the others, since it has given way: a retry period after it has
-    /// sent the release.
-    pub(super) rests_until: Moment,
+    /// The server has stored something else than this candidate wrote.
+    pub(super) altered: Option<&'static str>,
 }
 
-/// A call under way.
+/// How far to trust what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Staleness {
+    Fresh,
+    /// A watch has begun, and shows nothing of what came before it. A renewal tells as much as a read.
+    Unsure,
+    /// A write met another version: read before the next write.
+    Stale,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Lease {
+    Unknown,
+    /// There is none, since then.
+    Absent(Moment),
+    Present(Seen),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) stored: Stored,
+    /// When this process first saw what the lease says. Its expiry counts from here, on this process's clock (rule S6).
+    pub(super) since: Moment,
+    /// The longest duration that this holder has recorded in this term. An edit that shortens it ends nothing early.
+    pub(super) longest: Duration,
+    /// Nobody else has to be waited for: this process wrote it, or an earlier one with this identity did and has ended,
+    /// or a person emptied this process's own.
+    pub(super) own: bool,
+}
+
+/// A term of this process.
+#[derive(Clone, Debug)]
+pub(super) struct ActiveTerm {
+    /// With its fencing token.
+    pub(super) name: Term,
+    /// It ends in good order: its gate closes for good, and it is not renewed.
+    pub(super) closing: bool,
+    /// How early the next renewal comes: by chance after a claim or a failure, so that elections which began or recovered
+    /// at one moment do not renew together.
+    pub(super) early: Duration,
+}
+
+/// The one call under way.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    pub(super) what: LeaseCall,
+    pub(super) call: Call,
     pub(super) sent: Moment,
-    /// The lease that was known then.
-    pub(super) seen: Option<LeaseRecord>,
-    /// Whether what was known might have been old.
-    pub(super) doubted: bool,
-}
-
-/// What the candidate would do next, without the gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Call(LeaseCall),
-    /// A wait always ends after the present moment.
-    Wait(Moment),
-    GivenUp(Result<(), &'static str>),
+    /// The newest version when it was sent.
+    pub(super) knew: u64,
 }
 
 // === impl Machine ===
 
 impl Machine {
-    pub fn new(identity: Identity, timing: LeaseTiming, priority: Option<Priority>, drain: Duration) -> Self {
+    /// Makes a candidate. `process` is drawn by chance: no two processes may have the same.
+    pub fn new(identity: Identity, process: u64, priority: Option<Priority>, timing: LeaseTiming) -> Self {
         Self {
-            me: Me { identity, timing, drain },
-            observed: Observed::default(),
-            claims: Claims::default(),
-            formers: Formers::default(),
-            own: OwnTerm::default(),
-            health: ApiHealth::new(timing),
-            entry: Entry::new(priority, timing),
-            flight: None,
+            me: identity,
+            process,
+            priority,
+            timing,
             order: Order::Contend,
+            writes: Writes::default(),
+            lease: Lease::Unknown,
+            formers: Formers::default(),
+            stamp: Timestamp::MIN,
+            newest: 0,
+            highest: 0,
+            staleness: Staleness::Fresh,
+            looked: Moment::default(),
+            watches: false,
+            term: None,
+            claimed: Moment::default(),
+            led: None,
+            lost: Loss::Abandoned,
+            gives_back: None,
+            flight: None,
+            may_land: None,
+            wrote_over: String::new(),
+            not_before: Moment::default(),
+            failures: 0,
+            ask_from: Moment::default(),
+            spread: Spread::new(timing.pause()),
+            altered: None,
         }
     }
-}
 
-// === impl Entry ===
+    /// When this process must not begin a write any more (rule S1).
+    pub(super) fn deadline(&self) -> Moment {
+        self.claimed.saturating_add(self.timing.renew_deadline())
+    }
 
-impl Entry {
-    pub(super) fn new(priority: Option<Priority>, timing: LeaseTiming) -> Self {
-        Self {
-            precedence: Precedence::new(priority, timing.lease_duration()),
-            spread: Spread::new(timing.pause()),
-            rests_until: ALWAYS,
-        }
+    /// Even in 0..1, and another one for each process and moment.
+    pub(super) fn chance(&self, now: Moment) -> f64 {
+        fastrand::Rng::with_seed(self.process ^ now.as_nanos()).f64()
+    }
+
+    /// The newest version of the lease that this candidate has seen.
+    pub const fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The lease, as last seen.
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        if let Lease::Present(seen) = &self.lease { Some(seen) } else { None }
+    }
+
+    /// Whether the lease holds a claim of this process.
+    pub(super) fn is_mine(&self, stored: &Stored) -> bool {
+        let process = stored.claim().map(|it| it.process);
+        stored.record.holder() == Some(self.me.as_str()) && process == Some(self.process)
+    }
+
+    /// Whether this is a claim of that term. Other electors trust the duration in the lease, so it must not be shorter.
+    pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
+        let lasts = stored.record.duration() >= Some(self.timing.lease_duration());
+        self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
     }
 }

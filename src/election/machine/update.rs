@@ -1,96 +1,94 @@
-//! What a candidate writes into the lease.
+//! What is written into the lease.
 
-use super::{decide::Decision, former::Formers, state::Machine, succession};
-use crate::{
-    election::preemption::{HOLDER_KEY, Handover, OwnTerm},
-    leadership::Moment,
-    lease::{LeaseRecord, LeaseUpdate, wall_clock},
+use super::{
+    note::{self, ASKED, CLAIM, Claim, Rests, WAITS_FOR},
+    state::Machine,
 };
-use std::time::Duration;
+use crate::{
+    election::{hooks::LeaseCall, priority::HOLDER_KEY},
+    leadership::Moment,
+    lease::{LONGEST_SANE, LeaseRecord, LeaseUpdate, micro_time},
+};
+use jiff::{SignedDuration, Timestamp};
+use std::{collections::BTreeMap, time::Duration};
 
 impl Machine {
-    /// Makes the claim that acquires the lease at `now`, and records it as tried.
-    pub(super) fn acquisition(&mut self, now: Moment, wall_clock: String) -> LeaseUpdate {
-        let preempts = self.decide(now, false) == Decision::Preempt;
-        self.entry.precedence.taking(preempts);
-        let formers = succession::of_a_claim(self, now);
-        let record = self.record();
-        let transitions = record.map_or(0, |record| following(record.transitions()));
-        let mut claim = self.claim(&formers, now, transitions, wall_clock.clone(), wall_clock);
-        if record.is_some_and(|record| record.holder().is_some()) {
-            // The key in the lease belongs to the former holder and is removed with it, as Istio does.
-            claim.annotations.entry(HOLDER_KEY).or_insert(None);
-        }
-        let record = record.cloned();
-        self.claims.note(claim.clone(), now, record.as_ref());
-        claim
-    }
-
-    /// Makes the claim that renews the lease at `now`. It differs from each earlier claim of the term. If nothing changed,
-    /// the API server would write nothing. If a time came again, a candidate that had not seen the claims in between
-    /// would see no renewal.
-    pub(super) fn renewal(&self, now: Moment, wall_clock: String) -> LeaseUpdate {
-        let record = self.record();
-        let acquired = record.and_then(LeaseRecord::acquire_time).unwrap_or(&wall_clock).to_owned();
-        let transitions = record.map_or(0, LeaseRecord::transitions);
-        let renewed = wall_clock::later_than(record.and_then(LeaseRecord::renew_time), wall_clock);
-        self.claim(&self.formers, now, transitions, acquired, renewed)
-    }
-
-    /// Makes the claim that tells the preempting holder of the end of this candidate's writes. It changes nothing else.
-    pub(super) fn acknowledgement(&mut self) -> Option<LeaseUpdate> {
-        let claim = self.record().and_then(Handover::acknowledgement);
-        if claim.is_none() {
-            // This crate did not write this.
-            self.own = OwnTerm::default();
-        }
-        claim
-    }
-
-    /// Makes the claim that releases the lease. It removes this candidate's annotations, as Istio does.
-    pub(super) fn release(&mut self, now: Moment, wall_clock: String) -> Option<LeaseUpdate> {
-        if self.own.yields_until().is_some() {
-            self.entry.rests_until = now.saturating_add(self.me.timing.retry_period());
-        }
-        let mut claim = self.record()?.released_at(wall_clock);
-        let own = self.entry.precedence.annotations(0, None);
-        claim.annotations.extend(own.into_keys().map(|name| (name, None)));
-        Some(claim)
-    }
-
-    fn claim(
-        &self,
-        formers: &Formers,
-        now: Moment,
-        transitions: u64,
-        acquire_time: String,
-        renew_time: String,
-    ) -> LeaseUpdate {
-        let own = self.me.timing.lease_seconds();
-        // While a former writer may be writing, the next holder must wait for it too.
-        let (longest, from) = match (formers.until(now), self.record()) {
-            (Some(until), record) => {
-                let recorded = record.and_then(LeaseRecord::sane_duration).unwrap_or_default();
-                let rest = until.saturating_since(now) + Duration::from_nanos(999_999_999);
-                let asked = record.and_then(|record| formers.asked(record, now)).unwrap_or(transitions);
-                (rest.max(recorded).as_secs(), Some(asked))
+    /// What this call writes. None for a read.
+    pub(super) fn update(&self, what: LeaseCall, wall: Timestamp, now: Moment) -> Option<LeaseUpdate> {
+        let record = self.seen().map(|seen| &seen.stored.record);
+        match what {
+            LeaseCall::Acquire => Some(self.acquisition(record, wall, now)),
+            LeaseCall::Renew => Some(self.claim(record, &self.formers.rests(now), wall)),
+            LeaseCall::Release => {
+                let mut update = self.claim(record, &self.formers.rests(now), wall);
+                (update.holder, update.duration_seconds) = (String::new(), 1);
+                update.acquire_time.clone_from(&update.renew_time);
+                if self.priority.is_some() {
+                    update.annotations.insert(HOLDER_KEY, None); // as Istio does
+                }
+                Some(update)
             }
-            (None, _) => (0, None),
+            LeaseCall::Ask => self.seen()?.stored.asked(&self.own_question()?),
+            LeaseCall::Read => None,
+        }
+    }
+
+    /// The claim of the term that the lease shows.
+    fn claim(&self, over: Option<&LeaseRecord>, rests: &Rests, wall: Timestamp) -> LeaseUpdate {
+        let renewed = later_than(self.stamp, wall);
+        let claim = Claim {
+            process: self.process,
+            time: renewed,
+            uid: over.map_or("", LeaseRecord::uid).to_owned(),
+            lasts: self.timing.lease_duration(),
+            name: self.me.to_string(),
         };
-        let annotations = self.entry.precedence.annotations(transitions, from);
+        let mut annotations =
+            BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, note::write_rests(rests))]);
+        if let Some(priority) = &self.priority {
+            annotations.insert(HOLDER_KEY, Some(priority.key().to_owned()));
+        }
+        // Another elector reads no list, so it has to wait as long for this holder.
+        let longest = rests.values().copied().max().unwrap_or_default() + Duration::from_nanos(999_999_999);
+        let renew_time = micro_time(renewed);
         LeaseUpdate {
-            holder: self.me.identity.to_string(),
-            duration_seconds: own.max(longest),
-            acquire_time,
+            holder: self.me.to_string(),
+            duration_seconds: self.timing.lease_seconds().max(longest.as_secs()),
+            acquire_time: over.and_then(LeaseRecord::acquire_time).unwrap_or(&renew_time).to_owned(),
             renew_time,
-            transitions,
+            transitions: over.map_or(0, LeaseRecord::transitions),
             annotations,
         }
+    }
+
+    /// The claim that begins a term.
+    fn acquisition(&self, over: Option<&LeaseRecord>, wall: Timestamp, now: Moment) -> LeaseUpdate {
+        let mut rests = self.formers.rests(now);
+        // Whom the claim itself overtakes.
+        if let Some(seen) = self.seen().filter(|seen| !seen.own && now < seen.until())
+            && let Some(holder) = seen.stored.record.holder()
+        {
+            rests.insert(holder.to_owned(), seen.longest.min(LONGEST_SANE));
+        }
+        let mut update = self.claim(over, &rests, wall);
+        update.acquire_time.clone_from(&update.renew_time);
+        update.transitions = over.map_or(0, |it| following(it.transitions()));
+        update.annotations.insert(ASKED, None);
+        // A key in the lease belongs to the former holder. Without a priority it is removed with it.
+        update.annotations.entry(HOLDER_KEY).or_insert(None);
+        update
     }
 }
 
 /// The count after `transitions`. The API stores an `int32`, so the count starts again after its maximum.
-fn following(transitions: u64) -> u64 {
+pub(super) fn following(transitions: u64) -> u64 {
     const MOST: u64 = i32::MAX as u64;
     if transitions >= MOST { 0 } else { transitions + 1 }
+}
+
+/// Times in the lease only grow along its chain of claims: the wall clock, or a microsecond more than the latest time that
+/// was seen. At the end of time it is the wall clock.
+fn later_than(stamp: Timestamp, wall: Timestamp) -> Timestamp {
+    let wall = Timestamp::from_microsecond(wall.as_microsecond()).unwrap_or(wall);
+    if wall > stamp { wall } else { stamp.checked_add(SignedDuration::from_micros(1)).unwrap_or(wall) }
 }

@@ -67,13 +67,13 @@ impl Election {
     ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). This covers the future that `work` returns.
     ///    It does not cover tasks that the work spawns: a [`JoinSet`](tokio::task::JoinSet) ends them with the work, and
     ///    [`Candidate::only_in`](crate::Candidate::only_in) ends what they may write.
-    /// 2. **A loss** cancels the token at once. A loss is a theft, a preemption, a deletion or a passed deadline,
+    /// 2. **A loss** cancels the token at once. A loss is a theft, a deletion or a passed deadline,
     ///    even if no task noticed the deadline. The work has the [grace](crate::election::ElectionBuilder::grace) to
     ///    end, but at most the [safety margin](crate::LeaseTiming::safety_margin), counted from the end of the term. Then
     ///    it is dropped, and not polled again. This process does not contend before the work has ended, even if the work
     ///    keeps its thread, so no new term admits what the old work sends. After an expiry, the work has ended before
-    ///    the work of another replica begins, if it leaves its thread in time. A theft by hand gives no such time, and
-    ///    neither does a [preemption](crate::election::Priority), which waits for the writes only.
+    ///    the work of another replica begins, if it leaves its thread in time. A theft by hand gives no such time. A
+    ///    [preferred candidate](crate::election::Priority) waits until the work has ended.
     /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that
     ///    a follower takes over. This includes a panic in `work` itself and in a drop. Panics are logged, and end
     ///    nothing else. This process then stays away: at first for 1 s at most, doubled each time up to a minute, and
@@ -127,7 +127,7 @@ impl Election {
                     if !leadership.is_leader() {
                         continue;
                     }
-                    // The gate is closed, and admitted writes of a preempted term still finish.
+                    // The gate is closed, and admitted writes of a term that gives way still finish.
                 }
                 End::Shutdown => {
                     wind_down(&running, &tenure, &mut shift, grace).await;

@@ -97,7 +97,7 @@ scenarios! {
             only_the_holder_ever_writes;
         preferring:
             preferred_candidate_takes_over_without_overlapping_writes
-            successor_waits_for_silent_preempted_holder;
+            successor_waits_for_silent_holder;
         stopping:
             s3_stopping_leader_closes_gate_before_handover
             s4_clean_stop_drains_writes_before_release

@@ -41,8 +41,8 @@ pub async fn preferred_candidate_takes_over_without_overlapping_writes(world: &i
     assert!(high.candidate().is_leader(), "and no candidate takes it back");
 }
 
-/// The old holder may still write: it does not know that it was preempted.
-pub async fn successor_waits_for_silent_preempted_holder(world: &impl World) {
+/// The old holder may still write: it does not hear that it is asked.
+pub async fn successor_waits_for_silent_holder(world: &impl World) {
     let low = ranked(world, "candidate-0", "low").await;
     low.elected().await;
     low.renews(1).await;

@@ -6,14 +6,12 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube_client::{Api, Client, api::PostParams};
 use kube_leader_gate::{
     Candidate, Election, Identity, LeaseTiming,
-    election::{
-        ElectionBuilder, ErrBuild, ErrElectionEnded, Finished, LeaseEnd, LockContext, LockLayer, Running,
-    },
-    lease::{BoxLock, LeasePool},
+    election::{ElectionBuilder, ErrBuild, ErrElectionEnded, Finished, LeaseEnd, Running},
+    lease::LeasePool,
     testing::{ApiServer, ManualClock, TokioClock, WriteRecord},
 };
 use serde_json::{Value, json};
-use std::{cell::Cell, convert::Infallible, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 
 pub use test_support::{
@@ -32,31 +30,12 @@ pub const FIRST: Duration = Duration::from_secs(1);
 /// How long the release waits after an unanswered write at 15/10/2 s: the safety margin.
 pub const SKEW: Duration = Duration::from_secs(5);
 
-thread_local! {
-    /// Candidates that this thread builds have the former core.
-    pub static FORMER_CORE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Changes nothing.
-pub struct Plain;
-
-impl LockLayer for Plain {
-    type Lock = BoxLock;
-    type Error = Infallible;
-    const FORMER_CORE: bool = true;
-
-    fn layer(self, inner: BoxLock, _: &LockContext) -> Result<BoxLock, Infallible> {
-        Ok(inner)
-    }
-}
-
 /// The builder of a candidate on the lease `default/operator`, on tokio's clock, at 15/10/2 s.
 pub fn builder(identity: &str) -> ElectionBuilder {
-    let builder = Election::builder("default", "operator")
+    Election::builder("default", "operator")
         .identity(Identity::new(identity).expect("an identity"))
         .timing(LeaseTiming::fast())
-        .clock(Arc::new(TokioClock::new()));
-    if FORMER_CORE.get() { builder.layer_lock(Plain) } else { builder }
+        .clock(Arc::new(TokioClock::new()))
 }
 
 /// A candidate whose lease calls go straight to the server, so that paused time drives everything.

@@ -51,7 +51,7 @@ async fn ended_container_is_succeeded_long_before_expiry() {
     assert_eq!(spec(&server)["leaseTransitions"], 1);
 }
 
-/// The lower one does not preempt, but succeeds.
+/// The lower one does not ask, but succeeds.
 #[tokio::test(start_paused = true)]
 async fn holder_of_higher_priority_is_succeeded_too() {
     let server = ApiServer::new();

@@ -1,92 +1,117 @@
 //! What candidates write into the lease for one another.
 
+use jiff::Timestamp;
 use kube_leader_gate::{
+    Identity, LeaseTiming,
     election::Priority,
-    internal::{HANDOVER, HOLDER_KEY, Handover, InsideOfRecord, Precedence, holder_key, is_key},
-    lease::LeaseRecord,
+    internal::{
+        ASKED, CLAIM, Gate, HOLDER_KEY, InsideOfRecord, Machine, Next, WAITS_FOR, WatchNews, Writes,
+        holder_key, is_key,
+    },
+    leadership::Moment,
+    lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };
 use serde_json::json;
 use std::time::Duration;
 
-/// Lines: the handover, the holder's key.
+/// Lines: the claim, whom its holder waits for, who asks and with which key, the holder's key.
 pub(super) const SEEDS: &[&str] = &[
-    "from 3 to 4\nstable",
-    "from 3 to 4, done\n",
-    "from 18446744073709551615 to 4\nhigh",
-    "from +3 to 04\nme",
+    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s holder\n\n\n\nstable",
+    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s holder\n{\"other\": 9000, \"\": 1}\nthird\nhigh\nlow",
+    "ffffffffffffffff 2026-01-02T03:04:05.000006Z - 18446744073709551615s me\n{\"me\": 18446744073709551615}\nme\n\nhigh",
+    "1 then u 15 holder\n[1]\n \n\n\u{a0}",
 ];
 
 pub(super) const WORDS: &[&str] = &[
     "\n",
-    "from ",
-    " to ",
-    ", done",
+    " ",
+    "-",
+    "s",
     "0",
-    "3",
-    "4",
-    "+",
-    "-1",
+    "15s",
+    "0000000000000001",
     "18446744073709551615",
+    "2026-01-02T03:04:05.000006Z",
+    "9999-12-31T23:59:59Z",
+    "{",
+    "}",
+    "\"\"",
+    "\"me\":",
+    ",",
+    "9000",
+    "-1",
     "low",
     "mid",
     "high",
     "me",
     "holder",
+    "u",
     "\\u0000",
-    "\\\"",
-    " ",
     "\u{a0}",
     "é",
 ];
 
-/// Lines: the handover, the holder's key.
+/// The longest time that a candidate waits for a holder whose lease is gone.
+const LONGEST_SANE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Lines: the claim, whom its holder waits for, who asks and with which key, the holder's key.
 pub(super) fn body(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut lines = text.split('\n');
     let mut line = || lines.next().unwrap_or_default();
-    let (handover, key) = (line(), line());
-    // The third and the fourth term: in one of them a handover may have happened.
-    for transitions in [3, 4] {
-        let record = record(transitions, handover, key);
-        check_handover(&record, handover);
-        check_key(&record, key);
-    }
-}
-
-fn record(transitions: u64, handover: &str, key: &str) -> LeaseRecord {
-    let annotations = json!({ HANDOVER: handover, HOLDER_KEY: key });
-    let metadata = json!({ "uid": "u", "resourceVersion": "1", "annotations": annotations });
-    let spec = json!({ "holderIdentity": "holder", "leaseTransitions": transitions, "acquireTime": "then",
-                       "renewTime": "now", "leaseDurationSeconds": 15 });
-    LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).expect("a lease")
-}
-
-fn check_handover(record: &LeaseRecord, text: &str) {
-    let Some(handover) = Handover::of(record) else {
-        assert!(Handover::under_way(record).is_none() && Handover::acknowledgement(record).is_none());
-        return;
+    let (claim, waits_for, asked, asks_with, key) = (line(), line(), line(), line(), line());
+    let asked = if asks_with.is_empty() { asked.to_owned() } else { format!("{asked}\n{asks_with}") };
+    let record = |holder: &str, version: u64| {
+        let annotations = json!({ CLAIM: claim, WAITS_FOR: waits_for, ASKED: asked, HOLDER_KEY: key });
+        let metadata = json!({ "namespace": "default", "name": "operator", "uid": "u",
+                               "resourceVersion": version.to_string(), "annotations": annotations });
+        let time = "2026-01-02T03:04:05.000006Z";
+        let spec = json!({ "holderIdentity": holder, "leaseTransitions": 3, "acquireTime": time, "renewTime": time,
+                           "leaseDurationSeconds": 15 });
+        LeaseRecord::from_json(json!({ "metadata": metadata, "spec": spec })).expect("a lease")
     };
-    assert_eq!(handover.to, record.transitions(), "{text}");
-    assert_eq!(handover.done, text.ends_with(", done"), "{text}");
-    assert_eq!(Handover::under_way(record), (!handover.done).then_some(handover));
-    let again = self::record(handover.to, &handover.to_string(), "");
-    assert_eq!(Handover::of(&again), Some(handover), "{text}");
-    let after = record.with(&Handover::acknowledgement(record).expect("the lease makes sense"));
-    assert!(after.says_the_same(record), "{text}");
-    assert_eq!(Handover::of(&after), Some(Handover { done: true, ..handover }), "{text}");
+    let known = holder_key(&record("holder", 1)).map(str::to_owned);
+    assert_eq!(known.as_deref(), Some(key).filter(|key| key.is_empty() || is_key(key)));
+    for holder in ["holder", "me", ""] {
+        candidate_that_sees(&[record(holder, 1), record("third", 2)]);
+    }
 }
 
-fn check_key(record: &LeaseRecord, text: &str) {
-    let key = holder_key(record);
-    assert_eq!(key, Some(text).filter(|text| text.is_empty() || is_key(text)));
-    let candidate_with =
-        |own: &str| Precedence::new(Priority::new(own, |_| true).ok(), Duration::from_secs(15));
-    let preempts = candidate_with("me").preempts(record).is_some();
-    let expected = key.is_some_and(|key| key != "me") && Handover::under_way(record).is_none();
-    assert_eq!(preempts, expected, "{text:?}");
-    assert!(candidate_with("").preempts(record).is_none(), "without a priority");
-    assert_eq!(candidate_with("me").oddity(record).is_some(), key.is_none());
-    if is_key(text) {
-        assert!(candidate_with(text).preempts(record).is_none(), "{text:?} precedes itself");
+/// It opens no gate without an answered claim, waits for no time that makes no sense, and makes few calls.
+fn candidate_that_sees(states: &[LeaseRecord]) {
+    let priority = Priority::new("mid", |holder| holder == "low").ok();
+    let identity = Identity::new("me").expect("a name");
+    let mut machine = Machine::new(identity, 1, priority, LeaseTiming::fast());
+    let begin = Moment::from_nanos(1_000_000_000_000);
+    let mut now = begin;
+    machine.watched(WatchNews::Up, now);
+    let mut calls = 0;
+    for state in states {
+        machine.watched(WatchNews::Event(LeaseEvent::Seen(state.clone())), now);
+        if let Some((_, until)) = machine.waits_for(now) {
+            assert!(until.saturating_since(now) <= LONGEST_SANE);
+        }
+        for _ in 0..32 {
+            assert!(!matches!(machine.gate(now), Gate::Open { .. } | Gate::Closing { .. }));
+            now = match machine.poll(Writes::default(), Timestamp::UNIX_EPOCH, now) {
+                Next::Call(call) => {
+                    calls += 1;
+                    if let Some(update) = &call.update {
+                        let after = call.seen.as_ref().map(|seen| seen.with(update));
+                        assert!(after.is_none_or(|after| after.holds(update).is_ok()), "{update:?}");
+                    }
+                    let _ =
+                        machine.answered(Err(ErrLock::new(ErrLockKind::Timeout, "as the test has it")), now);
+                    now
+                }
+                Next::Wait(until) => {
+                    assert!(until > now, "it waits for the past");
+                    until
+                }
+                Next::Done(how) => panic!("it was not told to stop: {how:?}"),
+            };
+        }
     }
+    let seconds = now.saturating_since(begin).as_secs();
+    assert!(calls <= 16 + 4 * seconds, "{calls} calls in {seconds} s");
 }

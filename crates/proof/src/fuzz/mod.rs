@@ -43,7 +43,7 @@ pub const WATCHES: Target =
 pub const TIMING: Target =
     Target { name: "timing", body: timing::body, seeds: timing::SEEDS, words: timing::WORDS };
 
-/// The annotations with which candidates speak to one another: the handover and the key.
+/// The annotations with which candidates speak to one another: the claim, its waits, the question and the key.
 pub const MARKS: Target =
     Target { name: "marks", body: marks::body, seeds: marks::SEEDS, words: marks::WORDS };
 

@@ -1,6 +1,6 @@
 //! A candidate that decides as client-go does, read from its `leaderelection.go`.
 
-use crate::world::Server;
+use super::server::Server;
 use kube_leader_gate::{
     LeaseTiming,
     internal::{self, InsideOfRecord, InsideOfTiming},
@@ -9,7 +9,7 @@ use kube_leader_gate::{
 };
 use std::time::Duration;
 
-/// What client-go knows. It polls, and knows nothing of handovers and keys.
+/// What client-go knows. It polls, and knows nothing of questions and keys.
 #[derive(Clone, Debug)]
 pub(super) struct ClientGo {
     name: &'static str,

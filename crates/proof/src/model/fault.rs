@@ -37,7 +37,7 @@ pub(super) enum Fault {
     Freed,
     /// A user writes a shorter time into the lease.
     Shortened,
-    /// An elector that knows nothing of handovers takes a lease whose holder waits, for so many seconds, and ends.
+    /// An elector that knows nothing of former writers takes a lease whose holder waits, for so many seconds, and ends.
     Third(u8),
     /// Its watch merges its news into the last one.
     Merge,

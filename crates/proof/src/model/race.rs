@@ -2,9 +2,10 @@
 
 use super::{
     fault::Fault,
+    rival::at,
     seat::{Seat, Wish},
+    server::Server,
 };
-use crate::world::{Server, at};
 use kube_leader_gate::{
     leadership::Moment,
     lease::{LeaseEvent, LeaseRecord},
@@ -17,7 +18,7 @@ use std::hash::{Hash, Hasher};
 const FIRST: u64 = 75;
 
 /// The uid of a lease that another program has made anew begins so.
-pub(super) const ANEW: &str = "made anew";
+pub(super) const ANEW: &str = "made-anew";
 
 /// One state.
 #[derive(Clone, Debug)]
@@ -124,7 +125,7 @@ impl Race {
     pub(super) fn make_anew(&mut self) {
         let Some(mut object) = self.server.lease.clone().map(LeaseRecord::into_json) else { return };
         self.delete();
-        object["metadata"]["uid"] = format!("{ANEW} at {}", self.server.version).into();
+        object["metadata"]["uid"] = format!("{ANEW}-at-{}", self.server.version).into();
         object["metadata"]["annotations"] = serde_json::json!({});
         object["spec"]["holderIdentity"] = "".into();
         self.server.put(object);

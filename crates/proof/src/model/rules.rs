@@ -1,11 +1,7 @@
 //! What must hold in each state.
 
-use super::{fault::Fault, race::Race, seat::Seat};
-use kube_leader_gate::{
-    internal::{Handover, InsideOfRecord},
-    leadership::Term,
-    lease::LeaseRecord,
-};
+use super::{fault::Fault, race::Race, rival::Rival, seat::Seat};
+use kube_leader_gate::{internal::InsideOfRecord, leadership::Term, lease::LeaseRecord};
 use std::time::Duration;
 
 /// A run takes no more steps than this, unless it turns in a circle.
@@ -43,7 +39,9 @@ impl Race {
     ) {
         let held = before.is_some_and(|lease| lease.holder().is_some());
         if held && after.holder().is_none() {
-            let own = actor.is_none_or(|i| self.author == Some((i, self.seats[i].life)));
+            // A copy of its own claim that a person has made names it, too.
+            let holds = |i: usize| self.seats[i].ours().zip(before).is_some_and(|(it, lease)| it.holds(lease));
+            let own = actor.is_none_or(|i| self.author == Some((i, self.seats[i].life)) || holds(i));
             if !own {
                 self.broken = Some("S5: a candidate released a term that is not its own");
             }
@@ -55,20 +53,13 @@ impl Race {
                 self.broken = Some("S4: a candidate released while its write might land");
             }
         }
-        let done = |lease: &LeaseRecord| Handover::of(lease).is_some_and(|handover| handover.done);
-        if done(after) && !before.is_some_and(done) {
-            let writes = |i: usize| self.seats[i].can_write(self.now) || self.seats[i].may_land(self.now);
-            if self.overtaken.is_some_and(writes) {
-                self.broken = Some("S4: a preempted candidate said that its writes had ended too early");
-            }
-        }
         let term = |lease: &LeaseRecord| {
             let acquired = lease.acquire_time().map(str::to_owned);
             (lease.holder().map(str::to_owned), lease.transitions(), acquired)
         };
         if before.map(term) != Some(term(after)) {
             if before.is_some_and(|before| self.takes_from_a_leader(before, after)) {
-                self.broken = Some("S6: a candidate took the lease of a leader that it does not precede");
+                self.broken = Some("S6: a candidate took the lease of a live leader");
             }
             self.overtaken = self.author.map(|(i, _)| i).filter(|_| held);
             self.author = after.holder().and_then(|holder| {
@@ -78,17 +69,13 @@ impl Race {
         }
     }
 
-    /// Whether a candidate of ours takes the lease from a process that leads, and does not precede it.
+    /// Whether a candidate of ours takes the lease from a process that leads. Another elector cannot be asked, so one that
+    /// precedes it may.
     fn takes_from_a_leader(&self, before: &LeaseRecord, after: &LeaseRecord) -> bool {
-        let rank = |seat: &Seat| {
-            seat.ours().and_then(|rival| rival.priority).map_or(2, |key| u8::from(key == "low"))
-        };
-        let taker = self.seats.iter().find(|seat| Some(seat.name()) == after.holder());
+        let taker = self.seats.iter().find(|seat| Some(seat.name()) == after.holder()).and_then(Seat::ours);
         let holder = self.author.filter(|_| before.holder() != after.holder()).map(|(i, _)| &self.seats[i]);
-        let (Some(taker), Some(holder)) = (taker.filter(|seat| seat.ours().is_some()), holder) else {
-            return false;
-        };
-        holder.can_write(self.now) && rank(taker) >= rank(holder)
+        let (Some(taker), Some(holder)) = (taker, holder) else { return false };
+        holder.can_write(self.now) && (holder.ours().is_some() || taker.priority.is_none())
     }
 
     /// A candidate leads some time later, if nothing goes wrong any more. Returns the rule that is broken on the way.
@@ -146,7 +133,7 @@ impl Race {
         self.seats.iter().filter(|seat| seat.can_write(self.now)).filter_map(Seat::ours).all(|rival| {
             let known = rival.machine.record().map(LeaseRecord::uid);
             let gone = rival.deleted.as_deref();
-            let own = rival.term.as_ref().map(Term::lease_uid);
+            let own = rival.term().map(Term::lease_uid);
             own == known && own != gone
         })
     }
@@ -166,7 +153,10 @@ impl Race {
         let race = self.clone().settled_after(if says_nothing { EXPIRY } else { GIVE_BACK });
         let keeps = |(i, seat): (usize, &Seat)| {
             let term = race.server.lease.as_ref().map(LeaseRecord::term);
-            let unused = seat.ours().is_some_and(|rival| rival.machine.is_mine() && rival.used != term);
+            let unused = |rival: &Rival| {
+                race.server.lease.as_ref().is_some_and(|it| rival.holds(it)) && rival.used != term
+            };
+            let unused = seat.ours().is_some_and(unused);
             unused && seat.has_given_up() && race.author == Some((i, seat.life)) && !seat.is_frozen()
         };
         !race.seats.iter().enumerate().any(keeps)

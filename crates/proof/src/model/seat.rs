@@ -1,12 +1,12 @@
 //! A candidate with its clock and its machine.
 
-use super::client_go::{ClientGo, Fate};
-use crate::world::{NEVER, Rival, Server, at};
+use super::{
+    client_go::{ClientGo, Fate},
+    rival::{NEVER, Rival, at},
+    server::Server,
+};
 use kube_leader_gate::{LeaseTiming, internal::Order, leadership::Moment};
 use std::time::Duration;
-
-/// Chance is the same in each step, so that equal states stay equal.
-const SEED: u64 = 7;
 
 /// A candidate, as ours decides or as client-go does.
 #[derive(Clone, Debug)]
@@ -82,10 +82,8 @@ impl Seat {
     pub(super) fn with_ours(&mut self, now: Moment, happens: impl FnOnce(&mut Rival, Moment)) {
         let local = self.local(now);
         if let Some(rival) = self.ours_mut() {
-            fastrand::seed(SEED);
             happens(rival, local);
         }
-        self.rewatch(now);
     }
 
     /// When the call under way was sent, if it waits for its answer.
@@ -170,7 +168,7 @@ impl Seat {
             Elector::Go(go) => Wish::Wait(go.due()),
             // The answer of a call under way comes by another step.
             Elector::Ours(rival) if self.call_sent().is_some() => {
-                Wish::Wait(rival.deadline.filter(|end| local < *end).unwrap_or(NEVER))
+                Wish::Wait(rival.deadline().filter(|end| local < *end).unwrap_or(NEVER))
             }
             Elector::Ours(rival) => {
                 if rival.flight.is_some() {
@@ -181,11 +179,11 @@ impl Seat {
                 }
                 if rival.until <= local {
                     let mut would = rival.clone();
-                    turn(&mut would, local);
+                    would.turn(local);
                     return Wish::Now { calls: would.flight.is_some() };
                 }
                 // At its deadline the gate closes by itself.
-                let end = rival.deadline.filter(|end| local < *end);
+                let end = rival.deadline().filter(|end| local < *end);
                 Wish::Wait(rival.until.min(end.unwrap_or(NEVER)))
             }
         }
@@ -198,25 +196,16 @@ impl Seat {
             Elector::Go(go) if go.is_over(local) => go.ends(),
             Elector::Go(go) => go.tries(server, fate, local),
             Elector::Ours(rival) => {
-                fastrand::seed(SEED);
                 if rival.flight.is_none() && rival.finishes_a_write(local) {
-                    return rival.write_ends(true, local);
+                    rival.write_ends(true, local);
+                    return;
                 }
-                turn(rival, local);
+                rival.turn(local);
                 if fate != Fate::Delayed {
                     rival.land(server);
                 }
                 rival.answer(server, fate != Fate::Answered, local);
             }
-        }
-        self.rewatch(now);
-    }
-
-    /// If it has ended its watch, the next one shows the lease anew, once a watch tells anything.
-    fn rewatch(&mut self, now: Moment) {
-        if self.ours_mut().is_some_and(|rival| std::mem::take(&mut rival.rewatches)) {
-            let until = self.silence.map_or(now, |silence| silence.until);
-            self.silence = Some(Silence { until, loses_news: true });
         }
     }
 
@@ -231,7 +220,7 @@ impl Seat {
     /// The API server gets its call once more, and only this answer comes back.
     pub(super) fn lands_again(&mut self, server: &mut Server) {
         if let Some(flight) = self.ours_mut().and_then(|rival| rival.flight.as_mut())
-            && let Some(claim) = &flight.call.claim
+            && let Some(claim) = &flight.call.update
         {
             flight.outcome = Some(server.write(flight.call.seen.as_ref(), claim).map(Some));
         }
@@ -253,17 +242,16 @@ impl Seat {
         let local = self.local(now);
         match &mut self.elector {
             Elector::Ours(rival) => {
-                fastrand::seed(SEED);
                 // A write that was not answered in the term is not answered at all.
                 rival.write_ends(!cut && rival.leads(local), local);
-                rival.order(Order::GiveUp { failed: 0 }, local);
+                rival.order(Order::Stop, local);
             }
             Elector::Go(go) => go.releases(server, local),
         }
     }
 
     pub(super) fn has_given_up(&self) -> bool {
-        matches!(&self.elector, Elector::Ours(rival) if rival.order == Order::StayAway)
+        self.ours().is_some_and(|rival| rival.has_stopped)
     }
 
     pub(super) fn contends_again(&mut self, now: Moment) {
@@ -274,7 +262,6 @@ impl Seat {
     /// Another process begins in its place, with its name.
     pub(super) fn restart(&mut self, server: &mut Server, now: Moment) {
         let local = self.local(now);
-        fastrand::seed(SEED);
         self.life += 1;
         (self.frozen_until, self.answered_at, self.silence) = (None, None, None);
         (self.hung, self.back_at) = (0, None);
@@ -288,11 +275,6 @@ impl Seat {
 impl Rival {
     /// Its last write is answered, while it still may be.
     fn finishes_a_write(&self, local: Moment) -> bool {
-        self.closing && self.writing && self.leads(local)
+        self.is_closing() && self.writing && self.leads(local)
     }
-}
-
-fn turn(rival: &mut Rival, local: Moment) {
-    fastrand::seed(SEED);
-    rival.turn(local);
 }

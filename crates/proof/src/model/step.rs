@@ -4,11 +4,11 @@ use super::{
     client_go::Fate,
     fault::{BACK_AFTER, DEAF, FREEZES, Fault, HUNG, LAGS, OF_A_CALL},
     race::{ANEW, Race},
+    rival::{NEVER, Rival},
     seat::{Silence, Wish},
 };
-use crate::world::{NEVER, Rival};
 use kube_leader_gate::{
-    internal::{Handover, InsideOfRecord},
+    internal::{InsideOfRecord, WAITS_FOR},
     leadership::Moment,
     lease::LeaseRecord,
 };
@@ -118,7 +118,7 @@ impl Race {
             if self.all_know() {
                 let edits = [Fault::Deletion, Fault::Anew, Fault::Freed, Fault::Shortened];
                 steps.extend(edits.map(|fault| Step::Fault(fault, 0)));
-                if self.server.lease.as_ref().and_then(Handover::under_way).is_some() {
+                if self.server.lease.as_ref().is_some_and(|it| it.annotation(WAITS_FOR).is_some()) {
                     steps.push(Step::Fault(Fault::Third(2), 0));
                 }
             }
@@ -293,7 +293,7 @@ impl Race {
             Fault::Anew => self.make_anew(),
             Fault::Copy => {
                 let copied_at = self.server.version;
-                self.put(|object| object["metadata"]["uid"] = format!("copied at {copied_at}").into());
+                self.put(|object| object["metadata"]["uid"] = format!("copied-at-{copied_at}").into());
             }
         }
     }

@@ -11,11 +11,15 @@ use super::{
     client_go::ClientGo,
     fault::Fault,
     race::Race,
+    rival::{Rival, at},
     seat::{Elector, Seat},
     step::Step,
 };
-use crate::world::{Rival, at};
-use kube_leader_gate::LeaseTiming;
+use jiff::Timestamp;
+use kube_leader_gate::{
+    LeaseTiming,
+    internal::{ASKED, InsideOfRecord},
+};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{
     env,
@@ -23,7 +27,7 @@ use std::{
 };
 
 /// Candidates that begin together, after one of them has led for a while, as that one releases the lease or is restarted,
-/// or as another one preempts it.
+/// or as another one asks it for the lease.
 #[derive(Clone)]
 struct Election {
     begins: Vec<Race>,
@@ -95,11 +99,12 @@ fn longer() -> LeaseTiming {
 /// One has a longer lease, one precedes it. One has a clock that is fast, one a wall clock
 /// that stands still.
 fn own_kind(faults: u8) -> Race {
-    let mut standing = Rival::new("c", Some("high"));
-    standing.standing_clock = Some("2026-01-01T00:00:00.000000Z");
+    let fast = LeaseTiming::fast();
+    let mut standing = Rival::new("c", 3, Some("high"), fast);
+    standing.standing_clock = Some(Timestamp::UNIX_EPOCH);
     let seats = vec![
-        ours(Rival::new("a", None), 105),
-        ours(Rival::timed("b", Some("low"), longer()), 100),
+        ours(Rival::new("a", 1, None, fast), 105),
+        ours(Rival::new("b", 2, Some("low"), longer()), 100),
         ours(standing, 98),
     ];
     Race::new(seats, faults)
@@ -107,8 +112,13 @@ fn own_kind(faults: u8) -> Race {
 
 /// One of them decides as client-go does.
 fn mixed(faults: u8) -> Race {
-    let go = Seat::of(Elector::Go(ClientGo::new("go", Duration::from_secs(2), at(0))), 98);
-    Race::new(vec![ours(Rival::new("a", None), 105), go, ours(Rival::new("c", Some("high")), 100)], faults)
+    let (fast, go) = (LeaseTiming::fast(), ClientGo::new("go", Duration::from_secs(2), at(0)));
+    let seats = vec![
+        ours(Rival::new("a", 1, None, fast), 105),
+        Seat::of(Elector::Go(go), 98),
+        ours(Rival::new("c", 3, Some("high"), fast), 100),
+    ];
+    Race::new(seats, faults)
 }
 
 fn number(name: &str, default: u64) -> u64 {
@@ -136,31 +146,24 @@ fn restarted(race: &Race) -> Race {
     Race { faults: race.faults, ..restarted }
 }
 
-/// The same race as a candidate preempts one whose write has just ended without an answer. The one that has released the
-/// lease contends again soon.
-fn preempted(race: &Race) -> Race {
+/// The same race as a candidate has asked the leader for the lease, and a write of the leader has ended without an answer.
+/// The one that has released the lease contends again soon.
+fn asked(race: &Race) -> Race {
     let mut race = released(race);
     let soon = race.now.saturating_add(SOON);
     for seat in &mut race.seats {
         seat.back_at = seat.back_at.map(|_| soon);
     }
-    let (race, leader, preempts) = before_a_preemption(race);
-    let lost = race.after(Step::Fault(Fault::LostWrite, leader)).after(preempts);
-    Race { faults: race.faults, ..lost }
-}
-
-/// The same race as a candidate is about to preempt the leader, that leader, and the step.
-fn before_a_preemption(mut race: Race) -> (Race, usize, Step) {
     for _ in 0..1_000 {
-        let Some(step) = race.usual() else { break };
-        let next = race.after(step);
+        let is_asked = race.server.lease.as_ref().is_some_and(|it| it.annotation(ASKED).is_some());
         let leader = race.author.map(|(i, _)| i).filter(|i| race.seats[*i].can_write(race.now));
-        if let Some(leader) = leader.filter(|_| next.author.is_some() && next.author != race.author) {
-            return (race, leader, step);
+        if let Some(leader) = leader.filter(|_| is_asked) {
+            let lost = race.after(Step::Fault(Fault::LostWrite, leader));
+            return Race { faults: race.faults, ..lost };
         }
-        race = next;
+        race.take(race.usual().expect("something happens"));
     }
-    panic!("no candidate preempts another one");
+    panic!("no candidate asks another one");
 }
 
 /// A candidate that has released the lease contends again after this time, where another one is to meet it.
@@ -169,7 +172,7 @@ const SOON: Duration = Duration::from_secs(2);
 fn check(name: &str, race: Race) {
     let horizon = Duration::from_secs(number("PROOF_SECONDS", 25));
     let most = usize::try_from(number("PROOF_STATES", 20_000)).unwrap();
-    let begins = vec![settled(&race), released(&race), restarted(&race), preempted(&race), race];
+    let begins = vec![settled(&race), released(&race), restarted(&race), asked(&race), race];
     let election = Election { begins, horizon };
     let time = Duration::from_secs(number("PROOF_TIME", 300));
     let began = Instant::now();
@@ -230,22 +233,3 @@ fn rules_hold_beside_client_go() {
     check("beside client-go", mixed(faults()));
 }
 
-/// Three faults: two claims are lost, and their candidate is stopped. Then the first claim takes effect. The preempted
-/// holder says that its writes have ended, so the lease need not be kept from then on.
-#[test]
-fn s5_an_earlier_claim_that_preempts_late_is_given_back() {
-    let mut race = released(&own_kind(3));
-    for _ in 0..2 {
-        let (before, _, step) = before_a_preemption(race);
-        assert_eq!(step, Step::Act(1));
-        race = before.after(Step::Fault(Fault::LostCall, 1));
-    }
-    race.take(Step::Fault(Fault::Stop, 1));
-    while !race.seats[1].has_given_up() {
-        race.take(race.usual().expect("it gives up"));
-    }
-    let race = race.after(Step::LandLate(0)).after(Step::Hear(1));
-    let earlier = |rival: &Rival| rival.machine.is_mine() && !rival.machine.is_current();
-    assert!(race.author == Some((1, 0)) && race.seats[1].ours().is_some_and(earlier));
-    assert!(race.gives_back());
-}

@@ -3,7 +3,7 @@
 //!
 //! Other files have the panics of a workload (`stopping/release`), of the work of a term (`work/leading/ending`), of a
 //! lock (`locks/misbehaving`), of an observer (`observers/tasks`) and of a comparison of priorities
-//! (`preferring/preempting`).
+//! (`preferring/asking`).
 
 mod clock;
 mod election;

@@ -5,8 +5,8 @@ use crate::{
     locks::flawed::{Flaw, flawed},
     locks::layers::withholding,
     support::{
-        FORMER_CORE, LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal,
-        until, within, write,
+        LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal, until, within,
+        write,
     },
 };
 use kube::runtime::controller::Action;
@@ -35,17 +35,8 @@ use std::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub fn play_all() {
-    play_with_each_core();
     play(true, asking());
     play(true, a_question_for_nobody());
-    FORMER_CORE.set(true);
-    play_with_each_core();
-    play(true, preemption());
-    play(true, priorities_that_disagree());
-    FORMER_CORE.set(false);
-}
-
-fn play_with_each_core() {
     play(true, handover_and_theft());
     play(true, refused_calls_and_watches());
     play(true, nonsense_in_the_lease());
@@ -258,37 +249,6 @@ async fn work() {
     steal(&server);
     pass(MINUTE).await;
     running.abort();
-}
-
-async fn preemption() {
-    let server = ApiServer::new();
-    let ranked = |identity: &str, key: &str| {
-        let priority = Priority::ranked(key, ["high", "low"]).unwrap();
-        build(&server, identity, builder(identity).priority(priority)).unwrap().start()
-    };
-    let low = ranked("low", "low");
-    leads(&low).await;
-    let high = ranked("high", "high");
-    leads(&high).await;
-    high.stop().await;
-    low.stop().await;
-    // A holder that tells nothing, not even that it has stopped writing.
-    let mut mute = lease(&json!({ "holderIdentity": "mute", "leaseDurationSeconds": 15 }));
-    mute["metadata"]["annotations"] = json!({ "leader.istio.io/holder-key": "low" });
-    server.delete("outsider", LEASE).unwrap();
-    server.put("mute", LEASE, mute).unwrap();
-    let high = ranked("high", "high");
-    until(SOON, "it has taken the lease", || high.candidate().holder().as_deref() == Some("high")).await;
-    high.stop().await;
-}
-
-async fn priorities_that_disagree() {
-    let server = ApiServer::new();
-    let _both = ["a", "b"].map(|key| {
-        let priority = Priority::new(key, |_| true).unwrap();
-        build(&server, key, builder(key).priority(priority)).unwrap().start()
-    });
-    pass(MINUTE * 60).await;
 }
 
 async fn asking() {

@@ -53,10 +53,10 @@ async fn work_that_ignores_token_is_dropped_after_grace() {
     }
 }
 
-/// A preemption closes the gate at once and lets an admitted write finish. The token is cancelled before that write
+/// A question of a preferred candidate closes the gate at once and lets an admitted write finish. The token is cancelled before that write
 /// ends.
 #[tokio::test(start_paused = true)]
-async fn s7_preemption_cancels_token_during_a_write() {
+async fn s7_question_cancels_token_during_a_write() {
     let server = ApiServer::new();
     let journal = Journal::default();
     let low = lead(&server, "a", journal.obedient(SOON));

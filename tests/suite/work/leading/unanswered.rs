@@ -51,9 +51,10 @@ fn low() -> ElectionBuilder {
     builder("a").priority(Priority::ranked("low", ["high", "low"]).unwrap())
 }
 
-/// Preempted work is polled until its write is answered. Its successor waits for that answer, and no longer.
+/// A preferred candidate asks for the lease: the work is polled until its write is answered. Its successor waits for that
+/// answer, and no longer.
 #[tokio::test(start_paused = true)]
-async fn s4_preempted_work_lives_until_its_write_ends() {
+async fn s4_work_that_yields_lives_until_its_write_ends() {
     let server = ApiServer::new();
     let slow = server.inject(Fault::delay_before(SECOND * 7).user("a").resource("tokenreviews").times(1));
     let (journal, results) = (Journal::default(), Results::default());
@@ -69,10 +70,9 @@ async fn s4_preempted_work_lives_until_its_write_ends() {
     until(SOON, "the work is dropped", || journal.present() == 0).await;
 }
 
-/// A hanging write is cut off by the deadline or the drain timeout. The holder acknowledges only when the write can
-/// no longer take effect.
+/// A hanging write is cut off by the deadline. The lease is another's only when the write can no longer take effect.
 #[tokio::test(start_paused = true)]
-async fn s4_hanging_write_of_preempted_work_prevents_acknowledgement() {
+async fn s4_hanging_write_of_work_that_yields_keeps_the_lease() {
     let server = ApiServer::new();
     let hang = server.inject(Fault::hang_before().user("a").resource("tokenreviews"));
     let (journal, results) = (Journal::default(), Results::default());

@@ -1,4 +1,0 @@
-//! Candidates that are moved on by chance.
-
-mod alone;
-mod rivals;

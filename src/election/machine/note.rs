@@ -1,0 +1,108 @@
+//! What this crate writes into the annotations of a lease, and what it reads there.
+
+use crate::lease::{Identity, LONGEST_SANE, micro_time};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
+pub const CLAIM: &str = "kube-leader-gate/claim";
+/// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
+/// meanwhile.
+pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
+/// Asks the holder to release the lease: the name of the candidate that wants it, and on a second line its key. A person
+/// writes the name alone.
+pub const ASKED: &str = "kube-leader-gate/asked";
+
+/// A longer annotation is not read.
+const LONGEST: usize = 64 * 1024;
+
+/// Who wrote a claim or a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// A number that the process drew when it began. No other process has it.
+    pub(super) process: u64,
+    /// The `renewTime` that the claim wrote. Another elector writes another time and keeps the annotation, so then the claim
+    /// is void.
+    pub(super) time: Timestamp,
+    /// The object that it was written into, so that a copy in another object is none. Empty if the claim created the lease.
+    pub(super) uid: String,
+    /// How long the holder counts on this claim. An edit of the lease that shortens its duration ends nothing early.
+    pub(super) lasts: Duration,
+    /// The name of the candidate. A person may have written another holder into the lease.
+    pub(super) name: String,
+}
+
+/// A candidate that wants the lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) who: Identity,
+    /// The key of its priority. A person who moves leadership by hand writes none.
+    pub(super) key: Option<String>,
+}
+
+/// Who may still write, and how long.
+pub(super) type Rests = BTreeMap<String, Duration>;
+
+/// Reads the text of an annotation. None if it is missing, no text, or too long.
+pub(super) fn text(value: Option<&Value>) -> Option<&str> {
+    value?.as_str().filter(|text| text.len() <= LONGEST)
+}
+
+/// Reads [`WAITS_FOR`]. None if it makes no sense: then nobody knows whom the holder waits for.
+pub(super) fn read_rests(value: Option<&Value>) -> Option<Rests> {
+    if value.is_none() {
+        return Some(Rests::new());
+    }
+    let rests: BTreeMap<String, u64> = serde_json::from_str(text(value)?).ok()?;
+    let sane = |millis: u64| Duration::from_millis(millis).min(LONGEST_SANE);
+    Some(rests.into_iter().map(|(who, millis)| (who, sane(millis))).collect())
+}
+
+/// Writes [`WAITS_FOR`]. None if there is nobody. A part of a millisecond counts as a whole one.
+pub(super) fn write_rests(rests: &Rests) -> Option<String> {
+    let millis = |rest: &Duration| rest.as_nanos().div_ceil(1_000_000);
+    let rests: BTreeMap<_, _> = rests.iter().map(|(who, rest)| (who, millis(rest))).collect();
+    (!rests.is_empty()).then(|| serde_json::to_string(&rests).unwrap_or_default())
+}
+
+// === impl Claim ===
+
+impl Claim {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let [process, time, uid, lasts, name] = text.splitn(5, ' ').collect::<Vec<_>>().try_into().ok()?;
+        let lasts = lasts.strip_suffix('s')?.parse().ok()?;
+        Some(Self {
+            process: u64::from_str_radix(process, 16).ok()?,
+            time: time.parse().ok()?,
+            uid: if uid == "-" { String::new() } else { uid.to_owned() },
+            lasts: Duration::from_secs(lasts),
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uid = if self.uid.is_empty() { "-" } else { &self.uid };
+        let (time, lasts) = (micro_time(self.time), self.lasts.as_secs());
+        write!(f, "{:016x} {time} {uid} {lasts}s {}", self.process, self.name)
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        // Neither a name nor a key has a line break.
+        let (who, key) = text.split_once('\n').map_or((text, None), |(who, key)| (who, Some(key.to_owned())));
+        Some(Self { who: Identity::new(who).ok()?, key })
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.who)?;
+        self.key.as_ref().map_or(Ok(()), |key| write!(f, "\n{key}"))
+    }
+}

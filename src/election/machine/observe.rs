@@ -1,0 +1,169 @@
+//! What becomes known of the lease: whose it is, and whom it leaves behind.
+
+use super::{
+    formers::UNSEEN,
+    state::{ActiveTerm, Lease, Machine, Seen, Staleness},
+    stored::Stored,
+    update::following,
+};
+use crate::{
+    election::lease_watch::WatchNews,
+    leadership::{Loss, Moment},
+    lease::{LeaseEvent, LeaseRecord},
+};
+
+impl Machine {
+    /// Takes in news of the watch.
+    pub fn watched(&mut self, news: WatchNews, now: Moment) {
+        match news {
+            WatchNews::Up => {
+                self.watches = true;
+                // After an outage, calls may work again too.
+                if self.failures > 1 {
+                    self.not_before = self.not_before.min(now);
+                }
+                self.staleness = self.staleness.max(Staleness::Unsure);
+            }
+            WatchNews::Down(_) => self.watches = false,
+            WatchNews::Event(LeaseEvent::Seen(record)) => self.saw(record, false, now),
+            WatchNews::Event(LeaseEvent::Deleted(last)) => self.saw(last, true, now),
+        }
+    }
+
+    /// The watch has shown this state of the lease, or the last one before a deletion.
+    fn saw(&mut self, record: LeaseRecord, is_gone: bool, now: Moment) {
+        let Some(version) = record.version() else {
+            // Nobody can tell whether it is older than what is known. A read can.
+            self.staleness = Staleness::Stale;
+            return;
+        };
+        if version < self.newest {
+            return;
+        }
+        if self.newest < version && self.staleness == Staleness::Stale {
+            // A write that met another version has met this one, or an older one: then the next swap fails too.
+            self.staleness = Staleness::Fresh;
+        }
+        self.newest = version;
+        self.highest = self.highest.max(version);
+        self.looked = now;
+        self.observe(Some(record), now);
+        if is_gone {
+            self.observe(None, now);
+        }
+    }
+
+    /// The lease is now this, in the order of its versions.
+    pub(super) fn observe(&mut self, next: Option<LeaseRecord>, now: Moment) {
+        let next = next.map(Stored::new);
+        let since = if let Lease::Absent(since) = self.lease { since } else { now };
+        let last = std::mem::replace(&mut self.lease, Lease::Absent(since));
+        let goes_on = |term| next.as_ref().is_some_and(|it| self.is_of(it, term));
+        if let Some(term) = self.term.as_ref().filter(|term| !goes_on(term)) {
+            self.lost = self.how_lost(term, next.as_ref()); // rules S7 and S8
+            self.term = None;
+        }
+        if let Lease::Present(seen) = &last {
+            self.note_former(seen, next.as_ref(), now);
+        }
+        let is_free = next.as_ref().is_none_or(|it| it.record.holder().is_none());
+        let mine = next.as_ref().is_some_and(|it| self.is_mine(it));
+        self.spread.observe(is_free, mine, now, self.chance(now));
+        let Some(stored) = next else { return };
+        self.stamp = self.stamp.max(stored.renewed);
+        self.lease = Lease::Present(match last {
+            Lease::Present(seen) if seen.stored.says_the_same(&stored) => Seen { stored, ..seen },
+            last => self.sight(&last, stored, now),
+        });
+        self.look_at_the_question();
+    }
+
+    /// The lease says something new.
+    fn sight(&mut self, last: &Lease, stored: Stored, now: Moment) -> Seen {
+        let mine = self.is_mine(&stored);
+        if !mine {
+            // Whom another holder waits for is waited for here, too.
+            for (who, rest) in
+                stored.waits_for().into_iter().flatten().filter(|it| *it.0 != *self.me.as_str())
+            {
+                self.formers.add(who, *rest, now);
+            }
+            // Others can write, so this candidate tries anew.
+            (self.failures, self.not_before) = (0, now);
+            if stored.is_as_written() {
+                self.altered = None; // nothing alters the claims any more
+            }
+        }
+        let (mut longest, mut own) = (stored.lasts(self.timing.lease_duration()), mine);
+        let named = stored.record.holder() == Some(self.me.as_str());
+        match last {
+            // **Earlier**: a container that restarts takes its own lease at once. The process before it has ended, and only
+            // what it has sent may still land. Its claim says whom it waited for.
+            Lease::Unknown if named && stored.claim().is_some() => {
+                own = true;
+                self.formers.earlier_process_until = now.saturating_add(self.timing.safety_margin());
+            }
+            Lease::Present(seen) if seen.stored.record.term() == stored.record.term() => {
+                // **Earlier**: a person frees the lease by hand, and its holder takes it back at once.
+                let is_freed = stored.record.holder().is_none() && !stored.is_released();
+                own |= is_freed && self.is_mine(&seen.stored);
+                if seen.stored.record.holder() == stored.record.holder() {
+                    longest = longest.max(seen.longest);
+                }
+            }
+            _ => {}
+        }
+        Seen { stored, since: now, longest, own }
+    }
+
+    /// The holder that `next` replaces may write on, unless a word says that it has stopped: its own release, or the claim
+    /// of this crate that directly follows and does not list it. This process's own claim is such a word, too.
+    fn note_former(&mut self, last: &Seen, next: Option<&Stored>, now: Moment) {
+        let (was, transitions) = (&last.stored.record, last.stored.record.transitions());
+        if last.own || last.stored.is_vacant() {
+            return;
+        }
+        let next = next.filter(|it| it.record.uid() == was.uid());
+        if next.is_some_and(|it| (it.record.holder(), it.record.term()) == (was.holder(), was.term())) {
+            return; // it goes on
+        }
+        // A lease that was emptied by hand has a holder that it does not show.
+        let holder = was.holder().unwrap_or(UNSEEN);
+        // A word is later than all times that its writer has seen in the lease, so a restored copy is none. Nor is a copy
+        // from another object, nor one of this process's own claims that comes after another claim.
+        let is_here = |it: &&Stored| it.claim().is_none_or(|claim| claim.uid == it.record.uid());
+        let is_own_word = was.resource_version() == self.wrote_over;
+        let word = next.filter(|it| it.renewed > self.stamp).filter(is_here);
+        let word = word.filter(|it| is_own_word || !self.is_mine(it));
+        let is_released = word.is_some_and(|it| it.is_released() && it.record.transitions() == transitions);
+        let follows = word.filter(|it| it.record.transitions() == following(transitions));
+        let vouches = follows.and_then(Stored::waits_for).is_some_and(|rests| !rests.contains_key(holder));
+        if is_released {
+            self.formers.clear(holder);
+        } else if !vouches {
+            // A renewal may not have been shown, so its time counts from now.
+            self.formers.add(holder, last.longest, now);
+        }
+    }
+
+    /// A read finds no lease, and no watch has shown who held it last.
+    pub(super) fn note_a_gap(&mut self, now: Moment) {
+        if let Some(seen) = self.seen()
+            && self.term.is_none()
+        {
+            let longest = seen.longest.max(self.timing.lease_duration());
+            self.formers.add(UNSEEN, longest, now);
+        }
+    }
+
+    /// How `term` has ended, since the lease is now this.
+    fn how_lost(&self, term: &ActiveTerm, next: Option<&Stored>) -> Loss {
+        let next = next.filter(|it| it.record.uid() == term.name.lease_uid());
+        let own = |it: &Stored| it.claim().is_some_and(|claim| claim.process == self.process);
+        match next {
+            None => Loss::Deleted,
+            Some(it) if it.is_released() && own(it) => Loss::Released,
+            Some(_) => Loss::Taken,
+        }
+    }
+}

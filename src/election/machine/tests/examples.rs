@@ -1,0 +1,259 @@
+//! A candidate and a lease for tests. Calls are answered at once unless a test says otherwise.
+
+use crate::{
+    election::{
+        hooks::LeaseCall,
+        lease_watch::WatchNews,
+        machine::{ASKED, CLAIM, Call, Gate, Machine, Next, Order, WAITS_FOR, Writes},
+        priority::Priority,
+    },
+    leadership::Moment,
+    lease::{ErrLock, ErrLockKind, Identity, LeaseEvent, LeaseName, LeaseRecord, LeaseTiming},
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::{collections::VecDeque, time::Duration};
+
+pub(super) type Answer = Result<Option<LeaseRecord>, ErrLock>;
+
+/// A candidate `me` with the times 15/10/2 s, and the lease.
+pub(super) struct Stage {
+    pub(super) machine: Machine,
+    pub(super) lease: Option<Value>,
+    pub(super) version: u64,
+    pub(super) now: Moment,
+    pub(super) writes: Writes,
+    /// What it has called since the last look.
+    pub(super) calls: Vec<LeaseCall>,
+    /// The answers to the next calls, in place of the server's.
+    pub(super) answers: VecDeque<Answer>,
+    /// Whether a write without an answer is carried out.
+    pub(super) lands: bool,
+    pub(super) done: Option<Result<(), &'static str>>,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        Self::of(1, None)
+    }
+
+    pub(super) fn preferred(key: &str, precedes: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self::of(1, Priority::new(key, precedes).ok())
+    }
+
+    pub(super) fn of(process: u64, priority: Option<Priority>) -> Self {
+        let mut machine = Machine::new(Identity::new("me").unwrap(), process, priority, LeaseTiming::fast());
+        let now = Moment::from_nanos(1_000_000_000_000);
+        machine.watched(WatchNews::Up, now);
+        // As it is made together with the Role.
+        let lease = Some(json!({ "metadata": { "uid": "u", "resourceVersion": "100" }, "spec": {} }));
+        let (writes, done) = (Writes::default(), None);
+        let (calls, answers) = (vec![], VecDeque::new());
+        Self { machine, lease, version: 100, now, writes, calls, answers, lands: false, done }
+    }
+
+    /// One that leads.
+    pub(super) fn leading() -> Self {
+        let mut stage = Self::new();
+        stage.pass(100);
+        assert!(stage.is_open());
+        stage.calls.clear();
+        stage
+    }
+
+    // --- time ---
+
+    /// Lets so many milliseconds pass, and carries its calls out.
+    pub(super) fn pass(&mut self, millis: u64) {
+        self.play(millis, Self::answer);
+    }
+
+    /// Lets so many milliseconds pass. `answer` makes the answers.
+    pub(super) fn play(&mut self, millis: u64, mut answer: impl FnMut(&mut Self, &Call) -> Answer) {
+        let end = self.now.saturating_add(Duration::from_millis(millis));
+        for _ in 0..200_000 {
+            let wall = self.wall();
+            match self.machine.poll(self.writes, wall, self.now) {
+                Next::Call(call) => {
+                    self.calls.push(call.what);
+                    let answer = answer(self, &call);
+                    let _ = self.machine.answered(answer, self.now);
+                }
+                Next::Wait(at) if at <= end => {
+                    assert!(self.now < at, "it waits for the past");
+                    self.now = at;
+                }
+                Next::Wait(_) => {
+                    self.now = end;
+                    return;
+                }
+                Next::Done(how) => {
+                    (self.done, self.now) = (Some(how), end);
+                    return;
+                }
+            }
+        }
+        panic!("it never waits: {:?}", self.calls.iter().rev().take(5).collect::<Vec<_>>());
+    }
+
+    pub(super) fn wall(&self) -> Timestamp {
+        let since = SignedDuration::from_nanos(self.now.as_nanos().cast_signed());
+        Timestamp::from_second(1_700_000_000).unwrap() + since
+    }
+
+    /// The call that it makes now, without an answer.
+    pub(super) fn call(&mut self) -> Call {
+        let wall = self.wall();
+        match self.machine.poll(self.writes, wall, self.now) {
+            Next::Call(call) => call,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // --- the server ---
+
+    fn answer(&mut self, call: &Call) -> Answer {
+        match self.answers.pop_front() {
+            Some(answer) => {
+                if self.lands {
+                    let _ = self.carry_out(call);
+                }
+                answer
+            }
+            None => self.carry_out(call),
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, call: &Call) -> Answer {
+        let Some(update) = &call.update else { return Ok(self.record()) };
+        let present = self.record();
+        if present.as_ref().map(LeaseRecord::resource_version)
+            != call.seen.as_ref().map(LeaseRecord::resource_version)
+        {
+            return Err(error(ErrLockKind::Conflict));
+        }
+        let name = LeaseName::new("default", "lease").unwrap();
+        let object = present.map_or_else(|| update.new_lease(&name), |it| it.with(update).into_json());
+        self.store(Some(object));
+        Ok(self.record())
+    }
+
+    pub(super) fn record(&self) -> Option<LeaseRecord> {
+        self.lease.clone().map(|it| LeaseRecord::from_json(it).unwrap())
+    }
+
+    fn store(&mut self, object: Option<Value>) {
+        self.version += 1;
+        self.lease = object.map(|mut it| {
+            it["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            if it["metadata"]["uid"].is_null() {
+                it["metadata"]["uid"] = json!(format!("u{}", self.version));
+            }
+            it
+        });
+    }
+
+    /// Stores this a moment later, and the watch shows it.
+    pub(super) fn put(&mut self, object: Value) {
+        self.now = self.now.saturating_add(Duration::from_micros(1));
+        self.store(Some(object));
+        let record = self.record().unwrap();
+        self.machine.watched(WatchNews::Event(LeaseEvent::Seen(record)), self.now);
+    }
+
+    /// A person changes the spec, and the watch shows it.
+    pub(super) fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut object = self.lease.clone().expect("a lease");
+        change(&mut object);
+        self.put(object);
+    }
+
+    pub(super) fn delete(&mut self) {
+        let last = self.lease.take().expect("a lease");
+        self.version += 1;
+        let mut last = last;
+        last["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let last = LeaseRecord::from_json(last).unwrap();
+        self.machine.watched(WatchNews::Event(LeaseEvent::Deleted(last)), self.now);
+    }
+
+    // --- others ---
+
+    /// Another elector takes the lease, or renews it, as client-go does. It keeps the annotations.
+    pub(super) fn client_go(&mut self, holder: &str, transitions: u64) {
+        let time = time(self.wall());
+        let mut object = self.lease.clone().unwrap_or_else(|| json!({ "metadata": {} }));
+        object["spec"] = json!({
+            "holderIdentity": holder, "leaseDurationSeconds": if holder.is_empty() { 1 } else { 15 },
+            "acquireTime": time, "renewTime": time, "leaseTransitions": transitions,
+        });
+        self.put(object);
+    }
+
+    /// Another candidate of this crate writes a claim. `waits_for` is the list in it.
+    pub(super) fn claim(&mut self, holder: &str, process: u64, transitions: u64, waits_for: Option<&Value>) {
+        let time = time(self.wall());
+        let mut object = self.lease.clone().unwrap_or_else(|| json!({ "metadata": {} }));
+        let uid = object["metadata"]["uid"].as_str().unwrap_or("-").to_owned();
+        object["spec"] = json!({
+            "holderIdentity": holder, "leaseDurationSeconds": if holder.is_empty() { 1 } else { 15 },
+            "acquireTime": time, "renewTime": time, "leaseTransitions": transitions,
+        });
+        let annotations = &mut object["metadata"]["annotations"];
+        annotations[CLAIM] = json!(format!(
+            "{process:016x} {time} {uid} 15s {}",
+            if holder.is_empty() { "other" } else { holder }
+        ));
+        if !holder.is_empty() {
+            annotations[ASKED] = Value::Null;
+        }
+        annotations[WAITS_FOR] = waits_for.map_or(Value::Null, |it| json!(it.to_string()));
+        annotations.as_object_mut().unwrap().retain(|_, it| !it.is_null());
+        self.put(object);
+    }
+
+    // --- what is seen ---
+
+    pub(super) fn gate(&self) -> Gate {
+        self.machine.gate(self.now)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.gate(), Gate::Open { .. })
+    }
+
+    pub(super) fn deadline(&self) -> Moment {
+        match self.gate() {
+            Gate::Open { deadline, .. } | Gate::Closing { deadline } => deadline,
+            Gate::Shut(loss) => panic!("shut: {loss:?}"),
+        }
+    }
+
+    pub(super) fn holder(&self) -> String {
+        self.record().and_then(|it| it.holder().map(str::to_owned)).unwrap_or_default()
+    }
+
+    pub(super) fn annotation(&self, name: &str) -> Option<String> {
+        self.record()?.annotation(name)?.as_str().map(str::to_owned)
+    }
+
+    pub(super) fn order(&mut self, order: Order) {
+        self.machine.order(order);
+    }
+
+    pub(super) fn fails(&mut self, times: usize, kind: ErrLockKind) {
+        self.answers.extend((0..times).map(|_| Err(error(kind))));
+    }
+}
+
+pub(super) fn error(kind: ErrLockKind) -> ErrLock {
+    ErrLock::new(kind, "as the test has it")
+}
+
+pub(super) fn time(at: Timestamp) -> String {
+    crate::lease::micro_time(at)
+}
+
+pub(super) fn seconds(seconds: u64) -> u64 {
+    seconds * 1_000
+}

@@ -1,0 +1,275 @@
+//! Rule S6 and its kin: whoever held the lease is waited for, unless a word says that it has stopped.
+
+use super::examples::{Stage, seconds};
+use crate::{
+    election::{hooks::LeaseCall::Acquire, lease_watch::WatchNews, machine::WAITS_FOR},
+    lease::LeaseEvent,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+#[test]
+fn s6_a_silent_holder_is_succeeded_at_the_instant_of_its_expiry() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(15) - 1);
+    assert!(!stage.calls.contains(&Acquire));
+    stage.pass(6);
+    assert!(stage.is_open());
+}
+
+#[test]
+fn s6_each_renewal_begins_the_wait_anew() {
+    let mut stage = Stage::new();
+    for _ in 0..5 {
+        stage.client_go("other", 3);
+        stage.pass(seconds(14));
+    }
+    assert!(!stage.calls.contains(&Acquire));
+}
+
+#[test]
+fn s6_the_recorded_duration_counts() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.edit(|it| it["spec"]["leaseDurationSeconds"] = json!(40));
+    stage.pass(seconds(39));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+#[test]
+fn s6_a_duration_that_is_edited_ends_nothing_early() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(3));
+    stage.edit(|it| it["spec"]["leaseDurationSeconds"] = json!(1));
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+}
+
+/// A person writes another holder into the lease, and for how long. The claim speaks of the holder before it.
+#[test]
+fn s6_the_duration_of_a_holder_that_a_person_writes_counts() {
+    let mut stage = Stage::leading();
+    stage.edit(|it| {
+        it["spec"]["holderIdentity"] = json!("outsider");
+        it["spec"]["leaseDurationSeconds"] = json!(3_600);
+    });
+    stage.pass(seconds(3_599));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// The claim itself says how long its holder counts on it, so a newcomer is not misled either.
+#[test]
+fn s6_a_newcomer_reads_the_duration_of_the_claim() {
+    let mut stage = Stage::new();
+    stage.claim("other", 7, 3, None);
+    let mut object = stage.lease.clone().unwrap();
+    object["spec"]["leaseDurationSeconds"] = json!(1);
+    let mut newcomer = Stage::new();
+    newcomer.put(object);
+    newcomer.pass(seconds(14));
+    assert!(!newcomer.is_open());
+}
+
+#[test]
+fn a_release_is_taken_at_once() {
+    for by_this_crate in [true, false] {
+        let mut stage = Stage::new();
+        stage.client_go("other", 3);
+        stage.pass(seconds(1));
+        if by_this_crate {
+            stage.claim("", 7, 3, None);
+        } else {
+            stage.client_go("", 3);
+        }
+        stage.pass(6);
+        assert!(stage.is_open());
+    }
+}
+
+/// A person who empties the holder leaves its duration. Its process may write on.
+#[test]
+fn s6_a_lease_that_a_person_empties_is_waited_for() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(1));
+    stage.edit(|it| it["spec"]["holderIdentity"] = json!(""));
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+#[test]
+fn a_holder_takes_back_at_once_what_a_person_has_emptied() {
+    let mut stage = Stage::leading();
+    stage.edit(|it| it["spec"]["holderIdentity"] = json!(""));
+    assert!(!stage.is_open());
+    stage.pass(5);
+    assert!(stage.is_open());
+    assert_eq!(stage.annotation(WAITS_FOR), None, "its own writes are its own");
+}
+
+/// A polling candidate may see only that client-go has taken a lease that a person had freed: its former holder lives.
+#[test]
+fn s6_the_holder_before_client_go_is_waited_for() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.pass(seconds(1));
+    stage.client_go("second", 4);
+    stage.client_go("", 4);
+    stage.pass(50);
+    assert!(stage.holder() == "me" && !stage.is_open(), "the lease is held, and the gate is shut");
+    let list = stage.annotation(WAITS_FOR).unwrap();
+    assert!(list.contains("first") && !list.contains("second"), "{list}");
+    stage.pass(seconds(13));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// A candidate of this crate says whom it waits for. So its claim vouches for whom it does not list.
+#[test]
+fn s6_the_claim_of_this_crate_vouches_for_the_holder_before_it() {
+    for (list, opens) in [(None, true), (Some(json!({ "first": 9_000 })), false)] {
+        let mut stage = Stage::new();
+        stage.claim("first", 7, 3, None);
+        stage.pass(seconds(1));
+        stage.claim("second", 8, 4, list.as_ref());
+        stage.claim("", 8, 4, list.as_ref());
+        stage.pass(50);
+        assert_eq!(stage.is_open(), opens, "{list:?}");
+        stage.pass(seconds(15));
+        assert!(stage.is_open());
+    }
+}
+
+#[test]
+fn s6_whom_a_holder_waits_for_is_waited_for_here_too() {
+    let mut stage = Stage::new();
+    stage.claim("second", 8, 4, Some(&json!({ "first": 20_000, "me": 30_000 })));
+    stage.pass(seconds(1));
+    stage.claim("", 8, 4, Some(&json!({ "first": 19_000 })));
+    stage.pass(seconds(18));
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// A list that nobody can read vouches for nobody.
+#[test]
+fn s6_a_spoilt_list_makes_a_claim_one_of_another_elector() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.claim("second", 8, 4, None);
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.pass(seconds(1));
+    stage.claim("second", 8, 4, Some(&Value::Null));
+    stage.client_go("", 4);
+    stage.pass(50);
+    assert!(!stage.is_open());
+}
+
+/// A backup that is written over the lease shows a release that is long past.
+#[test]
+fn s6_a_restored_copy_of_a_release_is_no_word() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    let old = stage.lease.clone().unwrap();
+    let mut stage = Stage::new();
+    stage.pass(seconds(1));
+    let mut stage = {
+        stage.lease = None;
+        stage
+    };
+    stage.put(old.clone());
+    stage.now = stage.now.saturating_add(std::time::Duration::from_millis(1));
+    stage.client_go("other", 3);
+    stage.put(old);
+    stage.pass(50);
+    assert!(!stage.is_open());
+    stage.pass(seconds(15));
+    assert!(stage.is_open());
+}
+
+/// A lease that is made anew from a saved copy names a holder that was deleted with it.
+#[test]
+fn s8_a_copy_in_another_object_is_no_claim() {
+    let mut stage = Stage::leading();
+    let mut copy = stage.lease.clone().unwrap();
+    stage.delete();
+    copy["metadata"]["uid"] = json!("another");
+    stage.put(copy);
+    assert!(!stage.is_open());
+    stage.pass(seconds(1));
+    assert!(stage.is_open(), "it is claimed anew");
+    assert_eq!(stage.record().unwrap().transitions(), 2);
+}
+
+#[test]
+fn s8_a_deleted_lease_of_another_is_left_to_its_holder() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(1));
+    stage.delete();
+    stage.pass(seconds(14));
+    assert!(stage.lease.is_none());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// A candidate without a watch does not see who held a lease that is gone.
+#[test]
+fn s8_a_holder_that_was_never_shown_is_waited_for() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    stage.machine.watched(WatchNews::Down(None), stage.now);
+    stage.lease = None;
+    stage.pass(50);
+    assert!(!stage.is_open());
+    stage.pass(seconds(10));
+    assert!(stage.lease.is_none());
+    stage.pass(seconds(10));
+    assert!(stage.is_open());
+}
+
+/// It waits behind its shut gate, is replaced again and again, and its wait ends all the same.
+#[test]
+fn a_wait_ends_although_its_candidate_restarts_in_a_loop() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.client_go("second", 4);
+    stage.client_go("", 4);
+    stage.pass(50);
+    for process in 2..9 {
+        let before = stage;
+        stage = Stage::of(process, None);
+        (stage.lease, stage.version, stage.now) = (before.lease, before.version, before.now);
+        let record = stage.record().unwrap();
+        stage.machine.watched(WatchNews::Event(LeaseEvent::Seen(record)), stage.now);
+        stage.pass(seconds(1));
+        assert!(stage.holder() == "me" && !stage.is_open(), "{process}");
+    }
+    let list: BTreeMap<String, u64> = serde_json::from_str(&stage.annotation(WAITS_FOR).unwrap()).unwrap();
+    stage.pass(list["first"]);
+    assert!(stage.is_open(), "within what its last claim lists");
+}
+
+#[test]
+fn s4_nothing_is_released_while_a_former_writer_may_write() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.client_go("second", 4);
+    stage.client_go("", 4);
+    stage.pass(50);
+    stage.order(crate::election::machine::Order::Stop);
+    stage.pass(10);
+    assert_eq!(stage.done, Some(Err("the former holder may still be writing")));
+    assert_eq!(stage.holder(), "me");
+}

@@ -1,0 +1,176 @@
+//! A clean stop (rules S3 to S5), and a term that is given away.
+
+use super::examples::{Stage, error, seconds};
+use crate::{
+    election::{
+        hooks::LeaseCall::{Acquire, Read, Release, Renew},
+        machine::{Gate, Order, Writes},
+    },
+    leadership::Loss,
+    lease::ErrLockKind,
+};
+use std::time::Duration;
+
+#[test]
+fn s4_a_stop_closes_the_gate_lets_writes_finish_and_releases() {
+    let mut stage = Stage::leading();
+    stage.writes.under_way = true;
+    stage.order(Order::Stop);
+    stage.pass(seconds(5));
+    assert!(matches!(stage.gate(), Gate::Closing { .. }));
+    assert_eq!(stage.calls, [], "it is not renewed any more");
+    stage.writes.under_way = false;
+    stage.pass(10);
+    assert_eq!((stage.calls.as_slice(), stage.done), ([Release].as_slice(), Some(Ok(()))));
+    assert!(stage.holder().is_empty());
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Released));
+}
+
+#[test]
+fn s4_a_write_that_hangs_keeps_the_lease_until_the_deadline_at_most() {
+    let mut stage = Stage::leading();
+    stage.writes.under_way = true;
+    stage.order(Order::Stop);
+    stage.pass(seconds(9));
+    assert_eq!(stage.done, None);
+    stage.now = stage.deadline();
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Expired));
+    // It is cut off, and may land for as long as the lease lasts.
+    stage.writes = Writes { under_way: false, settle_at: stage.now.saturating_add(Duration::from_secs(5)) };
+    stage.pass(10);
+    assert!(stage.done.unwrap().is_err() && stage.holder() == "me");
+}
+
+#[test]
+fn s4_nothing_is_released_before_a_write_without_an_answer_settles() {
+    let mut stage = Stage::leading();
+    stage.writes.settle_at = stage.now.saturating_add(Duration::from_secs(5));
+    stage.order(Order::Stop);
+    stage.pass(4_999);
+    assert_eq!((stage.calls.as_slice(), stage.done), ([].as_slice(), None));
+    stage.pass(2);
+    assert_eq!((stage.calls.as_slice(), stage.done), ([Release].as_slice(), Some(Ok(()))));
+}
+
+#[test]
+fn s4_a_write_that_settles_too_late_leaves_the_lease_to_expire() {
+    let mut stage = Stage::leading();
+    stage.writes.settle_at = stage.now.saturating_add(Duration::from_secs(15));
+    stage.order(Order::Stop);
+    stage.pass(10);
+    assert!(stage.done.unwrap().unwrap_err().contains("ended without an answer"));
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Abandoned));
+}
+
+/// A conflict shows that the lease is another's by now. It is left alone.
+#[test]
+fn s5_only_the_own_term_is_released() {
+    let mut stage = Stage::leading();
+    let call = {
+        stage.order(Order::Stop);
+        stage.call()
+    };
+    assert_eq!(call.what, Release);
+    let mut object = stage.lease.clone().unwrap();
+    object["spec"]["holderIdentity"] = "other".into();
+    object["metadata"]["resourceVersion"] = "900".into();
+    (stage.lease, stage.version) = (Some(object), 900);
+    let answer = stage.carry_out(&call);
+    assert!(stage.machine.answered(answer, stage.now).is_err());
+    stage.pass(seconds(1));
+    assert_eq!((stage.calls.as_slice(), stage.done), ([Read].as_slice(), Some(Ok(()))));
+    assert_eq!(stage.holder(), "other");
+}
+
+#[test]
+fn a_stop_of_a_follower_ends_at_once() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(50);
+    stage.order(Order::Stop);
+    stage.pass(1);
+    assert_eq!(stage.done, Some(Ok(())));
+    let mut new = Stage::new();
+    new.order(Order::Stop);
+    new.pass(1);
+    assert_eq!(new.done, Some(Ok(())));
+}
+
+#[test]
+fn a_stop_ends_without_a_server() {
+    let mut stage = Stage::leading();
+    stage.fails(100, ErrLockKind::Unreachable);
+    stage.pass(seconds(4));
+    stage.calls.clear();
+    stage.order(Order::Stop);
+    stage.pass(seconds(3));
+    assert_eq!(stage.calls.len(), 3, "failures before the order do not count");
+    assert_eq!(stage.done, Some(Err("the calls to the API server failed")));
+}
+
+#[test]
+fn a_stop_waits_for_an_acquisition_without_an_answer() {
+    let mut stage = Stage::new();
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(5);
+    stage.order(Order::Stop);
+    stage.pass(seconds(4));
+    assert_eq!(stage.done, None);
+    stage.pass(seconds(2));
+    assert_eq!(stage.done, Some(Ok(())));
+}
+
+#[test]
+fn a_stop_releases_an_acquisition_that_lands_late() {
+    let mut stage = Stage::new();
+    stage.lands = true;
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(5);
+    stage.order(Order::Stop);
+    stage.pass(seconds(1));
+    assert_eq!(stage.done, Some(Ok(())));
+    assert!(stage.holder().is_empty() && stage.calls.contains(&Release));
+}
+
+#[test]
+fn who_gives_way_releases_and_rests_for_a_period() {
+    let mut stage = Stage::leading();
+    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    stage.machine.give_way(&crate::leadership::Term::new(term.lease_uid(), term.transitions()));
+    stage.pass(10);
+    assert_eq!(stage.calls, [Release]);
+    stage.pass(1_900);
+    assert!(!stage.is_open());
+    stage.pass(200);
+    assert!(stage.is_open(), "nobody else has come");
+    assert!(!stage.calls.contains(&Renew) && stage.calls.contains(&Acquire));
+}
+
+#[test]
+fn a_term_that_is_over_is_not_given_away() {
+    let mut stage = Stage::leading();
+    stage.machine.give_way(&crate::leadership::Term::new("another", 0));
+    stage.pass(10);
+    assert!(stage.is_open());
+}
+
+/// A layer keeps the answer to each claim. The process before this one has sent writes that may still land.
+#[test]
+fn s4_a_claim_whose_answer_is_withheld_is_given_back_and_not_claimed_again() {
+    let mut stage = Stage::new();
+    stage.now = stage.now.saturating_add(Duration::from_secs(100));
+    stage.claim("me", 7, 3, None);
+    stage.play(seconds(6), |stage, call| {
+        let answer = stage.carry_out(call)?;
+        if call.what == Acquire
+            && let Some(claim) = &answer
+        {
+            stage.machine.give_way(&claim.term());
+            return Err(error(ErrLockKind::Withheld));
+        }
+        Ok(answer)
+    });
+    assert!(!stage.is_open());
+    assert_eq!(stage.calls.iter().filter(|it| **it == Acquire).count(), 1, "{:?}", stage.calls);
+    assert!(stage.calls.contains(&Release) && stage.holder().is_empty());
+}

@@ -1,0 +1,230 @@
+//! How a term begins, goes on and ends.
+
+use super::examples::{Stage, error, seconds};
+use crate::{
+    election::{
+        hooks::LeaseCall::{Acquire, Read, Renew},
+        machine::{CLAIM, Gate, Order},
+    },
+    leadership::Loss,
+    lease::ErrLockKind,
+};
+use serde_json::json;
+use std::time::Duration;
+
+#[test]
+fn s1_the_deadline_counts_from_when_the_claim_was_sent() {
+    let mut late = Stage::new();
+    let call = late.call();
+    let _ = late.machine.answered(Ok(late.record()), late.now);
+    assert_eq!(call.what, Read);
+    late.now = late.now.saturating_add(Duration::from_millis(5));
+    let (call, sent) = (late.call(), late.now);
+    late.now = late.now.saturating_add(Duration::from_secs(1));
+    let answer = late.carry_out(&call);
+    late.machine.answered(answer, late.now).unwrap();
+    assert_eq!(late.deadline(), sent.saturating_add(Duration::from_secs(10)));
+}
+
+#[test]
+fn s1_the_deadline_of_a_renewal_counts_from_when_it_was_sent() {
+    let mut stage = Stage::leading();
+    let mut sent = stage.now;
+    stage.play(seconds(2), |stage, call| {
+        sent = stage.now;
+        stage.now = stage.now.saturating_add(Duration::from_secs(1));
+        stage.carry_out(call)
+    });
+    assert_eq!(
+        (stage.calls.as_slice(), stage.deadline()),
+        ([Renew].as_slice(), sent.saturating_add(Duration::from_secs(10)))
+    );
+}
+
+#[test]
+fn s1_a_claim_that_is_answered_after_its_deadline_is_claimed_again() {
+    let mut stage = Stage::new();
+    let _ = stage.call();
+    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    stage.now = stage.now.saturating_add(Duration::from_millis(5));
+    let call = stage.call();
+    stage.now = stage.now.saturating_add(Duration::from_secs(10));
+    let answer = stage.carry_out(&call);
+    stage.machine.answered(answer, stage.now).unwrap();
+    assert!(!stage.is_open());
+    stage.pass(10);
+    assert!(stage.is_open());
+    assert_eq!(stage.record().unwrap().transitions(), 2);
+}
+
+#[test]
+fn s1_the_gate_shuts_at_the_deadline_by_itself() {
+    let mut stage = Stage::leading();
+    stage.now = stage.deadline();
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Expired));
+}
+
+#[test]
+fn a_renewal_extends_the_term_and_changes_no_name() {
+    let mut stage = Stage::leading();
+    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    let first = stage.deadline();
+    stage.pass(seconds(2));
+    assert_eq!(stage.calls, [Renew]);
+    assert!(stage.deadline() > first);
+    assert!(matches!(stage.gate(), Gate::Open { term: same, .. } if same == term));
+}
+
+/// Only an answered write begins a term.
+#[test]
+fn a_claim_without_an_answer_that_stands_is_claimed_again() {
+    let mut stage = Stage::new();
+    stage.lands = true;
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(5);
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.lands = false;
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+    assert_eq!(stage.record().unwrap().transitions(), 2, "a term of its own");
+}
+
+#[test]
+fn s7_another_holder_shuts_the_gate_at_once() {
+    let mut stage = Stage::leading();
+    stage.client_go("other", 1);
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Taken));
+}
+
+#[test]
+fn s7_a_failed_renewal_that_finds_another_holder_shuts_the_gate() {
+    let mut stage = Stage::leading();
+    let mut object = stage.lease.clone().unwrap();
+    object["spec"]["holderIdentity"] = json!("other");
+    object["metadata"]["resourceVersion"] = json!("900");
+    (stage.lease, stage.version) = (Some(object), 900);
+    stage.pass(seconds(3));
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Taken));
+}
+
+#[test]
+fn s8_a_deleted_lease_shuts_the_gate_and_is_made_anew_in_another_term() {
+    let mut stage = Stage::leading();
+    let before = stage.record().unwrap().uid().to_owned();
+    stage.delete();
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Deleted));
+    stage.pass(50);
+    assert!(stage.is_open());
+    assert_ne!(stage.record().unwrap().uid(), before);
+}
+
+#[test]
+fn s11_on_hold_no_term_begins_and_the_present_one_goes_on() {
+    let mut stage = Stage::leading();
+    stage.order(Order::Hold);
+    stage.pass(seconds(30));
+    assert!(stage.is_open(), "it is renewed");
+    stage.client_go("other", 1);
+    stage.client_go("", 1);
+    stage.calls.clear();
+    stage.pass(seconds(30));
+    assert!(!stage.is_open() && !stage.calls.contains(&Acquire), "{:?}", stage.calls);
+    stage.order(Order::Contend);
+    stage.pass(50);
+    assert!(stage.is_open());
+}
+
+/// A claim comes late, when the work of the last term is still ending. It is given back.
+#[test]
+fn s11_a_claim_that_is_answered_on_hold_is_released() {
+    let mut stage = Stage::new();
+    let _ = stage.call();
+    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    stage.now = stage.now.saturating_add(Duration::from_millis(5));
+    let call = stage.call();
+    stage.order(Order::Hold);
+    let answer = stage.carry_out(&call);
+    stage.machine.answered(answer, stage.now).unwrap();
+    stage.pass(50);
+    assert!(!stage.is_open() && stage.holder().is_empty());
+}
+
+#[test]
+fn a_restarted_process_takes_its_own_lease_at_once() {
+    let mut stage = Stage::new();
+    stage.claim("me", 77, 4, None);
+    stage.pass(10);
+    assert!(stage.is_open());
+    assert_eq!(stage.record().unwrap().transitions(), 5);
+    // What the earlier process has sent may still land.
+    stage.order(Order::Stop);
+    stage.pass(seconds(4));
+    assert_eq!(stage.holder(), "me");
+    stage.pass(seconds(2));
+    assert!(stage.holder().is_empty() && stage.done == Some(Ok(())));
+}
+
+/// The identity alone says nothing: a person may have written it.
+#[test]
+fn a_lease_with_this_name_and_no_claim_is_waited_for() {
+    let mut stage = Stage::new();
+    stage.client_go("me", 4);
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+#[test]
+fn a_second_process_with_this_identity_is_told_from_this_one() {
+    let mut stage = Stage::leading();
+    stage.claim("me", 77, 1, None);
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Taken));
+    let (_, trouble) = stage.machine.oddity().unwrap();
+    assert!(trouble.contains("another process uses this identity"), "{trouble}");
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+}
+
+#[test]
+fn the_fencing_token_is_the_version_of_the_claim() {
+    let mut stage = Stage::leading();
+    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    assert_eq!(term.fencing_token(), Some(101));
+    stage.pass(seconds(5));
+    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    assert_eq!(term.fencing_token(), Some(101), "it stays in the term");
+}
+
+#[test]
+fn a_restored_backup_gives_no_fencing_token() {
+    let mut stage = Stage::leading();
+    stage.pass(seconds(60));
+    let mut object = stage.lease.clone().unwrap();
+    object["metadata"]["resourceVersion"] = json!("50");
+    object["metadata"]["annotations"][CLAIM] = json!("an old one");
+    (stage.lease, stage.version) = (Some(object), 50);
+    stage.pass(seconds(60));
+    let Gate::Open { term, .. } = stage.gate() else { panic!("{:?}", stage.gate()) };
+    assert_eq!(term.fencing_token(), None);
+}
+
+/// Such a version says nothing of its order, so only a read is believed.
+#[test]
+fn a_lock_whose_versions_are_no_numbers_works() {
+    let mut stage = Stage::new();
+    let name = |stage: &mut Stage| {
+        let version = format!("v{}", stage.version);
+        stage.lease.as_mut().unwrap()["metadata"]["resourceVersion"] = json!(version);
+    };
+    name(&mut stage);
+    let _ = stage.call();
+    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    stage.now = stage.now.saturating_add(Duration::from_millis(5));
+    let call = stage.call();
+    stage.carry_out(&call).unwrap();
+    name(&mut stage);
+    stage.machine.answered(Ok(stage.record()), stage.now).unwrap();
+    let Gate::Open { term, .. } = stage.gate() else { panic!("{:?}", stage.gate()) };
+    assert_eq!(term.fencing_token(), None);
+}

@@ -1,0 +1,303 @@
+//! What to do next: what the gate has to be, and which call is due.
+
+use super::{
+    state::{ActiveTerm, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness, Writes},
+    stored::Stored,
+};
+use crate::{
+    election::hooks::LeaseCall,
+    leadership::{Loss, Moment, Term},
+    lease::{JITTER, LeaseRecord},
+};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// After so many failures a candidate that stops leaves the lease to expire.
+const MOST_FAILURES: u32 = 3;
+
+enum Want {
+    Call(LeaseCall, Moment),
+    Nothing,
+    Done(Result<(), &'static str>),
+}
+
+impl Machine {
+    // --- what comes in ---
+
+    /// Takes in what the rest of the process wants.
+    pub fn order(&mut self, order: Order) {
+        if order == Order::Stop && self.order != Order::Stop {
+            // Failures before the order do not count.
+            (self.failures, self.not_before) = (0, Moment::default());
+        }
+        self.order = order;
+        self.look_at_the_question();
+    }
+
+    /// Ends `term` in good order, for another candidate, also if its gate has not opened. `term` has no fencing token.
+    pub fn give_way(&mut self, term: &Term) {
+        match &mut self.term {
+            Some(own) => own.closing |= own.name.is_same(term),
+            None => self.gives_back = Some(term.clone()),
+        }
+    }
+
+    /// Takes in that another part of the process has ended the term.
+    pub fn end_term(&mut self, loss: Loss) {
+        (self.term, self.lost) = (None, loss);
+    }
+
+    // --- what comes out ---
+
+    /// What the gate has to be now. The task applies it after each input and each wait.
+    pub fn gate(&self, now: Moment) -> Gate {
+        let Some(term) = &self.term else { return Gate::Shut(self.lost) };
+        let deadline = self.deadline();
+        if now >= deadline {
+            Gate::Shut(Loss::Expired)
+        } else if term.closing {
+            Gate::Closing { deadline }
+        } else if self.formers.may_begin(now).is_some() {
+            Gate::Shut(self.lost)
+        } else {
+            Gate::Open { term: term.name.clone(), deadline }
+        }
+    }
+
+    /// What to do now. `wall` is shown in the lease to people and to other electors.
+    pub fn poll(&mut self, writes: Writes, wall: Timestamp, now: Moment) -> Next {
+        self.writes = writes;
+        self.look_at_the_clock(now);
+        if self.flight.is_some() {
+            return Next::Wait(self.wakes_at(now));
+        }
+        match self.wants(now) {
+            Want::Call(what, due) if due.max(self.not_before) <= now => self.begin(what, wall, now),
+            Want::Call(_, due) => Next::Wait(due.max(self.not_before).min(self.wakes_at(now))),
+            Want::Nothing => Next::Wait(self.wakes_at(now)),
+            Want::Done(how) => {
+                // What could not be released is left alone from now on.
+                if self.term.is_some() {
+                    self.end_term(Loss::Abandoned);
+                }
+                Next::Done(how)
+            }
+        }
+    }
+
+    fn begin(&mut self, what: LeaseCall, wall: Timestamp, now: Moment) -> Next {
+        let update = self.update(what, wall, now);
+        let seen = self.seen().map(|seen| seen.stored.record.clone());
+        if update.is_some() {
+            seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
+        }
+        let call = Call { what, seen, update };
+        self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest });
+        Next::Call(call)
+    }
+
+    pub(super) fn look_at_the_clock(&mut self, now: Moment) {
+        if self.term.is_some() && now >= self.deadline() {
+            (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
+        }
+        self.look_at_the_question();
+    }
+
+    /// Closes the term if the process stops, or if another candidate has asked for the lease.
+    pub(super) fn look_at_the_question(&mut self) {
+        let asked = self.term.as_ref().and(self.seen()).is_some_and(|seen| self.yields(&seen.stored));
+        let yields = self.order == Order::Stop || asked;
+        if let Some(term) = &mut self.term {
+            term.closing |= yields;
+        }
+    }
+
+    // --- the next call ---
+
+    fn wants(&self, now: Moment) -> Want {
+        let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.writes.under_way;
+        match (&self.term, &self.lease) {
+            _ if gives_up => Want::Done(Err("the calls to the API server failed")),
+            (Some(term), Lease::Present(_)) => self.wants_as_holder(term, now),
+            _ => self.wants_as_follower(now),
+        }
+    }
+
+    fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
+        let due = self.claimed.saturating_add(self.timing.retry_period().saturating_sub(term.early));
+        // The deadline depends on renewals alone (rule S9).
+        if self.staleness == Staleness::Stale || self.staleness == Staleness::Unsure && now < due {
+            return Want::Call(LeaseCall::Read, now);
+        }
+        if !term.closing {
+            return Want::Call(LeaseCall::Renew, due);
+        }
+        // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
+        match self.gives_back(now) {
+            // Its work is still ending.
+            _ if self.order == Order::Hold => Want::Nothing,
+            Want::Done(_) if self.order == Order::Contend => Want::Nothing,
+            want => want,
+        }
+    }
+
+    /// Releases the lease once no write may begin, is under way or may land (rule S4), if that is before its end.
+    fn gives_back(&self, now: Moment) -> Want {
+        match self.releases_from(now) {
+            Some(at) if at < self.ends() => Want::Call(LeaseCall::Release, at),
+            Some(_) => Want::Done(Err("a write that ended without an answer may still take effect")),
+            None if self.writes.under_way => Want::Nothing,
+            None => Want::Done(Err("the former holder may still be writing")),
+        }
+    }
+
+    /// Whether this process gives its own claim to others.
+    fn leaves(&self, stored: &Stored) -> bool {
+        self.is_in(self.gives_back.as_ref()) || self.yields(stored)
+    }
+
+    /// When the own lease ends for others, at the earliest.
+    fn ends(&self) -> Moment {
+        self.claimed.saturating_add(self.timing.lease_duration())
+    }
+
+    /// Whether the lease shows this term.
+    fn is_in(&self, term: Option<&Term>) -> bool {
+        let shown = self.seen().map(|seen| seen.stored.record.term());
+        shown.zip(term).is_some_and(|(shown, term)| shown.is_same(term))
+    }
+
+    /// From when the lease may be released. None while a write may begin or is under way: then it is rather left
+    /// to expire.
+    fn releases_from(&self, now: Moment) -> Option<Moment> {
+        let is_quiet = !self.writes.under_way && self.formers.may_begin(now).is_none();
+        is_quiet.then(|| self.writes.settle_at.max(self.formers.earlier_process_until))
+    }
+
+    fn wants_as_follower(&self, now: Moment) -> Want {
+        let Some(free_from) = self.is_free_from(now) else {
+            return if self.order == Order::Stop {
+                Want::Done(Ok(()))
+            } else {
+                Want::Call(LeaseCall::Read, now)
+            };
+        };
+        let stored = self.seen().map(|seen| &seen.stored);
+        let mine = stored.is_some_and(|it| self.is_mine(it));
+        match self.order {
+            _ if self.staleness != Staleness::Fresh => Want::Call(LeaseCall::Read, now),
+            Order::Stop if mine => self.gives_back(now),
+            // A claim that came late, and has begun no term. One that was used is kept while its work ends.
+            Order::Hold if mine && !self.is_in(self.led.as_ref()) => self.gives_back(now).or(self.look()),
+            // A term that has ended without a release, or has not begun, is left to others.
+            Order::Contend if mine && stored.is_some_and(|it| self.leaves(it)) => {
+                let turn = stored.map_or(Duration::ZERO, |it| self.turn(it));
+                self.gives_back(now).or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
+            }
+            Order::Stop if self.may_land(stored, now) => {
+                let soon = self.timing.retry_period() / 8;
+                Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
+            }
+            Order::Stop => Want::Done(Ok(())),
+            Order::Hold => self.look(),
+            Order::Contend => self.wants_to_take(stored, free_from, now),
+        }
+    }
+
+    fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
+        // What others undo is not done again at once.
+        let paced = self.claimed.saturating_add(self.timing.pause() / 8);
+        let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
+        match (self.own_question(), stored.filter(|it| self.precedes(it))) {
+            // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
+            // question stands, so an annotation does, too. Its whole time is waited behind a shut gate.
+            (Some(own), Some(it)) if it.claim().is_none() && it.question.as_ref() == Some(&own) => take(now),
+            // A person may undo the question, so it is asked again, but not in a storm.
+            (Some(_), Some(it)) if it.question().is_none_or(|other| self.outranks(other)) => {
+                Want::Call(LeaseCall::Ask, self.ask_from).sooner(take(free_from)).sooner(self.look())
+            }
+            _ => take(free_from).sooner(self.look()),
+        }
+    }
+
+    /// From when this candidate may take the lease. None if it knows nothing.
+    pub(super) fn is_free_from(&self, now: Moment) -> Option<Moment> {
+        match &self.lease {
+            Lease::Unknown => None,
+            // A holder that is alive has closed its gate, and creates it anew at once. Others wait for its time.
+            Lease::Absent(since) => {
+                let from = since.saturating_add(self.by_chance());
+                Some(self.formers.may_begin(now).unwrap_or(from))
+            }
+            Lease::Present(seen) if seen.own => Some(now),
+            Lease::Present(seen) => {
+                let held_for = if seen.stored.is_vacant() { Duration::ZERO } else { seen.longest };
+                Some(seen.since.saturating_add(held_for).saturating_add(self.turn(&seen.stored)))
+            }
+        }
+    }
+
+    /// Whether there is nothing to do but to wait for the end of another holder.
+    pub(super) fn is_held_by_another(&self, now: Moment) -> bool {
+        self.term.is_none() && self.is_free_from(now).is_some_and(|from| now < from)
+    }
+
+    /// How long this candidate leaves a free lease to others. One that has asked and polls learns of it within a period.
+    fn turn(&self, stored: &Stored) -> Duration {
+        match stored.question() {
+            Some(asked) if asked.who == self.me => Duration::ZERO,
+            Some(_) => self.timing.retry_period().mul_f64(1.25) + self.by_chance(),
+            None => self.by_chance(),
+        }
+    }
+
+    /// How long it waits so that a crowd does not write at once. One whose claims are altered leaves the lease to others.
+    fn by_chance(&self) -> Duration {
+        let others = self.altered.map_or(Duration::ZERO, |_| self.timing.retry_period());
+        self.spread.wait() + others
+    }
+
+    /// Whether a write without an answer may still give the lease to this candidate.
+    fn may_land(&self, stored: Option<&Stored>, now: Moment) -> bool {
+        let version = stored.map_or("", |it| it.record.resource_version());
+        self.may_land.as_ref().is_some_and(|(over, until)| over == version && now < *until)
+    }
+
+    /// The lease is read if no news come. A watch shows each renewal.
+    fn look(&self) -> Want {
+        // The polls of many candidates drift apart.
+        let polls = 1.0 + (JITTER - 1.0) * self.spread.draw();
+        let period = self.timing.retry_period().mul_f64(if self.watches { 2.0 } else { polls });
+        Want::Call(LeaseCall::Read, self.looked.saturating_add(period))
+    }
+
+    /// When to look again if nothing happens.
+    fn wakes_at(&self, now: Moment) -> Moment {
+        let deadline = self.term.as_ref().map(|_| self.deadline());
+        let period = now.saturating_add(self.timing.retry_period());
+        let times = [deadline, self.formers.may_begin(now), Some(self.writes.settle_at), Some(period)];
+        times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
+    }
+}
+
+impl Seen {
+    /// Until when its holder may count on it.
+    pub(super) fn until(&self) -> Moment {
+        self.since.saturating_add(self.longest)
+    }
+}
+
+impl Want {
+    /// The call, or else what comes after it.
+    fn or(self, other: Self) -> Self {
+        if matches!(self, Self::Call(..)) { self } else { other }
+    }
+
+    /// The earlier of two calls.
+    fn sooner(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Call(_, one), Self::Call(_, two)) if two < one => other,
+            _ => self,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A candidate's precedence among the others.
+
+use crate::{invalid::ErrInvalid, lease::LeaseRecord};
+use std::{fmt, sync::Arc};
+
+/// The longest key, in bytes.
+const LONGEST: usize = 253;
+const KEY: &str = "invalid key of a priority:";
+
+/// The annotation with the holder's key. The name comes from Istio.
+pub const HOLDER_KEY: &str = "leader.istio.io/holder-key";
+
+/// Lets a candidate ask a live holder that it precedes for the lease. Use it to prefer a revision of a program, or the
+/// replicas in one zone. Istio's fork of client-go calls this prioritised election.
+///
+/// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` while it holds the
+/// lease, as Istio does. When it sees a live holder whose key it precedes (`""` for a holder without one), it writes its name
+/// and its key into the lease. A holder of this crate then ends its term in good order and releases the lease, unless it
+/// itself precedes that key. So two candidates of this crate never write at once, and the two must agree on who precedes.
+/// Another elector cannot be asked: its lease is taken, and the gate stays closed until its time is over. The
+/// [guide](crate::guide::timing#a-preferred-leader) says what this costs, and how a person moves leadership by hand.
+///
+/// ```no_run
+/// use kube_leader_gate::{Election, election::Priority};
+///
+/// # fn example(config: &kube_client::Config) -> Result<(), Box<dyn std::error::Error>> {
+/// let revision = std::env::var("REVISION")?;
+/// let election = Election::builder("my-namespace", "my-controller")
+///     .priority(Priority::ranked(revision, ["stable", "canary"])?)
+///     .build(config)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Priority {
+    key: Arc<str>,
+    precedes: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+// === impl Priority ===
+
+impl Priority {
+    /// Makes a priority from this candidate's key and a comparison. `precedes` receives a holder's key (`""` for
+    /// none) and returns whether this candidate precedes it.
+    ///
+    /// The election calls `precedes` with each news of the lease, so its answer may change. It must not block. If it
+    /// panics, the election ends ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
+    ///
+    /// ```
+    /// use kube_leader_gate::election::Priority;
+    ///
+    /// // The higher generation precedes; holders that say none are left alone.
+    /// let mine = 7;
+    /// let priority = Priority::new(mine.to_string(), move |holder| holder.parse().is_ok_and(|its: u64| mine > its))?;
+    /// assert!(priority.precedes("6") && !priority.precedes("8") && !priority.precedes(""));
+    /// # Ok::<(), kube_leader_gate::ErrInvalid>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrInvalid`] if the key is empty, is longer than 253 bytes, has control characters, or begins or
+    /// ends with a space.
+    pub fn new(
+        key: impl Into<String>,
+        precedes: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Result<Self, ErrInvalid> {
+        let key = key.into();
+        if is_key(&key) {
+            return Ok(Self { key: key.into(), precedes: Arc::new(precedes) });
+        }
+        let allowed = format!("1 to {LONGEST} bytes without control characters or a space at either end");
+        Err(ErrInvalid::of_text(KEY, &key, allowed))
+    }
+
+    /// Makes a priority from a list of keys, with the most preferred first. A holder without a key comes after all of
+    /// them. A holder whose key is not in the list is never asked, since a newer list may know the key.
+    ///
+    /// ```
+    /// use kube_leader_gate::election::Priority;
+    ///
+    /// let canary = Priority::ranked("canary", ["stable", "canary", "old"])?;
+    /// assert!(canary.precedes("old") && canary.precedes(""));
+    /// assert!(!canary.precedes("stable") && !canary.precedes("canary") && !canary.precedes("unheard of"));
+    /// # Ok::<(), kube_leader_gate::ErrInvalid>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrInvalid`] if `key` is not in the list, and as for [`new`](Self::new).
+    pub fn ranked<K: Into<String>>(
+        key: impl Into<String>,
+        most_preferred_first: impl IntoIterator<Item = K>,
+    ) -> Result<Self, ErrInvalid> {
+        let key = key.into();
+        let mut ranks: Vec<String> = most_preferred_first.into_iter().map(Into::into).collect();
+        let Some(mine) = ranks.iter().position(|it| *it == key) else {
+            return Err(ErrInvalid::of_text(KEY, &key, format_args!("one of {ranks:?}")));
+        };
+        let lower = ranks.split_off(mine + 1);
+        Self::new(key, move |holder| {
+            holder.is_empty() || lower.iter().any(|it| it == holder) && !ranks.iter().any(|it| it == holder)
+        })
+    }
+
+    /// The key of this candidate.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Whether this candidate may ask a live holder with this key for the lease (`""` for none).
+    #[must_use]
+    pub fn precedes(&self, holder_key: &str) -> bool {
+        *holder_key != *self.key && (self.precedes)(holder_key)
+    }
+}
+
+impl fmt::Debug for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Priority").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The holder's key; empty if it has none. None if the key makes no sense.
+pub fn holder_key(record: &LeaseRecord) -> Option<&str> {
+    match record.annotation(HOLDER_KEY) {
+        None => Some(""),
+        Some(key) => key.as_str().filter(|key| key.is_empty() || is_key(key)),
+    }
+}
+
+/// Whether a text can be a key.
+pub fn is_key(text: &str) -> bool {
+    let fits = !text.is_empty() && text.len() <= LONGEST;
+    fits && text.trim() == text && !text.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_key_error_lists_allowed_values() {
+        for bad in ["", " ", "a ", "\ta", "a\nb", &"x".repeat(254)] {
+            let error = Priority::new(bad, |_| true).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(&format!("({} bytes), allowed: 1 to 253 bytes", bad.len())), "{error}");
+        }
+        assert!(Priority::new("^default", |_| true).is_ok());
+        let error = Priority::ranked("c", ["a", "b"]).unwrap_err().to_string();
+        assert!(error.contains(r#""c" (1 bytes), allowed: one of ["a", "b"]"#), "{error}");
+        assert!(Priority::ranked("", [""]).is_err());
+    }
+
+    #[test]
+    fn a_key_never_precedes_itself() {
+        assert!(!Priority::new("a", |_| true).unwrap().precedes("a"));
+        assert!(!Priority::ranked("a", ["a", "b", "a"]).unwrap().precedes("a"));
+        // If the list has a key twice, its better rank counts.
+        assert!(!Priority::ranked("b", ["a", "b", "a"]).unwrap().precedes("a"));
+    }
+}
