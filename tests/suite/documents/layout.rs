@@ -23,7 +23,7 @@ fn no_files_import_in_a_circle() {
         ("crates/fence", 20),
         ("crates/gate-cost", 4),
         ("crates/operator-on-kube-4", 3),
-        ("crates/proof", 20),
+        ("crates/proof", 15),
         ("crates/sidecar", 12),
         ("crates/test-support", 10),
         ("crates/web-servers", 4),

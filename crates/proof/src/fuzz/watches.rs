@@ -91,8 +91,9 @@ fn expected(line: &[u8]) -> Option<Result<(bool, Value), &'static str>> {
     match text("name") {
         None => Some(Err("no name")),
         Some("operator") => {
-            let sound = ["uid", "resourceVersion"].iter().all(|key| text(key).is_some_and(|it| !it.is_empty()))
-                && !text("uid").is_some_and(|it| it.contains(char::is_whitespace));
+            let sound =
+                ["uid", "resourceVersion"].iter().all(|key| text(key).is_some_and(|it| !it.is_empty()))
+                    && !text("uid").is_some_and(|it| it.contains(char::is_whitespace));
             Some(if sound { Ok((deleted, object.clone())) } else { Err("no lease") })
         }
         Some(_) => None,

@@ -40,7 +40,8 @@ impl Race {
         let held = before.is_some_and(|lease| lease.holder().is_some());
         if held && after.holder().is_none() {
             // A copy of its own claim that a person has made names it, too.
-            let holds = |i: usize| self.seats[i].ours().zip(before).is_some_and(|(it, lease)| it.holds(lease));
+            let holds =
+                |i: usize| self.seats[i].ours().zip(before).is_some_and(|(it, lease)| it.holds(lease));
             let own = actor.is_none_or(|i| self.author == Some((i, self.seats[i].life)) || holds(i));
             if !own {
                 self.broken = Some("S5: a candidate released a term that is not its own");

@@ -232,4 +232,3 @@ fn rules_hold_with_a_slow_api_server() {
 fn rules_hold_beside_client_go() {
     check("beside client-go", mixed(faults()));
 }
-
