@@ -21,6 +21,7 @@ mod interop;
 mod kubectl;
 mod line;
 mod mistakes;
+mod moving;
 mod operators;
 mod outsider;
 mod pipe;
@@ -128,6 +129,7 @@ fn main() -> ExitCode {
             real_time mistakes::wrong_ca_is_named;
             real_time mistakes::wrong_token_is_named;
             real_time mistakes::server_without_leases_is_named;
+            real_time moving::documented_command_moves_leadership_without_late_writes;
             real_time operators::crash::gated;
             real_time operators::crash::leading_only;
             real_time operators::fenced::replicas_hand_over_behind_a_fence;
