@@ -71,8 +71,9 @@ impl Task {
         let mut lease_watch = self.watch();
         loop {
             let now = leadership.now();
-            self.apply_gate(&leadership, now);
             self.take_orders(now);
+            // The gate is closed before the writes are counted: so none is missed.
+            self.apply_gate(&leadership, now);
             let writes = self.writes(&leadership);
             self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
             let next = self.machine.poll(writes, Timestamp::now(), now);

@@ -240,7 +240,9 @@ fn admitted_by(it: &WriteRecord) -> Option<(u64, u64)> {
 
 /// Whether the holder says that it waits for a former one.
 fn waits_for_another(it: &WriteRecord) -> bool {
-    it.lease.as_ref().is_some_and(|it| it.annotations.contains_key("kube-leader-gate/waits-for"))
+    let list =
+        |it: &StoredLease| it.annotations.get("kube-leader-gate/waits-for").is_some_and(|it| it != "{}");
+    it.lease.as_ref().is_some_and(list)
 }
 
 fn names(it: &WriteRecord, name: &str) -> bool {

@@ -33,8 +33,12 @@ impl Ended {
     }
 }
 
-/// The lease without a holder, as a release at this time writes it: one second, the same count, another time of acquisition.
-/// The version stays, so that only a swap of this very version can take it. Only fields that each claim writes differ.
+/// Says which process wrote a claim or a release. Its second word is the time of that.
+const CLAIM: &str = "kube-leader-gate/claim";
+
+/// The lease without a holder, as its holder would release it at this time: one second, the same count, another time of
+/// acquisition. The version stays, so that only a swap of this very version can take it. Only fields that each claim writes
+/// differ.
 fn released(record: &LeaseRecord, at: Timestamp) -> Option<LeaseRecord> {
     let mut object = record.clone().into_json();
     let spec = object.get_mut("spec")?.as_object_mut()?;
@@ -43,6 +47,14 @@ fn released(record: &LeaseRecord, at: Timestamp) -> Option<LeaseRecord> {
     spec.insert("holderIdentity".into(), "".into());
     spec.insert("leaseDurationSeconds".into(), 1.into());
     spec.insert("acquireTime".into(), time.as_str().into());
-    spec.insert("renewTime".into(), time.into());
+    spec.insert("renewTime".into(), time.as_str().into());
+    let said = object["metadata"]["annotations"][CLAIM].as_str().and_then(|claim| {
+        let (process, rest) = claim.split_once(' ')?;
+        let (_, rest) = rest.split_once(' ')?;
+        Some(format!("{process} {time} {rest}"))
+    });
+    if let Some(said) = said {
+        object["metadata"]["annotations"][CLAIM] = said.into();
+    }
     LeaseRecord::from_json(object).ok()
 }

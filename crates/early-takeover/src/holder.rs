@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The annotation which says in which pod the holder of this term runs.
 pub(crate) const HOLDER_POD: &str = "kube-leader-gate/holder-pod";
 
-/// The annotation which says whom the holder waits for behind its shut gate. It has none if it waits for nobody.
+/// The annotation which says whom the holder waits for behind its shut gate: `{}` if nobody.
 pub(crate) const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 
 /// A longer duration makes no sense.
@@ -68,7 +68,7 @@ impl Holder {
         let (annotations, spec) = (&lease["metadata"]["annotations"], &lease["spec"]);
         let pod = annotations[HOLDER_POD].as_str().and_then(|said| HolderPod::read(said, record));
         let pod = pod.ok_or("the holder has not said in which pod it runs")?;
-        if !annotations[WAITS_FOR].is_null() {
+        if annotations[WAITS_FOR] != "{}" {
             // The one that it waits for may live.
             return Err("the holder itself still waits for the writes of a former holder");
         }

@@ -24,6 +24,7 @@ use tokio::{
 };
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
+const CLAIM: &str = "kube-leader-gate/claim";
 const POD: &str = "/api/v1/namespaces/default/pods/a";
 const RENEWED: &str = "2026-01-02T03:04:05.000000Z";
 const ENDED: &str = "2026-01-02T03:04:09";
@@ -65,7 +66,8 @@ impl Scene {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": { "name": "operator", "namespace": "default", "labels": { "team": "blue" },
-                          "annotations": { HOLDER_POD: holder, "leader.istio.io/holder-key": "high", "seen": "yes" } },
+                          "annotations": { HOLDER_POD: holder, WAITS_FOR: "{}",
+                          CLAIM: format!("0000000000000007 {RENEWED} - 15s a"), "leader.istio.io/holder-key": "high", "seen": "yes" } },
             "spec": { "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 4,
                       "acquireTime": RENEWED, "renewTime": RENEWED, "strategy": "OldestEmulationVersion" },
         });
@@ -143,6 +145,7 @@ async fn ended_holders_lease_is_shown_as_released() {
     for field in ["acquireTime", "renewTime"] {
         expected["spec"][field] = time.as_str().into();
     }
+    expected["metadata"]["annotations"][CLAIM] = format!("0000000000000007 {time} - 15s a").into();
     assert_eq!(shown.into_json(), expected, "it has the real version");
 }
 
@@ -193,12 +196,13 @@ async fn s12_takeover_keeps_foreign_fields() {
     let mut annotations = after["metadata"]["annotations"].clone();
     let own = annotations.as_object_mut().unwrap().remove(HOLDER_POD).unwrap();
     assert!(own.as_str().unwrap().contains("uid-of-me"), "{own}");
-    annotations
-        .as_object_mut()
-        .unwrap()
-        .remove("kube-leader-gate/claim")
-        .expect("the claim of the successor");
-    assert_eq!(annotations, json!({ "seen": "yes" }), "the key belonged to the former holder");
+    let claim = annotations.as_object_mut().unwrap().remove(CLAIM).expect("the claim of the successor");
+    assert!(claim.as_str().unwrap().ends_with(" me"), "{claim}");
+    assert_eq!(
+        annotations,
+        json!({ "seen": "yes", WAITS_FOR: "{}" }),
+        "the key belonged to the former holder"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,7 +231,7 @@ async fn s6_waiting_holders_lease_is_never_shown_as_free() {
     assert_eq!(shown.into_json(), scene.lease());
     timeout(60 * SECOND, events.next()).await.expect_err("nothing is shown anew");
     assert_eq!(scene.watches(), 0);
-    scene.edit(|lease| lease["metadata"]["annotations"][WAITS_FOR] = Value::Null);
+    scene.edit(|lease| lease["metadata"]["annotations"][WAITS_FOR] = "{}".into());
     scene.freed().await;
 }
 

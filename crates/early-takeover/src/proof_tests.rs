@@ -19,7 +19,7 @@ fn holder_pod(container: Option<&str>) -> HolderPod {
 fn lease(container: Option<&str>) -> Value {
     json!({
         "metadata": { "uid": "u", "resourceVersion": "7",
-                      "annotations": { HOLDER_POD: holder_pod(container).annotation("a", 4) } },
+                      "annotations": { HOLDER_POD: holder_pod(container).annotation("a", 4), WAITS_FOR: "{}" } },
         "spec": { "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 4,
                   "acquireTime": "2026-01-02T03:00:00.000000Z", "renewTime": RENEWED },
     })

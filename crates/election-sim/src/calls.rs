@@ -87,7 +87,14 @@ impl World {
         }
         let was = self.server.fact();
         let told = if is_ours { told } else { 0 };
+        let named = !is_ours && call.what == LeaseCall::Renew && was.claim != Some(self.all[p].claim);
         let fact = match call.what {
+            _ if named => {
+                let id = self.claims.len();
+                self.claims.push((self.all[p].identity, true));
+                self.all[p].claim = id;
+                Fact { claim: Some(id), told }
+            }
             LeaseCall::Acquire => {
                 let id = self.claims.len();
                 self.claims.push((self.all[p].identity, !is_ours));

@@ -1,6 +1,7 @@
 //! What people do to a lease.
 
 use crate::{
+    candidate::name,
     server::{Fact, bit, unannotated, version},
     world::{Event, World},
 };
@@ -12,7 +13,7 @@ impl World {
         if self.now < self.lag_until + 8_000 {
             return; // versions that go back mean one thing at a time
         }
-        let kind = self.rng.u64(..9);
+        let kind = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 10, 10, 11][self.rng.usize(..15)];
         let mut fact = self.server.fact();
         let of_another = fact.claim.is_some_and(|it| self.claims[it].1);
         self.say(|_| format!("edit {kind} of {}", crate::calls::short(&it)));
@@ -22,7 +23,7 @@ impl World {
         let mut of_copy = copy.as_ref().map_or(Fact::default(), |it| self.server.facts[&version(it)]);
         self.edited_at = self.now;
         // Who was cut off from the renewals since cannot tell that there were any, nor that they counted on more time.
-        if matches!(kind, 4 | 5) || kind == 3 && of_another {
+        if matches!(kind, 4 | 5 | 10) || kind == 3 && of_another {
             let of_holder =
                 if kind == 3 { of_holder } else { self.claims_of(copy.as_ref().and_then(|it| it.holder())) };
             let version = self.server.version;
@@ -45,6 +46,19 @@ impl World {
         match kind {
             1 => self.change(object, nobody, |spec| spec["holderIdentity"] = json!("")),
             2 => self.change(object, nobody, |spec| spec["holderIdentity"] = json!("c99")),
+            9 => {
+                let named = name(self.all[self.rng.usize(..self.all.len())].identity);
+                self.change(object, nobody, |spec| spec["holderIdentity"] = json!(named));
+            }
+            10 => {
+                if let Some(copy) = copy {
+                    self.put(None, fact);
+                    let mut copy = copy.into_json();
+                    copy["metadata"]["uid"] = self.server.next_uid().into();
+                    self.put(Some(copy), of_copy);
+                }
+            }
+            11 => self.change(object, nobody, |spec| *spec = json!({})),
             3 => {
                 let seconds = if !of_another && self.one_in(2) { 6 } else { 2 };
                 self.change(object, fact, |spec| spec["leaseDurationSeconds"] = json!(seconds));

@@ -19,14 +19,14 @@ impl Machine {
         answer: Result<Option<LeaseRecord>, ErrLock>,
         now: Moment,
     ) -> Result<(), ErrLock> {
-        let Some(Flight { call, sent, knew }) = self.flight.take() else { return Ok(()) };
+        let Some(Flight { call, sent, knew, settles }) = self.flight.take() else { return Ok(()) };
         self.look_at_the_clock(now);
         let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
         if carried_out && call.what != LeaseCall::Read {
             self.spread.answered(now.saturating_since(sent));
         }
         match (call.update, answer) {
-            (None, Ok(lease)) => self.read(lease, knew, now),
+            (None, Ok(lease)) => self.read(lease, settles, knew, now),
             (Some(update), Ok(Some(stored))) => {
                 if call.what == LeaseCall::Ask {
                     self.ask_from = now.saturating_add(self.timing.retry_period()); // even if a person removes the question
@@ -36,8 +36,26 @@ impl Machine {
                     && call.seen.is_none_or(|seen| {
                         seen.uid() == stored.uid() && seen.resource_version() != stored.resource_version()
                     });
-                self.altered = if is_new { stored.holds(&update).err() } else { Some("its version") };
-                self.written(call.what, stored, sent, now)?;
+                if !is_new {
+                    self.staleness = Staleness::Stale;
+                    let error =
+                        ErrLock::new(ErrLockKind::Garbage, "the answer to a write has an old version");
+                    self.pause(&error, now);
+                    return Err(error);
+                }
+                let differs = stored.holds(&update).err();
+                if call.what != LeaseCall::Ask {
+                    self.altered = differs;
+                }
+                match differs {
+                    Some(differs) => return Err(self.stored_otherwise(differs, stored, now)),
+                    None => {
+                        if settles && self.staleness == Staleness::Unsure {
+                            self.staleness = Staleness::Fresh;
+                        }
+                        self.written(call.what, stored, sent, now);
+                    }
+                }
             }
             // No update is answered so.
             (Some(_), Ok(None)) => self.staleness = Staleness::Stale,
@@ -67,8 +85,11 @@ impl Machine {
         Ok(())
     }
 
-    fn read(&mut self, lease: Option<LeaseRecord>, knew: u64, now: Moment) {
-        (self.staleness, self.looked) = (Staleness::Fresh, now);
+    fn read(&mut self, lease: Option<LeaseRecord>, settles: bool, knew: u64, now: Moment) {
+        self.looked = now;
+        if settles {
+            self.staleness = Staleness::Fresh;
+        }
         let version = lease.as_ref().and_then(LeaseRecord::version).unwrap_or(0);
         if self.newest > knew && self.newest > version {
             return; // what came meanwhile is newer
@@ -90,27 +111,20 @@ impl Machine {
         }
     }
 
-    /// A write counts only if the server stored what was sent.
-    fn written(
-        &mut self,
-        what: LeaseCall,
-        stored: LeaseRecord,
-        sent: Moment,
-        now: Moment,
-    ) -> Result<(), ErrLock> {
-        if let Some(differs) = self.altered {
-            let error = ErrLock::new(
-                ErrLockKind::Refused,
-                format!("the API server has stored another value for {differs}"),
-            );
-            self.staleness = Staleness::Stale;
-            self.pause(&error, now);
-            return Err(error);
+    /// A write counts only if the server stored what was sent. Others see what is stored.
+    fn stored_otherwise(&mut self, differs: &'static str, stored: LeaseRecord, now: Moment) -> ErrLock {
+        let message = format!("the API server has stored another value for {differs}");
+        let error = ErrLock::new(ErrLockKind::Refused, message);
+        self.staleness = Staleness::Stale;
+        if stored.version().is_some_and(|version| version >= self.newest) {
+            self.observe(Some(stored), now);
         }
+        self.pause(&error, now);
+        error
+    }
+
+    fn written(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
         let recovered = std::mem::take(&mut self.failures) > 0;
-        if self.staleness == Staleness::Unsure {
-            self.staleness = Staleness::Fresh;
-        }
         (self.looked, self.may_land) = (now, None);
         let version = stored.version().unwrap_or(0);
         // Or else news of what came after it were faster: it stood, and no longer does.
@@ -124,7 +138,6 @@ impl Machine {
                 term.early = self.timing.retry_period().mul_f64(part);
             }
         }
-        Ok(())
     }
 
     /// A claim, a release or a question of this process has been carried out.
@@ -138,7 +151,7 @@ impl Machine {
                 let begins = self.order == Order::Contend && now < self.deadline();
                 if begins {
                     self.led = Some(name.clone());
-                    self.term = Some(ActiveTerm { name, closing: false, early: Duration::ZERO });
+                    self.term = Some(ActiveTerm { name, early: Duration::ZERO });
                 }
             }
             LeaseCall::Renew => self.claimed = sent,

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 /// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
 /// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
-/// meanwhile.
+/// meanwhile. Each claim has one: without it, a claim could vouch for a holder that it waits for.
 pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 /// Asks the holder to release the lease: the name of the candidate that wants it, and on a second line its key. A person
 /// writes the name alone.
@@ -49,21 +49,18 @@ pub(super) fn text(value: Option<&Value>) -> Option<&str> {
     value?.as_str().filter(|text| text.len() <= LONGEST)
 }
 
-/// Reads [`WAITS_FOR`]. None if it makes no sense: then nobody knows whom the holder waits for.
+/// Reads [`WAITS_FOR`]. None if it is missing or makes no sense: then nobody knows whom the holder waits for.
 pub(super) fn read_rests(value: Option<&Value>) -> Option<Rests> {
-    if value.is_none() {
-        return Some(Rests::new());
-    }
     let rests: BTreeMap<String, u64> = serde_json::from_str(text(value)?).ok()?;
     let sane = |millis: u64| Duration::from_millis(millis).min(LONGEST_SANE);
     Some(rests.into_iter().map(|(who, millis)| (who, sane(millis))).collect())
 }
 
-/// Writes [`WAITS_FOR`]. None if there is nobody. A part of a millisecond counts as a whole one.
-pub(super) fn write_rests(rests: &Rests) -> Option<String> {
+/// Writes [`WAITS_FOR`]. A part of a millisecond counts as a whole one.
+pub(super) fn write_rests(rests: &Rests) -> String {
     let millis = |rest: &Duration| rest.as_nanos().div_ceil(1_000_000);
     let rests: BTreeMap<_, _> = rests.iter().map(|(who, rest)| (who, millis(rest))).collect();
-    (!rests.is_empty()).then(|| serde_json::to_string(&rests).unwrap_or_default())
+    serde_json::to_string(&rests).unwrap_or_default()
 }
 
 // === impl Claim ===
@@ -76,7 +73,7 @@ impl Claim {
             process: u64::from_str_radix(process, 16).ok()?,
             time: time.parse().ok()?,
             uid: if uid == "-" { String::new() } else { uid.to_owned() },
-            lasts: Duration::from_secs(lasts),
+            lasts: Duration::from_secs(lasts).min(LONGEST_SANE),
             name: name.to_owned(),
         })
     }

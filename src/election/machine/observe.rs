@@ -23,6 +23,9 @@ impl Machine {
                     self.not_before = self.not_before.min(now);
                 }
                 self.staleness = self.staleness.max(Staleness::Unsure);
+                if let Some(flight) = &mut self.flight {
+                    flight.settles = false;
+                }
             }
             WatchNews::Down(_) => self.watches = false,
             WatchNews::Event(LeaseEvent::Seen(record)) => self.saw(record, false, now),
@@ -48,6 +51,10 @@ impl Machine {
         self.highest = self.highest.max(version);
         self.looked = now;
         self.observe(Some(record), now);
+        let author = self.seen().and_then(|seen| seen.stored.claim()).map(|claim| claim.process);
+        if author != Some(self.process) {
+            (self.failures, self.not_before) = (0, now); // others can write, so this candidate tries anew
+        }
         if is_gone {
             self.observe(None, now);
         }
@@ -56,6 +63,13 @@ impl Machine {
     /// The lease is now this, in the order of its versions.
     pub(super) fn observe(&mut self, next: Option<LeaseRecord>, now: Moment) {
         let next = next.map(Stored::new);
+        if self
+            .seen()
+            .zip(next.as_ref())
+            .is_some_and(|(seen, it)| seen.stored.record.uid() != it.record.uid())
+        {
+            self.note_a_gap(now);
+        }
         let since = if let Lease::Absent(since) = self.lease { since } else { now };
         let last = std::mem::replace(&mut self.lease, Lease::Absent(since));
         let goes_on = |term| next.as_ref().is_some_and(|it| self.is_of(it, term));
@@ -88,8 +102,6 @@ impl Machine {
             {
                 self.formers.add(who, *rest, now);
             }
-            // Others can write, so this candidate tries anew.
-            (self.failures, self.not_before) = (0, now);
             if stored.is_as_written() {
                 self.altered = None; // nothing alters the claims any more
             }
@@ -105,8 +117,7 @@ impl Machine {
             }
             Lease::Present(seen) if seen.stored.record.term() == stored.record.term() => {
                 // **Earlier**: a person frees the lease by hand, and its holder takes it back at once.
-                let is_freed = stored.record.holder().is_none() && !stored.is_released();
-                own |= is_freed && self.is_mine(&seen.stored);
+                own |= seen.own && !stored.is_released() && stored.is_by(&seen.stored);
                 if seen.stored.record.holder() == stored.record.holder() {
                     longest = longest.max(seen.longest);
                 }
@@ -129,13 +140,14 @@ impl Machine {
         }
         // A lease that was emptied by hand has a holder that it does not show.
         let holder = was.holder().unwrap_or(UNSEEN);
-        // A word is later than all times that its writer has seen in the lease, so a restored copy is none. Nor is a copy
-        // from another object, nor one of this process's own claims that comes after another claim.
-        let is_here = |it: &&Stored| it.claim().is_none_or(|claim| claim.uid == it.record.uid());
+        // A word is later than all times that its writer has seen in the lease, so a restored copy is none. Nor is one of
+        // this process's own claims that comes after another claim.
         let is_own_word = was.resource_version() == self.wrote_over;
-        let word = next.filter(|it| it.renewed > self.stamp).filter(is_here);
-        let word = word.filter(|it| is_own_word || !self.is_mine(it));
-        let is_released = word.is_some_and(|it| it.is_released() && it.record.transitions() == transitions);
+        let word = next.filter(|it| it.renewed > self.stamp && (is_own_word || !self.is_mine(it)));
+        // A holder of this crate says in its release which process it is.
+        let is_its = |it: &Stored| last.stored.claim().is_none() || it.is_by(&last.stored);
+        let is_released =
+            word.is_some_and(|it| it.is_released() && it.record.transitions() == transitions && is_its(it));
         let follows = word.filter(|it| it.record.transitions() == following(transitions));
         let vouches = follows.and_then(Stored::waits_for).is_some_and(|rests| !rests.contains_key(holder));
         if is_released {
@@ -146,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// A read finds no lease, and no watch has shown who held it last.
+    /// The lease is gone, and no watch has shown who held it last.
     pub(super) fn note_a_gap(&mut self, now: Moment) {
         if let Some(seen) = self.seen()
             && self.term.is_none()

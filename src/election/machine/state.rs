@@ -96,7 +96,7 @@ pub struct Machine {
     pub(super) led: Option<Term>,
     /// How it ended.
     pub(super) lost: Loss,
-    /// A term that is given back, and has not begun: a layer of the lock has withheld the answer to its claim.
+    /// The term that this candidate gives to others, also if it has not begun.
     pub(super) gives_back: Option<Term>,
     pub(super) flight: Option<Flight>,
     /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
@@ -148,8 +148,6 @@ pub(super) struct Seen {
 pub(super) struct ActiveTerm {
     /// With its fencing token.
     pub(super) name: Term,
-    /// It ends in good order: its gate closes for good, and it is not renewed.
-    pub(super) closing: bool,
     /// How early the next renewal comes: by chance after a claim or a failure, so that elections which began or recovered
     /// at one moment do not renew together.
     pub(super) early: Duration,
@@ -162,6 +160,8 @@ pub(super) struct Flight {
     pub(super) sent: Moment,
     /// The newest version when it was sent.
     pub(super) knew: u64,
+    /// No watch has begun since. Its answer may be older than what that watch has missed.
+    pub(super) settles: bool,
 }
 
 // === impl Machine ===

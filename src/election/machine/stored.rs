@@ -29,7 +29,6 @@ impl Stored {
         let rests = note::read_rests(record.annotation(WAITS_FOR));
         Self {
             renewed: record.renew_time().and_then(|time| time.parse().ok()).unwrap_or(Timestamp::MIN),
-            // Without its list, a claim could vouch for a holder that it waits for.
             claim: annotation(CLAIM).and_then(Claim::read).filter(|_| rests.is_some()),
             waits_for: rests.unwrap_or_default(),
             question: annotation(ASKED).and_then(Question::read),
@@ -42,7 +41,8 @@ impl Stored {
     pub(super) fn claim(&self) -> Option<&Claim> {
         let holder = self.record.holder();
         let is_of = |claim: &&Claim| holder.is_none_or(|holder| holder == claim.name);
-        self.claim.as_ref().filter(|claim| claim.time == self.renewed).filter(is_of)
+        let is_here = |claim: &&Claim| claim.uid.is_empty() || claim.uid == self.record.uid();
+        self.claim.as_ref().filter(|claim| claim.time == self.renewed).filter(is_of).filter(is_here)
     }
 
     /// Whether the claim of a holder of this crate stands with the duration that the holder wrote.
@@ -72,7 +72,7 @@ impl Stored {
     /// that holder all the same.
     pub(super) fn is_vacant(&self) -> bool {
         let it = &self.record;
-        let is_new = it.holder().is_none() && it.renew_time().is_none();
+        let is_new = it.holder().is_none() && it.renew_time().is_none() && it.annotation(CLAIM).is_none();
         is_new || self.is_released()
     }
 
@@ -81,12 +81,19 @@ impl Stored {
         self.claim().map(|it| it.lasts).or(self.record.duration()).unwrap_or(own)
     }
 
+    /// Whether the process that has claimed `other` has written this, too.
+    pub(super) fn is_by(&self, other: &Self) -> bool {
+        let writer = |it: &Self| it.claim().map(|it| it.process);
+        writer(self).is_some() && writer(self) == writer(other)
+    }
+
     /// Whether `other` is the same object with the same claim in it. The question may differ.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         fn said(it: &LeaseRecord) -> (Term, Option<&str>, Option<Duration>, [Option<&str>; 2]) {
             (it.term(), it.holder(), it.duration(), [it.renew_time(), it.acquire_time()])
         }
         said(&self.record) == said(&other.record)
+            && self.record.annotation(CLAIM) == other.record.annotation(CLAIM)
     }
 
     /// The update that asks the holder to release. None if the lease has no holder, or makes no sense.

@@ -40,7 +40,9 @@ impl Machine {
             return Some(("altered", details));
         }
         let seen = self.seen()?;
-        if seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own {
+        // Another elector may have had this name before, and a person may have written it.
+        let claims = seen.stored.claim().is_some_and(|it| it.name == self.me.as_str());
+        if claims && seen.stored.record.holder().is_some() && !seen.own {
             return Some((
                 "identity",
                 "another process uses this identity; give each process its own".into(),

@@ -44,7 +44,7 @@ impl Machine {
             name: self.me.to_string(),
         };
         let mut annotations =
-            BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, note::write_rests(rests))]);
+            BTreeMap::from([(CLAIM, Some(claim.to_string())), (WAITS_FOR, Some(note::write_rests(rests)))]);
         if let Some(priority) = &self.priority {
             annotations.insert(HOLDER_KEY, Some(priority.key().to_owned()));
         }

@@ -36,10 +36,7 @@ impl Machine {
 
     /// Ends `term` in good order, for another candidate, also if its gate has not opened. `term` has no fencing token.
     pub fn give_way(&mut self, term: &Term) {
-        match &mut self.term {
-            Some(own) => own.closing |= own.name.is_same(term),
-            None => self.gives_back = Some(term.clone()),
-        }
+        self.gives_back = Some(term.clone());
     }
 
     /// Takes in that another part of the process has ended the term.
@@ -55,7 +52,7 @@ impl Machine {
         let deadline = self.deadline();
         if now >= deadline {
             Gate::Shut(Loss::Expired)
-        } else if term.closing {
+        } else if self.is_closing(term) {
             Gate::Closing { deadline }
         } else if self.formers.may_begin(now).is_some() {
             Gate::Shut(self.lost)
@@ -64,7 +61,8 @@ impl Machine {
         }
     }
 
-    /// What to do now. `wall` is shown in the lease to people and to other electors.
+    /// What to do now. `writes` were counted after the gate was made what [`gate`](Self::gate) says. `wall` is shown in the
+    /// lease to people and to other electors.
     pub fn poll(&mut self, writes: Writes, wall: Timestamp, now: Moment) -> Next {
         self.writes = writes;
         self.look_at_the_clock(now);
@@ -92,7 +90,7 @@ impl Machine {
             seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
         }
         let call = Call { what, seen, update };
-        self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest });
+        self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest, settles: true });
         Next::Call(call)
     }
 
@@ -100,15 +98,13 @@ impl Machine {
         if self.term.is_some() && now >= self.deadline() {
             (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
         }
-        self.look_at_the_question();
     }
 
     /// Closes the term if the process stops, or if another candidate has asked for the lease.
     pub(super) fn look_at_the_question(&mut self) {
-        let asked = self.term.as_ref().and(self.seen()).is_some_and(|seen| self.yields(&seen.stored));
-        let yields = self.order == Order::Stop || asked;
-        if let Some(term) = &mut self.term {
-            term.closing |= yields;
+        let Some(term) = &self.term else { return };
+        if self.order == Order::Stop || self.seen().is_some_and(|seen| self.yields(&seen.stored)) {
+            self.gives_back = Some(term.name.clone());
         }
     }
 
@@ -126,10 +122,10 @@ impl Machine {
     fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
         let due = self.claimed.saturating_add(self.timing.retry_period().saturating_sub(term.early));
         // The deadline depends on renewals alone (rule S9).
-        if self.staleness == Staleness::Stale || self.staleness == Staleness::Unsure && now < due {
+        if self.staleness == Staleness::Stale || self.staleness != Staleness::Fresh && now < due {
             return Want::Call(LeaseCall::Read, now);
         }
-        if !term.closing {
+        if !self.is_closing(term) {
             return Want::Call(LeaseCall::Renew, due);
         }
         // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
@@ -151,14 +147,14 @@ impl Machine {
         }
     }
 
-    /// Whether this process gives its own claim to others.
-    fn leaves(&self, stored: &Stored) -> bool {
-        self.is_in(self.gives_back.as_ref()) || self.yields(stored)
-    }
-
     /// When the own lease ends for others, at the earliest.
     fn ends(&self) -> Moment {
         self.claimed.saturating_add(self.timing.lease_duration())
+    }
+
+    /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.
+    fn is_closing(&self, term: &ActiveTerm) -> bool {
+        self.gives_back.as_ref().is_some_and(|it| it.is_same(&term.name))
     }
 
     /// Whether the lease shows this term.
@@ -189,8 +185,8 @@ impl Machine {
             Order::Stop if mine => self.gives_back(now),
             // A claim that came late, and has begun no term. One that was used is kept while its work ends.
             Order::Hold if mine && !self.is_in(self.led.as_ref()) => self.gives_back(now).or(self.look()),
-            // A term that has ended without a release, or has not begun, is left to others.
-            Order::Contend if mine && stored.is_some_and(|it| self.leaves(it)) => {
+            // A term that has ended without a release, or has not begun.
+            Order::Contend if mine && self.is_in(self.gives_back.as_ref()) => {
                 let turn = stored.map_or(Duration::ZERO, |it| self.turn(it));
                 self.gives_back(now).or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
             }
@@ -206,7 +202,7 @@ impl Machine {
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
         // What others undo is not done again at once.
-        let paced = self.claimed.saturating_add(self.timing.pause() / 8);
+        let paced = self.claimed.saturating_add(self.timing.pause() / 4);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
         match (self.own_question(), stored.filter(|it| self.precedes(it))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
@@ -239,7 +235,8 @@ impl Machine {
 
     /// Whether there is nothing to do but to wait for the end of another holder.
     pub(super) fn is_held_by_another(&self, now: Moment) -> bool {
-        self.term.is_none() && self.is_free_from(now).is_some_and(|from| now < from)
+        let is_held = self.seen().is_some_and(|it| it.stored.record.holder().is_some());
+        self.term.is_none() && is_held && self.is_free_from(now).is_some_and(|from| now < from)
     }
 
     /// How long this candidate leaves a free lease to others. One that has asked and polls learns of it within a period.

@@ -219,7 +219,7 @@ async fn s12_foreign_fields_survive() {
     let lease = server.object(LEASE).unwrap();
     let mut annotations = lease["metadata"]["annotations"].clone();
     annotations.as_object_mut().unwrap().remove("kube-leader-gate/claim").expect("its own claim");
-    assert_eq!(annotations, json!({ "team": "x" }));
+    assert_eq!(annotations, json!({ "team": "x", "kube-leader-gate/waits-for": "{}" }));
     assert_eq!(lease["metadata"]["labels"], json!({ "app": "y" }));
     a.stop().await;
     let lease = server.object(LEASE).unwrap();

@@ -46,7 +46,7 @@ async fn ended_container_is_succeeded_long_before_expiry() {
     assert!(said.as_str().is_some_and(|said| said.contains(r#""holder":"b""#)), "{said}");
     let said = annotations(&server)["kube-leader-gate/claim"].take();
     assert!(said.as_str().is_some_and(|said| said.ends_with(" b")), "{said}");
-    assert_eq!(annotations(&server).as_object().map(serde_json::Map::len), Some(2), "nothing of a is left");
+    assert_eq!(annotations(&server).as_object().map(serde_json::Map::len), Some(3), "nothing of a is left");
     assert_eq!(server.reads("b", "get", "pods"), 1);
     assert_eq!(spec(&server)["leaseTransitions"], 1);
 }

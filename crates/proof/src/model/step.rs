@@ -118,7 +118,12 @@ impl Race {
             if self.all_know() {
                 let edits = [Fault::Deletion, Fault::Anew, Fault::Freed, Fault::Shortened];
                 steps.extend(edits.map(|fault| Step::Fault(fault, 0)));
-                if self.server.lease.as_ref().is_some_and(|it| it.annotation(WAITS_FOR).is_some()) {
+                if self
+                    .server
+                    .lease
+                    .as_ref()
+                    .is_some_and(|it| it.annotation(WAITS_FOR).is_some_and(|it| it != "{}"))
+                {
                     steps.push(Step::Fault(Fault::Third(2), 0));
                 }
             }

@@ -207,7 +207,7 @@ impl Stage {
         if !holder.is_empty() {
             annotations[ASKED] = Value::Null;
         }
-        annotations[WAITS_FOR] = waits_for.map_or(Value::Null, |it| json!(it.to_string()));
+        annotations[WAITS_FOR] = json!(waits_for.map_or("{}".to_owned(), Value::to_string));
         annotations.as_object_mut().unwrap().retain(|_, it| !it.is_null());
         self.put(object);
     }

@@ -4,6 +4,7 @@ mod bad_input;
 mod calls;
 mod examples;
 mod former_writers;
+mod hostile;
 mod notes;
 mod priority;
 mod stops;

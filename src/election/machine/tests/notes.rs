@@ -45,11 +45,11 @@ fn a_question_is_a_name_and_perhaps_a_key() {
 #[test]
 fn rests_are_rounded_up_and_cut() {
     let rests = Rests::from([("a".to_owned(), Duration::from_micros(1_500))]);
-    assert_eq!(note::write_rests(&rests).unwrap(), r#"{"a":2}"#);
-    assert_eq!(note::write_rests(&Rests::new()), None);
+    assert_eq!(note::write_rests(&rests), r#"{"a":2}"#);
+    assert_eq!(note::write_rests(&Rests::new()), "{}");
     let read = |value| note::read_rests(Some(&value));
     assert_eq!(read(json!(r#"{"a":99999999999999}"#)).unwrap()["a"], LONGEST_SANE);
-    assert_eq!(note::read_rests(None), Some(Rests::new()));
+    assert_eq!(note::read_rests(None), None);
     for odd in
         [json!(""), json!(7), json!("{}}"), json!(r#"{"a":-1}"#), json!("[]"), json!("x".repeat(100_000))]
     {

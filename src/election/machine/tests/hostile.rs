@@ -1,0 +1,440 @@
+//! Looks of a lease that once led astray: edits by hand, copies, gaps between polls, webhooks.
+
+use super::examples::{Stage, error, seconds, time};
+use crate::{
+    election::{
+        hooks::LeaseCall::{Acquire, Ask, Read, Release, Renew},
+        lease_watch::WatchNews,
+        machine::{ASKED, CLAIM, Gate, Next, Order, WAITS_FOR, Writes},
+    },
+    leadership::Term,
+    lease::ErrLockKind,
+};
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Somebody changes the lease, and no watch shows it.
+fn hidden(stage: &mut Stage, change: impl FnOnce(&mut Value)) {
+    stage.version += 1;
+    let version = stage.version;
+    let lease = stage.lease.get_or_insert_with(|| json!({ "metadata": {} }));
+    change(lease);
+    lease["metadata"]["resourceVersion"] = json!(version.to_string());
+}
+
+fn no_watch(stage: &mut Stage) {
+    stage.machine.watched(WatchNews::Down(None), stage.now);
+}
+
+/// What client-go writes when it finds its own name in the lease: a new time, the same count.
+fn goes_on_as_client_go(it: &mut Value, now: &str) {
+    it["spec"]["renewTime"] = json!(now);
+    it["spec"]["leaseDurationSeconds"] = json!(15);
+}
+
+fn cut_off(stage: &mut Stage, millis: u64) {
+    stage.play(millis, |_, _| Err(error(ErrLockKind::Unreachable)));
+}
+
+// --- (a) two gates ---
+
+/// A node is cut off, so a person writes the name of a standby with client-go into the lease, and it leads. A second
+/// thought, and the person empties the holder. The former leader comes back, takes the empty lease for its own that was
+/// freed by hand, and writes at once, beside client-go, which leads on until its own deadline.
+#[test]
+fn a1_an_emptied_lease_that_another_elector_has_renewed_is_not_own() {
+    let mut stage = Stage::leading();
+    no_watch(&mut stage);
+    let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
+    hidden(&mut stage, |it| {
+        it["spec"]["holderIdentity"] = json!("go");
+        goes_on_as_client_go(it, &now);
+    });
+    hidden(&mut stage, |it| it["spec"]["holderIdentity"] = json!(""));
+    stage.pass(seconds(6)); // client-go leads for 10 s after its last renewal
+    assert!(!stage.is_open(), "two may write");
+}
+
+/// The leader of this crate is cut off, and its gate is open until its deadline. A person moves the lease to a standby with
+/// client-go, which is rolled and releases. A candidate that polls sees only the release, and takes it for the word of the
+/// leader that it has seen.
+#[test]
+fn a2_the_release_of_another_elector_is_no_word_of_this_crates_holder() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None); // writes until 10 s from here
+    no_watch(&mut stage);
+    stage.pass(10);
+    let now = time(stage.wall());
+    hidden(&mut stage, |it| {
+        it["spec"]["holderIdentity"] = json!("go");
+        goes_on_as_client_go(it, &now);
+    });
+    let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
+    hidden(&mut stage, |it| {
+        it["spec"]["holderIdentity"] = json!("");
+        it["spec"]["leaseDurationSeconds"] = json!(1);
+        (it["spec"]["renewTime"], it["spec"]["acquireTime"]) = (json!(now), json!(now));
+    });
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "the first may write for 5 s more");
+}
+
+/// `kubectl replace --force -f saved.yaml`, or Velero. The former leader was cut off meanwhile, and another one leads, in an
+/// object made anew. The claim in the copy names its object, and nobody looks.
+#[test]
+fn a3_a_copy_of_the_own_claim_in_another_object_is_not_own() {
+    let mut stage = Stage::leading();
+    stage.pass(seconds(5)); // a renewal has written the uid
+    no_watch(&mut stage);
+    let mut copy = stage.lease.clone().unwrap();
+    cut_off(&mut stage, seconds(40));
+    assert!(!stage.is_open());
+    // Deleted; client-go makes it anew as `u2`, leads, and renews. Then the copy replaces that.
+    copy["metadata"]["uid"] = json!("u3");
+    hidden(&mut stage, |it| *it = copy);
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "client-go leads until its deadline");
+}
+
+/// The same for a container that restarts.
+#[test]
+fn a3_a_copy_of_the_earlier_process_in_another_object_is_not_inherited() {
+    let mut stage = Stage::new();
+    let mut other = Stage::new();
+    other.claim("me", 77, 4, None);
+    let mut copy = other.lease.clone().unwrap();
+    copy["metadata"]["uid"] = json!("u3");
+    stage.put(copy);
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "whoever led the object before this one may write");
+}
+
+/// A policy that caps `leaseDurationSeconds` is rolled out under a leader. The answer to its renewal shows it. Other electors
+/// trust the lease: client-go takes it after 5 s. Right after that answer the leader is cut off.
+#[test]
+fn a4_a_renewal_that_is_stored_otherwise_ends_the_term_at_once() {
+    let mut stage = Stage::leading();
+    let mut renewed = None;
+    stage.play(seconds(3), |stage, call| {
+        if call.what != Renew || renewed.is_some() {
+            return Err(error(ErrLockKind::Unreachable));
+        }
+        stage.carry_out(call)?;
+        hidden(stage, |it| it["spec"]["leaseDurationSeconds"] = json!(5));
+        renewed = Some(stage.now);
+        Ok(stage.record())
+    });
+    let since = stage.now.saturating_since(renewed.expect("a renewal"));
+    let rest = Duration::from_secs(6).saturating_sub(since);
+    cut_off(&mut stage, u64::try_from(rest.as_millis()).unwrap());
+    assert!(!stage.is_open(), "client-go has taken the lease 1 s ago");
+}
+
+/// `kubectl annotate lease my-controller kube-leader-gate/waits-for-`, or a webhook that strips one annotation. The claim
+/// stands without its list, so it vouches for whom it overtook.
+#[test]
+fn a5_a_claim_without_its_list_vouches_for_nobody() {
+    let mut stage = Stage::new();
+    stage.client_go("istio", 3);
+    no_watch(&mut stage);
+    stage.pass(10);
+    // A preferred candidate takes the lease from it, and waits behind its shut gate.
+    let mut other = Stage::new();
+    (other.lease, other.version, other.now) = (stage.lease.clone(), stage.version, stage.now);
+    other.claim("second", 8, 4, Some(&json!({ "istio": 15_000 })));
+    let mut object = other.lease.unwrap();
+    object["metadata"]["annotations"].as_object_mut().unwrap().remove(WAITS_FOR);
+    hidden(&mut stage, |it| *it = object);
+    stage.pass(seconds(3));
+    stage.claim("", 8, 4, Some(&json!({})));
+    stage.pass(seconds(2));
+    assert!(!stage.is_open(), "istio writes until 15 s from its last renewal");
+}
+
+/// `kubectl patch lease my-controller --type=merge -p '{"spec":null}'`, as a "reset". The claim still stands in the
+/// annotations. A replica that begins now takes the lease at once, and the leader, which polls every 26 s by default, writes
+/// on.
+#[test]
+fn a6_a_lease_that_is_wiped_and_still_has_a_claim_is_not_new() {
+    let mut other = Stage::new();
+    other.claim("first", 7, 3, None);
+    let mut wiped = other.lease.unwrap();
+    wiped["spec"] = Value::Null;
+    let mut newcomer = Stage::new();
+    newcomer.put(wiped);
+    newcomer.pass(seconds(2));
+    assert!(!newcomer.is_open(), "the first has not learned of it");
+}
+
+/// It is wiped twice. Between the two a polling candidate, frozen for a moment, has missed a whole term: the spec is the same,
+/// and only the claim in the annotations is another one. (The simulation finds it with such an edit: `simattack`.)
+#[test]
+fn a6_a_lease_that_is_wiped_twice_does_not_say_the_same() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    no_watch(&mut stage);
+    stage.fails(1, ErrLockKind::Unreachable);
+    let wiped = |process: u64, now: &str| {
+        let claim = format!("{process:016x} {now} u 15s p{process}");
+        json!({ "metadata": { "uid": "u", "annotations": { CLAIM: claim } }, "spec": {} })
+    };
+    let now = time(stage.wall());
+    hidden(&mut stage, |it| *it = wiped(7, &now));
+    stage.order(Order::Hold); // sees it, and may not take it yet
+    stage.pass(seconds(30));
+    let now = time(stage.wall());
+    hidden(&mut stage, |it| *it = wiped(8, &now));
+    stage.order(Order::Contend);
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "p8 polls, and has not learned of it");
+}
+
+/// A watch begins anew while a renewal is under way. The lease is deleted after the renewal and before the watch begins, so
+/// neither shows it, and the read that the new watch asks for is never made.
+#[test]
+fn a8_a_call_that_was_sent_before_the_watch_began_settles_no_doubt() {
+    let mut stage = Stage::leading();
+    no_watch(&mut stage);
+    stage.now = stage.now.saturating_add(Duration::from_secs(2));
+    let call = stage.call();
+    assert_eq!(call.what, Renew);
+    let answer = stage.carry_out(&call);
+    stage.lease = None; // deleted, and a newcomer makes it anew half a second later
+    stage.machine.watched(WatchNews::Up, stage.now);
+    stage.machine.answered(answer, stage.now).unwrap();
+    stage.calls.clear();
+    stage.pass(200);
+    assert_eq!(stage.calls.first(), Some(&Read));
+}
+
+/// A candidate that polls has seen a released lease. Then, between two polls: another one takes it, and is cut off; a person
+/// deletes the lease; a newcomer makes it anew and releases it. Had the poll found no lease, it would wait for the holder that
+/// was never shown. It finds another object, and does not.
+#[test]
+fn a9_a_gap_is_a_gap_also_if_the_lease_was_made_anew_meanwhile() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    no_watch(&mut stage);
+    let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
+    hidden(&mut stage, |it| {
+        it["metadata"]["uid"] = json!("u2");
+        (it["spec"]["leaseTransitions"], it["spec"]["renewTime"]) = (json!(0), json!(now));
+    });
+    stage.machine.watched(WatchNews::Up, stage.now); // asks for a read
+    no_watch(&mut stage);
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "s8_a_holder_that_was_never_shown_is_waited_for");
+}
+
+// --- (b) a release while writes are under way ---
+
+/// The comparison of a priority may change its answer. Here it does between the look at the writes and the poll. `poll` both
+/// decides that the gate closes and releases, with a count of writes that was taken while the gate was open: a write that
+/// another thread begins meanwhile is not in it. (`Task::run` does the same with `give_way`: it takes orders after it has
+/// applied the gate, and counts the writes before it applies it again.)
+#[test]
+fn b1_a_poll_that_closes_the_gate_releases_nothing_yet() {
+    let objects = Arc::new(AtomicBool::new(true));
+    let precedes = objects.clone();
+    let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
+    stage.pass(50);
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3"));
+    stage.pass(10);
+    assert!(stage.is_open());
+    let counted_while_open = Writes::default();
+    objects.store(false, Ordering::SeqCst);
+    let wall = stage.wall();
+    let next = stage.machine.poll(counted_while_open, wall, stage.now);
+    assert!(
+        !matches!(&next, Next::Call(call) if call.what == Release),
+        "it releases, and nobody has counted the writes behind the closed gate"
+    );
+}
+
+/// The task makes the gate what it has to be before it counts the writes.
+#[test]
+fn b2_a_term_that_gives_way_is_closed_before_the_writes_are_counted() {
+    let mut stage = Stage::leading();
+    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
+    assert!(matches!(stage.gate(), Gate::Closing { .. }));
+    let wall = stage.wall();
+    let under_way = Writes { under_way: true, ..Writes::default() };
+    let next = stage.machine.poll(under_way, wall, stage.now);
+    assert!(!matches!(&next, Next::Call(call) if call.what == Release));
+}
+
+// --- (c) liveness ---
+
+/// A webhook is slow, so some write of the leader always hangs. A preferred candidate asks. The leader closes its gate, and
+/// at its deadline the write is cut off. Then it takes its own lease back at once, 5 s before the asker may, and removes
+/// the question. So the preferred candidate never leads.
+#[test]
+fn c1_who_was_asked_leaves_the_lease_to_the_asker_after_its_deadline_too() {
+    let mut stage = Stage::leading();
+    stage.writes.under_way = true;
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
+    stage.now = stage.deadline();
+    assert!(matches!(stage.gate(), Gate::Shut(_)));
+    stage.writes = Writes { under_way: false, settle_at: stage.now.saturating_add(Duration::from_secs(5)) };
+    stage.pass(seconds(4));
+    assert!(!stage.is_open(), "it leads again");
+    assert!(!stage.calls.contains(&Acquire) && stage.annotation(ASKED).is_some(), "{:?}", stage.calls);
+}
+
+/// The same with leading-only work that needs its grace of 12 s.
+#[test]
+fn c1_work_that_ends_late_does_not_keep_the_lease_from_the_asker() {
+    let mut stage = Stage::leading();
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
+    assert!(matches!(stage.gate(), Gate::Closing { .. }));
+    stage.order(Order::Hold);
+    stage.pass(seconds(12));
+    stage.order(Order::Contend);
+    stage.pass(seconds(1));
+    assert!(!stage.is_open(), "it leads again");
+}
+
+/// A claim with an absurd duration, from a bug or by hand. A replica that begins waits for ever, and says nothing.
+#[test]
+fn c3_an_absurd_claim_is_cut_or_reported() {
+    let mut other = Stage::new();
+    other.claim("other", 7, 3, None);
+    let mut object = other.lease.unwrap();
+    let claim = object["metadata"]["annotations"][CLAIM]
+        .as_str()
+        .unwrap()
+        .replace(" 15s ", " 18446744073709551615s ");
+    object["metadata"]["annotations"][CLAIM] = json!(claim);
+    let mut stage = Stage::new();
+    stage.put(object);
+    stage.pass(seconds(2 * 24 * 60 * 60));
+    assert!(stage.is_open() || stage.machine.oddity().is_some(), "it waits for ever, without a word");
+}
+
+/// A container is killed while its renewal is under way. The new one reads the lease, and then the renewal lands. It is the
+/// same earlier process, which has ended.
+#[test]
+fn c4_a_renewal_of_the_earlier_process_that_lands_late_is_its_own_too() {
+    let mut stage = Stage::new();
+    stage.claim("me", 77, 4, None);
+    let call = stage.call();
+    assert_eq!(call.what, Read);
+    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    stage.claim("me", 77, 4, None); // a millionth of a second later
+    assert_eq!(stage.machine.oddity(), None);
+    stage.pass(seconds(1));
+    assert!(stage.is_open());
+}
+
+// --- (d) storms ---
+
+/// The lease is in git with an empty spec, and a controller with self-heal reverts each write within milliseconds.
+#[test]
+fn d1_whoever_is_reverted_again_and_again_makes_no_storm() {
+    for kind in ["the spec is wiped", "the holder is emptied", "the lease is deleted"] {
+        let mut stage = Stage::new();
+        let mut reverts = false;
+        for _ in 0..10_000 {
+            stage.pass(1);
+            if stage.holder() == "me" {
+                match kind {
+                    "the spec is wiped" => stage.edit(|it| it["spec"] = json!({})),
+                    "the holder is emptied" => stage.edit(|it| it["spec"]["holderIdentity"] = json!("")),
+                    _ => stage.delete(),
+                }
+                reverts = true;
+            }
+        }
+        let calls = stage.calls.len();
+        assert!(
+            reverts && calls < 100,
+            "{kind}: {calls} calls in ten seconds, and each is answered by a revert"
+        );
+    }
+}
+
+/// Two servers behind one address lag, each at another state of the lease, both free. Each read shows another state than the
+/// last one, so each forgets the failures.
+#[test]
+fn d2_reads_that_show_two_old_states_in_turn_make_no_storm() {
+    let mut stage = Stage::new();
+    no_watch(&mut stage);
+    let old: Vec<_> = [3, 5]
+        .map(|transitions| {
+            let mut it = Stage::new();
+            it.client_go("", transitions);
+            it.record().unwrap()
+        })
+        .into();
+    let mut turn = 0;
+    stage.play(seconds(10), |stage, call| {
+        stage.now = stage.now.saturating_add(Duration::from_millis(2));
+        if call.what == Read {
+            turn += 1;
+            return Ok(Some(old[turn % 2].clone()));
+        }
+        Err(error(ErrLockKind::Conflict))
+    });
+    let calls = stage.calls.len();
+    assert!(calls < 100, "{calls} calls in ten seconds");
+}
+
+// --- (f) wrong trouble ---
+
+/// A pod of a `StatefulSet` had client-go (or the former core) as its elector, and is upgraded to this crate: the lease names
+/// it, without a claim. Or a person has written its name. There is no other process.
+#[test]
+fn f1_its_name_without_a_claim_is_no_second_process() {
+    let mut stage = Stage::new();
+    stage.client_go("me", 4);
+    stage.pass(100);
+    let trouble = stage.machine.oddity().map(|it| it.1).unwrap_or_default();
+    assert!(!trouble.contains("another process uses this identity"), "{trouble}");
+}
+
+/// A webhook has stripped the question of a preferred candidate, and is gone now. The candidate is not preferred any more (its
+/// setting has changed), and client-go leads for months.
+#[test]
+fn f2_an_altered_question_is_no_trouble_of_claims() {
+    let wants = Arc::new(AtomicBool::new(true));
+    let precedes = wants.clone();
+    let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
+    stage.client_go("go", 3);
+    stage.play(200, |stage, call| {
+        let answer = stage.carry_out(call);
+        if call.what == Ask {
+            hidden(stage, |it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
+            return Ok(stage.record());
+        }
+        answer
+    });
+    wants.store(false, Ordering::SeqCst);
+    for _ in 0..1_000 {
+        stage.client_go("go", 3);
+        stage.pass(seconds(2));
+    }
+    assert_eq!(stage.machine.oddity(), None, "it says that it cannot lead");
+}
+
+/// etcd is restored to a time before the lease. The create is carried out at a lower version than the last one known, and is
+/// taken for the work of a webhook.
+#[test]
+fn f3_a_restored_backup_is_no_webhook() {
+    let mut stage = Stage::leading();
+    no_watch(&mut stage);
+    stage.pass(seconds(5));
+    (stage.lease, stage.version) = (None, 50);
+    let mut troubles = vec![];
+    stage.play(seconds(3), |stage, call| {
+        troubles.extend(stage.machine.oddity());
+        stage.carry_out(call)
+    });
+    assert!(troubles.is_empty(), "{troubles:?}");
+}
