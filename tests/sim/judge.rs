@@ -240,9 +240,8 @@ fn admitted_by(it: &WriteRecord) -> Option<(u64, u64)> {
 
 /// Whether the holder says that it waits for a former one.
 fn waits_for_another(it: &WriteRecord) -> bool {
-    let list =
-        |it: &StoredLease| it.annotations.get("kube-leader-gate/waits-for").is_some_and(|it| it != "{}");
-    it.lease.as_ref().is_some_and(list)
+    let list = it.lease.as_ref().and_then(|it| it.annotations.get("kube-leader-gate/waits-for"));
+    list.is_some_and(|it| it != "{}")
 }
 
 fn names(it: &WriteRecord, name: &str) -> bool {

@@ -108,7 +108,7 @@ async fn scenario(candidates: usize, chance: &mut fastrand::Rng) {
 
     // The lease is deleted: a candidate makes a new one.
     scenario.server.delete("outsider", LEASE).expect("the lease is there");
-    until(Duration::from_millis(100), "a new lease", || !scenario.holder().is_empty()).await;
+    until(Duration::from_millis(200), "a new lease", || !scenario.holder().is_empty()).await;
     let leader = scenario.led(Duration::from_secs(5)).await;
     scenario.only_the_holder_writes(leader).await;
     assert!(spec(&scenario.server)["leaseTransitions"].as_u64() <= Some(1));

@@ -135,7 +135,9 @@ async fn s12_foreign_fields_survive_every_update() {
     pass(Duration::from_secs(10)).await;
     a.stop().await;
     let mut after = server.object(LEASE).unwrap();
-    after["metadata"]["annotations"].as_object_mut().unwrap().remove("kube-leader-gate/claim");
+    for own in ["kube-leader-gate/claim", "kube-leader-gate/waits-for"] {
+        after["metadata"]["annotations"].as_object_mut().unwrap().remove(own).expect("its own");
+    }
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
     }

@@ -36,7 +36,7 @@ async fn work_starts_each_term_with_open_gate() {
     for _ in 0..3 {
         let begun = journal.begun().len();
         server.delete("outsider", LEASE).unwrap();
-        until(SOON, "the work runs again", || journal.begun().len() > begun).await;
+        until(2 * SOON, "the work runs again", || journal.begun().len() > begun).await;
     }
     a.shutdown.cancel();
     assert_eq!(within(SOON, "the candidate stops", a.run).await.unwrap(), Ok(LeaseEnd::Released));
