@@ -4,7 +4,13 @@
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
-const TIMES: [&str; 3] = ["\"acquireTime\":\"", "\"renewTime\":\"", "\"finishedAt\":\""];
+/// What comes before a time, and how much further it begins: the number of a process stands before the time of a claim.
+const TIMES: [(&str, usize); 4] = [
+    ("\"acquireTime\":\"", 0),
+    ("\"renewTime\":\"", 0),
+    ("\"finishedAt\":\"", 0),
+    ("\"kube-leader-gate/claim\":\"", "0000000000000000 ".len()),
+];
 const LENGTH: usize = "2026-01-02T03:04:05.000000Z".len();
 
 /// The same text with all times of leases and pods later by so many seconds.
@@ -14,8 +20,8 @@ pub fn shift(text: Bytes, by: i64) -> Bytes {
     }
     // A watch that breaks may bring anything.
     let Ok(mut text) = String::from_utf8(text.to_vec()) else { return text };
-    for name in TIMES {
-        let starts: Vec<_> = text.match_indices(name).map(|(at, _)| at + name.len()).collect();
+    for (name, further) in TIMES {
+        let starts: Vec<_> = text.match_indices(name).map(|(at, _)| at + name.len() + further).collect();
         for at in starts {
             let place = at..at + LENGTH;
             let Some(time) = text.get(place.clone()).and_then(|it| it.parse::<Timestamp>().ok()) else {
@@ -30,8 +36,9 @@ pub fn shift(text: Bytes, by: i64) -> Bytes {
 
 #[test]
 fn shifted_times_come_back_as_they_were() {
-    let text = r#"{"spec":{"acquireTime":"2026-01-02T03:04:05.123456Z","holderIdentity":"a","renewTime":"2026-01-02T03:04:59.000001Z"}}"#;
+    let text = r#"{"kube-leader-gate/claim":"00000000000000ff 2026-01-02T03:04:59.000001Z u 15s a","spec":{"acquireTime":"2026-01-02T03:04:05.123456Z","holderIdentity":"a","renewTime":"2026-01-02T03:04:59.000001Z"}}"#;
     let moved = shift(Bytes::from(text), 61);
     assert!(std::str::from_utf8(&moved).unwrap().contains("2026-01-02T03:05:06.123456Z"));
+    assert!(std::str::from_utf8(&moved).unwrap().contains("ff 2026-01-02T03:06:00.000001Z u"));
     assert_eq!(shift(moved, -61), Bytes::from(text));
 }

@@ -124,6 +124,7 @@ impl Machine {
             }
             _ => {}
         }
+        own &= stored.renewed == self.stamp; // or else it is a copy, and others may have led since
         Seen { stored, since: now, longest, own }
     }
 

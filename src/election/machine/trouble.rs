@@ -41,8 +41,8 @@ impl Machine {
         }
         let seen = self.seen()?;
         // Another elector may have had this name before, and a person may have written it.
-        let claims = seen.stored.claim().is_some_and(|it| it.name == self.me.as_str());
-        if claims && seen.stored.record.holder().is_some() && !seen.own {
+        let claims = seen.stored.claim().is_some_and(|it| it.process != self.process);
+        if claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own {
             return Some((
                 "identity",
                 "another process uses this identity; give each process its own".into(),

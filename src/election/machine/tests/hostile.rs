@@ -173,7 +173,7 @@ fn a6_a_lease_that_is_wiped_and_still_has_a_claim_is_not_new() {
 }
 
 /// It is wiped twice. Between the two a polling candidate, frozen for a moment, has missed a whole term: the spec is the same,
-/// and only the claim in the annotations is another one. (The simulation finds it with such an edit: `simattack`.)
+/// and only the claim in the annotations is another one.
 #[test]
 fn a6_a_lease_that_is_wiped_twice_does_not_say_the_same() {
     let mut stage = Stage::new();
@@ -230,6 +230,41 @@ fn a9_a_gap_is_a_gap_also_if_the_lease_was_made_anew_meanwhile() {
     no_watch(&mut stage);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "s8_a_holder_that_was_never_shown_is_waited_for");
+}
+
+/// A saved copy is older than the last renewal. While its node is cut off, the leader is succeeded; then a person puts the copy
+/// back, or etcd is restored. It says a time that this process has gone past, so it is a copy, and whoever led since then was
+/// never shown.
+#[test]
+fn a10_an_older_claim_of_its_own_is_a_copy() {
+    let mut stage = Stage::leading();
+    stage.pass(seconds(5));
+    let copy = stage.lease.clone().unwrap();
+    stage.pass(seconds(5));
+    no_watch(&mut stage);
+    cut_off(&mut stage, seconds(40));
+    hidden(&mut stage, |it| *it = copy);
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "client-go leads until its deadline");
+}
+
+/// A backup of etcd is restored, in which another elector then begins a term with the number that this process's own last term
+/// had. A person empties its lease, and this process takes that for its own lease that was freed by hand: two gates are open.
+#[test]
+fn a1_numbers_of_terms_come_again_after_a_restore() {
+    let mut stage = Stage::leading();
+    no_watch(&mut stage);
+    cut_off(&mut stage, seconds(40));
+    let now = time(stage.wall());
+    hidden(&mut stage, |it| {
+        it["metadata"]["annotations"] = Value::Null;
+        it["spec"] = json!({
+            "holderIdentity": "", "leaseDurationSeconds": 15, "leaseTransitions": 1,
+            "acquireTime": now, "renewTime": now,
+        });
+    });
+    stage.pass(seconds(5));
+    assert!(!stage.is_open(), "client-go leads until its next renewal fails");
 }
 
 // --- (b) a release while writes are under way ---
