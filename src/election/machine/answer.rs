@@ -47,15 +47,13 @@ impl Machine {
                 if call.what != LeaseCall::Ask {
                     self.altered = differs;
                 }
-                match differs {
-                    Some(differs) => return Err(self.stored_otherwise(differs, stored, now)),
-                    None => {
-                        if settles && self.staleness == Staleness::Unsure {
-                            self.staleness = Staleness::Fresh;
-                        }
-                        self.written(call.what, stored, sent, now);
-                    }
+                if let Some(differs) = differs {
+                    return Err(self.stored_otherwise(differs, stored, now));
                 }
+                if settles && self.staleness == Staleness::Unsure {
+                    self.staleness = Staleness::Fresh;
+                }
+                self.written(call.what, stored, sent, now);
             }
             // No update is answered so.
             (Some(_), Ok(None)) => self.staleness = Staleness::Stale,

@@ -36,11 +36,11 @@ pub const ASKED: &str = "kube-leader-gate/asked";
 /// The annotations of the lease but that of each claim.
 pub fn annotations(server: &ApiServer) -> Value {
     let mut all = server.object(LEASE).expect("the lease")["metadata"]["annotations"].take();
-    all.as_object_mut().map(|all| {
+    if let Some(all) = all.as_object_mut() {
         all.retain(|name, _| {
             !["kube-leader-gate/claim", "kube-leader-gate/waits-for"].contains(&name.as_str())
         });
-    });
+    }
     all
 }
 
