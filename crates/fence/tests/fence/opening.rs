@@ -65,6 +65,7 @@ async fn each_obstacle_is_named_and_nothing_opens() {
         wall.turn(Mood::Follows);
         within(RENEW_DEADLINE, "it leads", a.candidate().elected()).await;
         assert_eq!(a.candidate().trouble(), None);
+        assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
     }
 }
 

@@ -228,3 +228,29 @@ fn a_lock_whose_versions_are_no_numbers_works() {
     let Gate::Open { term, .. } = stage.gate() else { panic!("{:?}", stage.gate()) };
     assert_eq!(term.fencing_token(), None);
 }
+
+/// A renewal is carried out, and then another one takes the lease. The watch is faster than the answer.
+#[test]
+fn s7_an_answer_that_is_older_than_the_news_keeps_no_gate_open() {
+    let mut stage = Stage::leading();
+    stage.now = stage.now.saturating_add(Duration::from_secs(2));
+    let call = stage.call();
+    let answer = stage.carry_out(&call);
+    stage.client_go("thief", 9);
+    assert!(!stage.is_open());
+    stage.machine.answered(answer, stage.now).unwrap();
+    assert!(!stage.is_open());
+    assert_eq!(stage.machine.record().unwrap().holder(), Some("thief"));
+}
+
+/// Other electors trust the duration in the lease.
+#[test]
+fn s6_a_term_ends_when_a_person_shortens_its_duration() {
+    let mut stage = Stage::leading();
+    stage.pass(200);
+    stage.edit(|it| it["spec"]["leaseDurationSeconds"] = json!(5));
+    assert!(!stage.is_open());
+    stage.pass(200);
+    assert!(stage.is_open(), "it is claimed anew");
+    assert_eq!(stage.record().unwrap().duration(), Some(Duration::from_secs(15)));
+}

@@ -3,7 +3,7 @@
 use super::examples::{Stage, error, seconds, time};
 use crate::{
     election::{
-        hooks::LeaseCall::{Acquire, Ask, Read, Release, Renew},
+        hooks::LeaseCall::{Ask, Read, Release, Renew},
         lease_watch::WatchNews,
         machine::{ASKED, CLAIM, Gate, Next, Order, WAITS_FOR, Writes},
     },
@@ -42,13 +42,13 @@ fn cut_off(stage: &mut Stage, millis: u64) {
     stage.play(millis, |_, _| Err(error(ErrLockKind::Unreachable)));
 }
 
-// --- (a) two gates ---
+// --- two gates ---
 
 /// A node is cut off, so a person writes the name of a standby with client-go into the lease, and it leads. A second
 /// thought, and the person empties the holder. The former leader comes back, takes the empty lease for its own that was
 /// freed by hand, and writes at once, beside client-go, which leads on until its own deadline.
 #[test]
-fn a1_an_emptied_lease_that_another_elector_has_renewed_is_not_own() {
+fn s6_emptied_lease_of_another_elector_is_not_own() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
     let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
@@ -65,7 +65,7 @@ fn a1_an_emptied_lease_that_another_elector_has_renewed_is_not_own() {
 /// client-go, which is rolled and releases. A candidate that polls sees only the release, and takes it for the word of the
 /// leader that it has seen.
 #[test]
-fn a2_the_release_of_another_elector_is_no_word_of_this_crates_holder() {
+fn s6_release_of_another_elector_clears_no_holder() {
     let mut stage = Stage::new();
     stage.claim("first", 7, 3, None); // writes until 10 s from here
     no_watch(&mut stage);
@@ -88,7 +88,7 @@ fn a2_the_release_of_another_elector_is_no_word_of_this_crates_holder() {
 /// `kubectl replace --force -f saved.yaml`, or Velero. The former leader was cut off meanwhile, and another one leads, in an
 /// object made anew. The claim in the copy names its object, and nobody looks.
 #[test]
-fn a3_a_copy_of_the_own_claim_in_another_object_is_not_own() {
+fn s8_own_claim_in_another_object_is_void() {
     let mut stage = Stage::leading();
     stage.pass(seconds(5)); // a renewal has written the uid
     no_watch(&mut stage);
@@ -104,7 +104,7 @@ fn a3_a_copy_of_the_own_claim_in_another_object_is_not_own() {
 
 /// The same for a container that restarts.
 #[test]
-fn a3_a_copy_of_the_earlier_process_in_another_object_is_not_inherited() {
+fn s8_earlier_claim_in_another_object_is_void() {
     let mut stage = Stage::new();
     let mut other = Stage::new();
     other.claim("me", 77, 4, None);
@@ -118,7 +118,7 @@ fn a3_a_copy_of_the_earlier_process_in_another_object_is_not_inherited() {
 /// A policy that caps `leaseDurationSeconds` is rolled out under a leader. The answer to its renewal shows it. Other electors
 /// trust the lease: client-go takes it after 5 s. Right after that answer the leader is cut off.
 #[test]
-fn a4_a_renewal_that_is_stored_otherwise_ends_the_term_at_once() {
+fn s7_renewal_that_is_stored_otherwise_ends_the_term() {
     let mut stage = Stage::leading();
     let mut renewed = None;
     stage.play(seconds(3), |stage, call| {
@@ -139,7 +139,7 @@ fn a4_a_renewal_that_is_stored_otherwise_ends_the_term_at_once() {
 /// `kubectl annotate lease my-controller kube-leader-gate/waits-for-`, or a webhook that strips one annotation. The claim
 /// stands without its list, so it vouches for whom it overtook.
 #[test]
-fn a5_a_claim_without_its_list_vouches_for_nobody() {
+fn s6_claim_without_its_list_vouches_for_nobody() {
     let mut stage = Stage::new();
     stage.client_go("istio", 3);
     no_watch(&mut stage);
@@ -161,7 +161,7 @@ fn a5_a_claim_without_its_list_vouches_for_nobody() {
 /// annotations. A replica that begins now takes the lease at once, and the leader, which polls every 26 s by default, writes
 /// on.
 #[test]
-fn a6_a_lease_that_is_wiped_and_still_has_a_claim_is_not_new() {
+fn s6_wiped_lease_with_a_claim_is_not_new() {
     let mut other = Stage::new();
     other.claim("first", 7, 3, None);
     let mut wiped = other.lease.unwrap();
@@ -175,7 +175,7 @@ fn a6_a_lease_that_is_wiped_and_still_has_a_claim_is_not_new() {
 /// It is wiped twice. Between the two a polling candidate, frozen for a moment, has missed a whole term: the spec is the same,
 /// and only the claim in the annotations is another one.
 #[test]
-fn a6_a_lease_that_is_wiped_twice_does_not_say_the_same() {
+fn s6_lease_wiped_twice_does_not_say_the_same() {
     let mut stage = Stage::new();
     stage.client_go("", 3);
     no_watch(&mut stage);
@@ -198,7 +198,7 @@ fn a6_a_lease_that_is_wiped_twice_does_not_say_the_same() {
 /// A watch begins anew while a renewal is under way. The lease is deleted after the renewal and before the watch begins, so
 /// neither shows it, and the read that the new watch asks for is never made.
 #[test]
-fn a8_a_call_that_was_sent_before_the_watch_began_settles_no_doubt() {
+fn s8_call_before_the_watch_settles_no_doubt() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
     stage.now = stage.now.saturating_add(Duration::from_secs(2));
@@ -217,7 +217,7 @@ fn a8_a_call_that_was_sent_before_the_watch_began_settles_no_doubt() {
 /// deletes the lease; a newcomer makes it anew and releases it. Had the poll found no lease, it would wait for the holder that
 /// was never shown. It finds another object, and does not.
 #[test]
-fn a9_a_gap_is_a_gap_also_if_the_lease_was_made_anew_meanwhile() {
+fn s8_lease_made_anew_unseen_is_a_gap() {
     let mut stage = Stage::new();
     stage.client_go("", 3);
     no_watch(&mut stage);
@@ -236,7 +236,7 @@ fn a9_a_gap_is_a_gap_also_if_the_lease_was_made_anew_meanwhile() {
 /// back, or etcd is restored. It says a time that this process has gone past, so it is a copy, and whoever led since then was
 /// never shown.
 #[test]
-fn a10_an_older_claim_of_its_own_is_a_copy() {
+fn s6_older_claim_of_its_own_is_a_copy() {
     let mut stage = Stage::leading();
     stage.pass(seconds(5));
     let copy = stage.lease.clone().unwrap();
@@ -251,7 +251,7 @@ fn a10_an_older_claim_of_its_own_is_a_copy() {
 /// A backup of etcd is restored, in which another elector then begins a term with the number that this process's own last term
 /// had. A person empties its lease, and this process takes that for its own lease that was freed by hand: two gates are open.
 #[test]
-fn a1_numbers_of_terms_come_again_after_a_restore() {
+fn s6_repeated_number_of_a_term_is_not_own() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
     cut_off(&mut stage, seconds(40));
@@ -267,14 +267,14 @@ fn a1_numbers_of_terms_come_again_after_a_restore() {
     assert!(!stage.is_open(), "client-go leads until its next renewal fails");
 }
 
-// --- (b) a release while writes are under way ---
+// --- a release while writes are under way ---
 
 /// The comparison of a priority may change its answer. Here it does between the look at the writes and the poll. `poll` both
 /// decides that the gate closes and releases, with a count of writes that was taken while the gate was open: a write that
 /// another thread begins meanwhile is not in it. (`Task::run` does the same with `give_way`: it takes orders after it has
 /// applied the gate, and counts the writes before it applies it again.)
 #[test]
-fn b1_a_poll_that_closes_the_gate_releases_nothing_yet() {
+fn s4_poll_that_closes_the_gate_releases_nothing() {
     let objects = Arc::new(AtomicBool::new(true));
     let precedes = objects.clone();
     let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
@@ -294,7 +294,7 @@ fn b1_a_poll_that_closes_the_gate_releases_nothing_yet() {
 
 /// The task makes the gate what it has to be before it counts the writes.
 #[test]
-fn b2_a_term_that_gives_way_is_closed_before_the_writes_are_counted() {
+fn s4_gate_closes_before_writes_are_counted() {
     let mut stage = Stage::leading();
     let Gate::Open { term, .. } = stage.gate() else { panic!() };
     stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
@@ -305,27 +305,11 @@ fn b2_a_term_that_gives_way_is_closed_before_the_writes_are_counted() {
     assert!(!matches!(&next, Next::Call(call) if call.what == Release));
 }
 
-// --- (c) liveness ---
+// --- liveness ---
 
-/// A webhook is slow, so some write of the leader always hangs. A preferred candidate asks. The leader closes its gate, and
-/// at its deadline the write is cut off. Then it takes its own lease back at once, 5 s before the asker may, and removes
-/// the question. So the preferred candidate never leads.
+/// A preferred candidate asks, and leading-only work needs its grace of 12 s, which is longer than the term.
 #[test]
-fn c1_who_was_asked_leaves_the_lease_to_the_asker_after_its_deadline_too() {
-    let mut stage = Stage::leading();
-    stage.writes.under_way = true;
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
-    stage.now = stage.deadline();
-    assert!(matches!(stage.gate(), Gate::Shut(_)));
-    stage.writes = Writes { under_way: false, settle_at: stage.now.saturating_add(Duration::from_secs(5)) };
-    stage.pass(seconds(4));
-    assert!(!stage.is_open(), "it leads again");
-    assert!(!stage.calls.contains(&Acquire) && stage.annotation(ASKED).is_some(), "{:?}", stage.calls);
-}
-
-/// The same with leading-only work that needs its grace of 12 s.
-#[test]
-fn c1_work_that_ends_late_does_not_keep_the_lease_from_the_asker() {
+fn late_work_keeps_no_lease_from_the_asker() {
     let mut stage = Stage::leading();
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
@@ -338,7 +322,7 @@ fn c1_work_that_ends_late_does_not_keep_the_lease_from_the_asker() {
 
 /// A claim with an absurd duration, from a bug or by hand. A replica that begins waits for ever, and says nothing.
 #[test]
-fn c3_an_absurd_claim_is_cut_or_reported() {
+fn absurd_claim_is_cut() {
     let mut other = Stage::new();
     other.claim("other", 7, 3, None);
     let mut object = other.lease.unwrap();
@@ -356,7 +340,7 @@ fn c3_an_absurd_claim_is_cut_or_reported() {
 /// A container is killed while its renewal is under way. The new one reads the lease, and then the renewal lands. It is the
 /// same earlier process, which has ended.
 #[test]
-fn c4_a_renewal_of_the_earlier_process_that_lands_late_is_its_own_too() {
+fn late_renewal_of_the_earlier_process_is_its_own() {
     let mut stage = Stage::new();
     stage.claim("me", 77, 4, None);
     let call = stage.call();
@@ -368,11 +352,11 @@ fn c4_a_renewal_of_the_earlier_process_that_lands_late_is_its_own_too() {
     assert!(stage.is_open());
 }
 
-// --- (d) storms ---
+// --- storms ---
 
 /// The lease is in git with an empty spec, and a controller with self-heal reverts each write within milliseconds.
 #[test]
-fn d1_whoever_is_reverted_again_and_again_makes_no_storm() {
+fn reverted_claims_make_no_storm() {
     for kind in ["the spec is wiped", "the holder is emptied", "the lease is deleted"] {
         let mut stage = Stage::new();
         let mut reverts = false;
@@ -398,7 +382,7 @@ fn d1_whoever_is_reverted_again_and_again_makes_no_storm() {
 /// Two servers behind one address lag, each at another state of the lease, both free. Each read shows another state than the
 /// last one, so each forgets the failures.
 #[test]
-fn d2_reads_that_show_two_old_states_in_turn_make_no_storm() {
+fn old_reads_in_turn_make_no_storm() {
     let mut stage = Stage::new();
     no_watch(&mut stage);
     let old: Vec<_> = [3, 5]
@@ -421,12 +405,12 @@ fn d2_reads_that_show_two_old_states_in_turn_make_no_storm() {
     assert!(calls < 100, "{calls} calls in ten seconds");
 }
 
-// --- (f) wrong trouble ---
+// --- wrong trouble ---
 
 /// A pod of a `StatefulSet` had client-go (or the former core) as its elector, and is upgraded to this crate: the lease names
 /// it, without a claim. Or a person has written its name. There is no other process.
 #[test]
-fn f1_its_name_without_a_claim_is_no_second_process() {
+fn own_name_without_a_claim_is_no_second_process() {
     let mut stage = Stage::new();
     stage.client_go("me", 4);
     stage.pass(100);
@@ -437,7 +421,7 @@ fn f1_its_name_without_a_claim_is_no_second_process() {
 /// A webhook has stripped the question of a preferred candidate, and is gone now. The candidate is not preferred any more (its
 /// setting has changed), and client-go leads for months.
 #[test]
-fn f2_an_altered_question_is_no_trouble_of_claims() {
+fn altered_question_is_no_trouble_of_claims() {
     let wants = Arc::new(AtomicBool::new(true));
     let precedes = wants.clone();
     let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
@@ -461,7 +445,7 @@ fn f2_an_altered_question_is_no_trouble_of_claims() {
 /// etcd is restored to a time before the lease. The create is carried out at a lower version than the last one known, and is
 /// taken for the work of a webhook.
 #[test]
-fn f3_a_restored_backup_is_no_webhook() {
+fn restored_backup_is_no_webhook() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
     stage.pass(seconds(5));
