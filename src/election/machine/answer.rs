@@ -109,7 +109,8 @@ impl Machine {
         }
     }
 
-    /// A write counts only if the server stored what was sent. Others see what is stored.
+    /// A write counts only if the server stored what was sent. Others see what is stored: if the duration is shorter, the term
+    /// ends.
     fn stored_otherwise(&mut self, differs: &'static str, stored: LeaseRecord, now: Moment) -> ErrLock {
         let message = format!("the API server has stored another value for {differs}");
         let error = ErrLock::new(ErrLockKind::Refused, message);
@@ -163,7 +164,8 @@ impl Machine {
         }
     }
 
-    /// The call has failed, or nobody knows. `over`: the version that a write was to swap.
+    /// The call has failed, or nobody knows. `over`: the version that a write was to swap. A conflict ends no term: the lease is
+    /// read.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
         if over.is_none() || error.kind() != ErrLockKind::Conflict {
             if let Some(over) = over.filter(|_| !error.is_certain()) {

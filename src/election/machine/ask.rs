@@ -10,7 +10,7 @@ impl Machine {
         Some(Question { who: self.me.clone(), key: Some(key) })
     }
 
-    /// Whether this candidate may take the lease from its live holder. A lease that makes no sense is left alone.
+    /// Whether this candidate precedes the live holder: it asks. A lease that makes no sense is left alone.
     pub(super) fn precedes(&self, stored: &Stored) -> bool {
         let other = stored.record.holder().is_some_and(|it| it != self.me.as_str());
         let key = holder_key(&stored.record);
@@ -25,7 +25,7 @@ impl Machine {
     }
 
     /// Whether this candidate leaves the lease to another one: a person has asked, or a candidate that this one does not
-    /// precede itself.
+    /// precede itself. A question that is refused stays in the lease until the next acquisition.
     pub(super) fn yields(&self, stored: &Stored) -> bool {
         let objects =
             |key: &String| self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));

@@ -1,7 +1,7 @@
 //! Former writers: who may still write, although the lease is no longer theirs.
 //!
-//! What happens to the lease clears none of them. Two things do: the time that a holder has recorded, and a word that it has
-//! stopped (`Machine::note_former` says which words there are).
+//! What happens to the lease clears none of them, nor does taking it: the new holder keeps its gate shut for them. Two things
+//! clear one: the end of the time that it has recorded, and a word that it has stopped (`Machine::note_former` says which).
 
 use super::note::Rests;
 use crate::{leadership::Moment, lease::LONGEST_SANE};
@@ -14,14 +14,15 @@ const MOST: usize = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Formers {
-    /// Until when each may begin a write. A recorded duration includes the time in which a write lands.
+    /// Until when the writes of each may land.
     others: BTreeMap<String, Moment>,
-    /// Until when a write of an earlier process with this identity may land. It begins no more.
+    /// Until when a write of an earlier process with this identity may land: the safety margin after its claim was first seen.
+    /// Nothing is released before.
     pub(super) earlier_process_until: Moment,
 }
 
 impl Formers {
-    /// Adds one that may write for `rest`. No lease speaks of it any more, so an absurd time is cut.
+    /// Adds one that may write for `rest`. No lease speaks of it any more, so an absurd time is cut to a day.
     pub(super) fn add(&mut self, who: &str, rest: Duration, now: Moment) {
         self.others.retain(|_, until| now < *until);
         let who = if self.others.len() < MOST || self.others.contains_key(who) { who } else { UNSEEN };

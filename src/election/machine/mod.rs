@@ -9,10 +9,16 @@
 //!   stand, is claimed again.
 //! - **Whoever held the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
 //!
-//! Priority asks before it takes (`ask`): a preferred candidate writes its name into the lease, and a holder of this crate
-//! stops in the usual order and releases. So no live holder of this crate is ever overtaken.
+//! Times count from the sending of a claim that is answered: the deadline of this process comes after the renew deadline
+//! (rule S1), and the lease's end for others after the lease duration. In the safety margin between the two, a write that was
+//! cut off may still land. A term lasts from the answered claim on. Its gate may still wait for former writers.
 //!
-//! A rule that lets a candidate act earlier than it could says **Earlier**, and which everyday situation pays for it.
+//! Priority asks before it takes (`ask`): a preferred candidate writes its name into the lease, and a holder of this crate
+//! stops in the usual order and releases. So no live holder of this crate is ever overtaken. Another elector cannot be asked:
+//! once the question stands, its lease is taken, and the gate waits until its time is over.
+//!
+//! A rule that lets a candidate act earlier than the strictest reading of the lease allows is marked **Earlier**, with the
+//! everyday situation that pays for it. The guide's page on guarantees has the rules S1 to S15.
 
 mod answer;
 mod ask;

@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 /// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
 /// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
-/// meanwhile. Each claim has one: without it, a claim could vouch for a holder that it waits for.
+/// meanwhile. Each claim has one. A claim that lists nobody says that every earlier holder has stopped, so without the list
+/// it says nothing.
 pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 /// Asks the holder to release the lease: the name of the candidate that wants it, and on a second line its key. A person
 /// writes the name alone.

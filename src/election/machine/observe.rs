@@ -128,8 +128,9 @@ impl Machine {
         Seen { stored, since: now, longest, own }
     }
 
-    /// The holder that `next` replaces may write on, unless a word says that it has stopped: its own release, or the claim
-    /// of this crate that directly follows and does not list it. This process's own claim is such a word, too.
+    /// The holder that `next` replaces may write on, unless a word says that it has stopped: its own release (as client-go does
+    /// it, if it is no holder of this crate), or the claim of this crate that directly follows and does not list it. This
+    /// process's own claim is such a word, too.
     fn note_former(&mut self, last: &Seen, next: Option<&Stored>, now: Moment) {
         let (was, transitions) = (&last.stored.record, last.stored.record.transitions());
         if last.own || last.stored.is_vacant() {

@@ -31,7 +31,7 @@ pub struct Writes {
 /// What the gate has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// The last term has ended in this way.
+    /// The last term has ended in this way. It is also shut before the first term, and while a former writer is waited for.
     Shut(Loss),
     Open {
         term: Term,
@@ -117,7 +117,8 @@ pub struct Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Staleness {
     Fresh,
-    /// A watch has begun, and shows nothing of what came before it. A renewal tells as much as a read.
+    /// A watch has begun, and shows nothing of what came before it. A holder reads once, unless its renewal is due, which tells
+    /// as much.
     Unsure,
     /// A write met another version: read before the next write.
     Stale,
@@ -126,7 +127,7 @@ pub(super) enum Staleness {
 #[derive(Clone, Debug)]
 pub(super) enum Lease {
     Unknown,
-    /// There is none, since then.
+    /// There is none, since then. It is not made anew while a former writer may write.
     Absent(Moment),
     Present(Seen),
 }
@@ -138,8 +139,9 @@ pub(super) struct Seen {
     pub(super) since: Moment,
     /// The longest duration that this holder has recorded in this term. An edit that shortens it ends nothing early.
     pub(super) longest: Duration,
-    /// Nobody else has to be waited for: this process wrote it, or an earlier one with this identity did and has ended,
-    /// or a person emptied this process's own.
+    /// Nobody else has to be waited for: this process wrote it, or a person emptied this process's own, or an earlier process
+    /// with this identity wrote it. A sound claim under this name at the first look is of such a one, which has ended. If one
+    /// appears later, a second process lives, and is waited for. So is a name without a sound claim.
     pub(super) own: bool,
 }
 

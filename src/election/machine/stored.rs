@@ -61,12 +61,13 @@ impl Stored {
         self.claim().and(self.question.as_ref())
     }
 
-    /// Whether the last holder has released the lease, as this crate and client-go do.
+    /// Whether the last holder has released the lease, as this crate and client-go do: no holder, and a second at most.
     pub(super) fn is_released(&self) -> bool {
         self.record.holder().is_none() && self.record.duration().is_some_and(|it| it <= RELEASED)
     }
 
-    /// Whether nobody holds the lease: it was released, or it was made without a claim.
+    /// Whether nobody holds the lease: it was released, or never held (no holder, no time, no claim). One that a person has
+    /// emptied counts as held from the moment at which it was seen so.
     ///
     /// **Earlier**: a lease that is made together with the Role is taken at once. Whoever has seen a holder in it waits for
     /// that holder all the same.

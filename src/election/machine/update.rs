@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// The claim that begins a term.
+    /// The claim that begins a term. Its duration is at least as long as its gate waits.
     fn acquisition(&self, over: Option<&LeaseRecord>, wall: Timestamp, now: Moment) -> LeaseUpdate {
         let mut rests = self.formers.rests(now);
         // Whom the claim itself overtakes.

@@ -34,7 +34,7 @@ impl Machine {
         self.look_at_the_question();
     }
 
-    /// Ends `term` in good order, for another candidate, also if its gate has not opened. `term` has no fencing token.
+    /// Ends `term` in good order, for another candidate, also if its gate has not opened.
     pub fn give_way(&mut self, term: &Term) {
         self.gives_back = Some(term.clone());
     }
@@ -137,7 +137,8 @@ impl Machine {
         }
     }
 
-    /// Releases the lease once no write may begin, is under way or may land (rule S4), if that is before its end.
+    /// Releases the lease once no write may begin, is under way or may land (rule S4), if that is before its end. Otherwise it
+    /// is left to expire, and a stop is done as soon as that is certain.
     fn gives_back(&self, now: Moment) -> Want {
         match self.releases_from(now) {
             Some(at) if at < self.ends() => Want::Call(LeaseCall::Release, at),
@@ -239,7 +240,8 @@ impl Machine {
         self.term.is_none() && is_held && self.is_free_from(now).is_some_and(|from| now < from)
     }
 
-    /// How long this candidate leaves a free lease to others. One that has asked and polls learns of it within a period.
+    /// How long this candidate leaves a free lease to the one that has asked for it: a period and a quarter, since that one may
+    /// poll. The asker does not wait.
     fn turn(&self, stored: &Stored) -> Duration {
         match stored.question() {
             Some(asked) if asked.who == self.me => Duration::ZERO,
@@ -248,7 +250,8 @@ impl Machine {
         }
     }
 
-    /// How long it waits so that a crowd does not write at once. One whose claims are altered leaves the lease to others.
+    /// How long it waits so that a crowd does not write at once: few milliseconds among few candidates. One whose claims are
+    /// altered leaves the lease to others.
     fn by_chance(&self) -> Duration {
         let others = self.altered.map_or(Duration::ZERO, |_| self.timing.retry_period());
         self.spread.wait() + others
