@@ -149,7 +149,8 @@ impl Machine {
                 self.claimed = sent;
                 let begins = self.order == Order::Contend && now < self.deadline();
                 if begins {
-                    self.led = Some(name.clone());
+                    // After a restored backup, numbers of terms come again.
+                    (self.led, self.gives_back) = (Some(name.clone()), None);
                     self.term = Some(ActiveTerm { name, early: Duration::ZERO });
                 }
             }

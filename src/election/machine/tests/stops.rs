@@ -174,3 +174,19 @@ fn s4_a_claim_whose_answer_is_withheld_is_given_back_and_not_claimed_again() {
     assert_eq!(stage.calls.iter().filter(|it| **it == Acquire).count(), 1, "{:?}", stage.calls);
     assert!(stage.calls.contains(&Release) && stage.holder().is_empty());
 }
+
+/// A backup of etcd is restored, so the number of a term that was given away comes again.
+#[test]
+fn a_later_term_with_the_number_of_one_that_was_given_away_goes_on() {
+    let mut stage = Stage::leading();
+    let Gate::Open { term, .. } = stage.gate() else { panic!("it leads") };
+    stage.machine.give_way(&crate::leadership::Term::new(term.lease_uid(), term.transitions()));
+    stage.pass(100);
+    assert!(stage.calls.contains(&Release) && !stage.is_open());
+    stage.edit(|it| it["spec"]["leaseTransitions"] = serde_json::json!(term.transitions() - 1));
+    stage.pass(seconds(5));
+    let Gate::Open { term: again, .. } = stage.gate() else { panic!("it leads again") };
+    assert_eq!(again.transitions(), term.transitions());
+    stage.pass(seconds(60));
+    assert!(stage.is_open());
+}
