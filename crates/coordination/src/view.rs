@@ -91,18 +91,18 @@ impl View {
 
     fn accept(&mut self, news: &LeaseRecord, now: Instant) {
         if names(news) {
-            // Somebody has held it, for as long as this candidate would.
-            let by_somebody = || without(news, &["holderIdentity", "leaseDurationSeconds"]);
-            let by_nobody = || without(news, &["holderIdentity", "renewTime"]);
+            // A holder that was not seen has held it, for as long as this candidate would.
+            let by_an_unseen_one = || without(news, &["holderIdentity", "leaseDurationSeconds"]);
+            let by_none = || without(news, &["holderIdentity", "renewTime"]);
             match &self.left {
-                Left::Unknown => self.left = Left::By(by_somebody()),
-                Left::Absent => self.left = Left::By(by_nobody()),
+                Left::Unknown => self.left = Left::By(by_an_unseen_one()),
+                Left::Absent => self.left = Left::By(by_none()),
                 // Another holder was there in between.
                 Left::By(left) if (left.uid(), left.transitions()) != (news.uid(), news.transitions()) => {
-                    self.left = Left::By(by_somebody());
+                    self.left = Left::By(by_an_unseen_one());
                 }
                 // This candidate has lost it, and no other has left it.
-                Left::By(left) if left.holder() == Some(&*self.me) => self.left = Left::By(by_nobody()),
+                Left::By(left) if left.holder() == Some(&*self.me) => self.left = Left::By(by_none()),
                 Left::By(_) => {}
             }
         } else {

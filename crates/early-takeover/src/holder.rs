@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The annotation which says in which pod the holder of this term runs.
 pub(crate) const HOLDER_POD: &str = "kube-leader-gate/holder-pod";
 
-/// The annotation which says whom the holder waits for behind its shut gate: `{}` if nobody.
+/// The annotation which says whom the holder waits for behind its shut gate: `{}` if for none.
 pub(crate) const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 
 /// A longer duration makes no sense.

@@ -7,7 +7,7 @@
 //!   sent.
 //! - **A term begins and goes on only by an answered write** (`answer`). A claim whose answer was lost, and that turns out to
 //!   stand, is claimed again.
-//! - **Whoever held the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
+//! - **Each holder of the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
 //!
 //! Times count from the sending of a claim that is answered: the deadline of this process comes after the renew deadline
 //! (rule S1), and the lease's end for others after the lease duration. In the safety margin between the two, a write that was

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 /// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
 /// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
-/// meanwhile. Each claim has one. A claim that lists nobody says that every earlier holder has stopped, so without the list
+/// meanwhile. Each claim has one. A claim with an empty list says that every earlier holder has stopped, so without the list
 /// it says nothing.
 pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 /// Asks the holder to release the lease: the name of the candidate that wants it, and on a second line its key. A person
@@ -50,7 +50,7 @@ pub(super) fn text(value: Option<&Value>) -> Option<&str> {
     value?.as_str().filter(|text| text.len() <= LONGEST)
 }
 
-/// Reads [`WAITS_FOR`]. None if it is missing or makes no sense: then nobody knows whom the holder waits for.
+/// Reads [`WAITS_FOR`]. None if it is missing or makes no sense: then it is unknown whom the holder waits for.
 pub(super) fn read_rests(value: Option<&Value>) -> Option<Rests> {
     let rests: BTreeMap<String, u64> = serde_json::from_str(text(value)?).ok()?;
     let sane = |millis: u64| Duration::from_millis(millis).min(LONGEST_SANE);

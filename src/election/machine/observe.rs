@@ -36,7 +36,7 @@ impl Machine {
     /// The watch has shown this state of the lease, or the last one before a deletion.
     fn saw(&mut self, record: LeaseRecord, is_gone: bool, now: Moment) {
         let Some(version) = record.version() else {
-            // Nobody can tell whether it is older than what is known. A read can.
+            // It cannot be compared with what is known. A read is believed as it is.
             self.staleness = Staleness::Stale;
             return;
         };

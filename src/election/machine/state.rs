@@ -139,7 +139,7 @@ pub(super) struct Seen {
     pub(super) since: Moment,
     /// The longest duration that this holder has recorded in this term. An edit that shortens it ends nothing early.
     pub(super) longest: Duration,
-    /// Nobody else has to be waited for: this process wrote it, or a person emptied this process's own, or an earlier process
+    /// No other process has to be waited for: this one wrote it, or a person emptied this process's own, or an earlier process
     /// with this identity wrote it. A sound claim under this name at the first look is of such a one, which has ended. If one
     /// appears later, a second process lives, and is waited for. So is a name without a sound claim.
     pub(super) own: bool,

@@ -36,8 +36,8 @@ impl Stored {
         }
     }
 
-    /// The claim, if whoever wrote the lease last is of this crate: another elector writes another time, and a person another
-    /// name.
+    /// The claim, if the process that wrote the lease last is of this crate: another elector writes another time, and a person
+    /// another name.
     pub(super) fn claim(&self) -> Option<&Claim> {
         let holder = self.record.holder();
         let is_of = |claim: &&Claim| holder.is_none_or(|holder| holder == claim.name);
@@ -66,11 +66,11 @@ impl Stored {
         self.record.holder().is_none() && self.record.duration().is_some_and(|it| it <= RELEASED)
     }
 
-    /// Whether nobody holds the lease: it was released, or never held (no holder, no time, no claim). One that a person has
+    /// Whether no process holds the lease: it was released, or never held (no holder, no time, no claim). One that a person has
     /// emptied counts as held from the moment at which it was seen so.
     ///
-    /// **Earlier**: a lease that is made together with the Role is taken at once. Whoever has seen a holder in it waits for
-    /// that holder all the same.
+    /// **Earlier**: a lease that is made together with the Role is taken at once. A candidate that has seen a holder in it waits
+    /// for that holder all the same.
     pub(super) fn is_vacant(&self) -> bool {
         let it = &self.record;
         let is_new = it.holder().is_none() && it.renew_time().is_none() && it.annotation(CLAIM).is_none();

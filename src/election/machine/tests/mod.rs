@@ -5,6 +5,7 @@ mod calls;
 mod examples;
 mod former_writers;
 mod notes;
+mod odd_ends;
 mod odd_looks;
 mod priority;
 mod stops;

@@ -3,24 +3,17 @@
 use super::examples::{Stage, error, seconds, time};
 use crate::{
     election::{
-        hooks::LeaseCall::{Ask, Read, Release, Renew},
+        hooks::LeaseCall::{Read, Renew},
         lease_watch::WatchNews,
-        machine::{ASKED, CLAIM, Gate, Next, Order, WAITS_FOR, Writes},
+        machine::{CLAIM, Order, WAITS_FOR},
     },
-    leadership::Term,
     lease::ErrLockKind,
 };
 use serde_json::{Value, json};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-/// Somebody changes the lease, and no watch shows it.
-fn hidden(stage: &mut Stage, change: impl FnOnce(&mut Value)) {
+/// The lease changes, and no watch shows it.
+pub(super) fn hidden(stage: &mut Stage, change: impl FnOnce(&mut Value)) {
     stage.version += 1;
     let version = stage.version;
     let lease = stage.lease.get_or_insert_with(|| json!({ "metadata": {} }));
@@ -28,7 +21,7 @@ fn hidden(stage: &mut Stage, change: impl FnOnce(&mut Value)) {
     lease["metadata"]["resourceVersion"] = json!(version.to_string());
 }
 
-fn no_watch(stage: &mut Stage) {
+pub(super) fn no_watch(stage: &mut Stage) {
     stage.machine.watched(WatchNews::Down(None), stage.now);
 }
 
@@ -41,8 +34,6 @@ fn goes_on_as_client_go(it: &mut Value, now: &str) {
 fn cut_off(stage: &mut Stage, millis: u64) {
     stage.play(millis, |_, _| Err(error(ErrLockKind::Unreachable)));
 }
-
-// --- two gates ---
 
 /// A node is cut off, so a person writes the name of a standby with client-go into the lease, and it leads. A second
 /// thought, and the person empties the holder. The former leader comes back, takes the empty lease for its own that was
@@ -86,7 +77,7 @@ fn s6_release_of_another_elector_clears_no_holder() {
 }
 
 /// `kubectl replace --force -f saved.yaml`, or Velero. The former leader was cut off meanwhile, and another one leads, in an
-/// object made anew. The claim in the copy names its object, and nobody looks.
+/// object made anew. The claim in the copy names its object, and must be looked at.
 #[test]
 fn s8_own_claim_in_another_object_is_void() {
     let mut stage = Stage::leading();
@@ -112,7 +103,7 @@ fn s8_earlier_claim_in_another_object_is_void() {
     copy["metadata"]["uid"] = json!("u3");
     stage.put(copy);
     stage.pass(seconds(5));
-    assert!(!stage.is_open(), "whoever led the object before this one may write");
+    assert!(!stage.is_open(), "a holder of the object before this one may write");
 }
 
 /// A policy that caps `leaseDurationSeconds` is rolled out under a leader. The answer to its renewal shows it. Other electors
@@ -139,7 +130,7 @@ fn s7_renewal_that_is_stored_otherwise_ends_the_term() {
 /// `kubectl annotate lease my-controller kube-leader-gate/waits-for-`, or a webhook that strips one annotation. The claim
 /// stands without its list, so it vouches for whom it overtook.
 #[test]
-fn s6_claim_without_its_list_vouches_for_nobody() {
+fn s6_claim_without_its_list_is_no_word() {
     let mut stage = Stage::new();
     stage.client_go("istio", 3);
     no_watch(&mut stage);
@@ -233,7 +224,7 @@ fn s8_lease_made_anew_unseen_is_a_gap() {
 }
 
 /// A saved copy is older than the last renewal. While its node is cut off, the leader is succeeded; then a person puts the copy
-/// back, or etcd is restored. It says a time that this process has gone past, so it is a copy, and whoever led since then was
+/// back, or etcd is restored. It says a time that this process has gone past, so it is a copy, and a holder since then was
 /// never shown.
 #[test]
 fn s6_older_claim_of_its_own_is_a_copy() {
@@ -265,195 +256,4 @@ fn s6_repeated_number_of_a_term_is_not_own() {
     });
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "client-go leads until its next renewal fails");
-}
-
-// --- a release while writes are under way ---
-
-/// The comparison of a priority may change its answer. Here it does between the look at the writes and the poll. `poll` both
-/// decides that the gate closes and releases, with a count of writes that was taken while the gate was open: a write that
-/// another thread begins meanwhile is not in it. (`Task::run` does the same with `give_way`: it takes orders after it has
-/// applied the gate, and counts the writes before it applies it again.)
-#[test]
-fn s4_poll_that_closes_the_gate_releases_nothing() {
-    let objects = Arc::new(AtomicBool::new(true));
-    let precedes = objects.clone();
-    let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
-    stage.pass(50);
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3"));
-    stage.pass(10);
-    assert!(stage.is_open());
-    let counted_while_open = Writes::default();
-    objects.store(false, Ordering::SeqCst);
-    let wall = stage.wall();
-    let next = stage.machine.poll(counted_while_open, wall, stage.now);
-    assert!(
-        !matches!(&next, Next::Call(call) if call.what == Release),
-        "it releases, and nobody has counted the writes behind the closed gate"
-    );
-}
-
-/// The task makes the gate what it has to be before it counts the writes.
-#[test]
-fn s4_gate_closes_before_writes_are_counted() {
-    let mut stage = Stage::leading();
-    let Gate::Open { term, .. } = stage.gate() else { panic!() };
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
-    assert!(matches!(stage.gate(), Gate::Closing { .. }));
-    let wall = stage.wall();
-    let under_way = Writes { under_way: true, ..Writes::default() };
-    let next = stage.machine.poll(under_way, wall, stage.now);
-    assert!(!matches!(&next, Next::Call(call) if call.what == Release));
-}
-
-// --- liveness ---
-
-/// A preferred candidate asks, and leading-only work needs its grace of 12 s, which is longer than the term.
-#[test]
-fn late_work_keeps_no_lease_from_the_asker() {
-    let mut stage = Stage::leading();
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
-    assert!(matches!(stage.gate(), Gate::Closing { .. }));
-    stage.order(Order::Hold);
-    stage.pass(seconds(12));
-    stage.order(Order::Contend);
-    stage.pass(seconds(1));
-    assert!(!stage.is_open(), "it leads again");
-}
-
-/// A claim with an absurd duration, from a bug or by hand. A replica that begins waits for ever, and says nothing.
-#[test]
-fn absurd_claim_is_cut() {
-    let mut other = Stage::new();
-    other.claim("other", 7, 3, None);
-    let mut object = other.lease.unwrap();
-    let claim = object["metadata"]["annotations"][CLAIM]
-        .as_str()
-        .unwrap()
-        .replace(" 15s ", " 18446744073709551615s ");
-    object["metadata"]["annotations"][CLAIM] = json!(claim);
-    let mut stage = Stage::new();
-    stage.put(object);
-    stage.pass(seconds(2 * 24 * 60 * 60));
-    assert!(stage.is_open() || stage.machine.oddity().is_some(), "it waits for ever, without a word");
-}
-
-/// A container is killed while its renewal is under way. The new one reads the lease, and then the renewal lands. It is the
-/// same earlier process, which has ended.
-#[test]
-fn late_renewal_of_the_earlier_process_is_its_own() {
-    let mut stage = Stage::new();
-    stage.claim("me", 77, 4, None);
-    let call = stage.call();
-    assert_eq!(call.what, Read);
-    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
-    stage.claim("me", 77, 4, None); // a millionth of a second later
-    assert_eq!(stage.machine.oddity(), None);
-    stage.pass(seconds(1));
-    assert!(stage.is_open());
-}
-
-// --- storms ---
-
-/// The lease is in git with an empty spec, and a controller with self-heal reverts each write within milliseconds.
-#[test]
-fn reverted_claims_make_no_storm() {
-    for kind in ["the spec is wiped", "the holder is emptied", "the lease is deleted"] {
-        let mut stage = Stage::new();
-        let mut reverts = false;
-        for _ in 0..10_000 {
-            stage.pass(1);
-            if stage.holder() == "me" {
-                match kind {
-                    "the spec is wiped" => stage.edit(|it| it["spec"] = json!({})),
-                    "the holder is emptied" => stage.edit(|it| it["spec"]["holderIdentity"] = json!("")),
-                    _ => stage.delete(),
-                }
-                reverts = true;
-            }
-        }
-        let calls = stage.calls.len();
-        assert!(
-            reverts && calls < 100,
-            "{kind}: {calls} calls in ten seconds, and each is answered by a revert"
-        );
-    }
-}
-
-/// Two servers behind one address lag, each at another state of the lease, both free. Each read shows another state than the
-/// last one, so each forgets the failures.
-#[test]
-fn old_reads_in_turn_make_no_storm() {
-    let mut stage = Stage::new();
-    no_watch(&mut stage);
-    let old: Vec<_> = [3, 5]
-        .map(|transitions| {
-            let mut it = Stage::new();
-            it.client_go("", transitions);
-            it.record().unwrap()
-        })
-        .into();
-    let mut turn = 0;
-    stage.play(seconds(10), |stage, call| {
-        stage.now = stage.now.saturating_add(Duration::from_millis(2));
-        if call.what == Read {
-            turn += 1;
-            return Ok(Some(old[turn % 2].clone()));
-        }
-        Err(error(ErrLockKind::Conflict))
-    });
-    let calls = stage.calls.len();
-    assert!(calls < 100, "{calls} calls in ten seconds");
-}
-
-// --- wrong trouble ---
-
-/// A pod of a `StatefulSet` had client-go (or the former core) as its elector, and is upgraded to this crate: the lease names
-/// it, without a claim. Or a person has written its name. There is no other process.
-#[test]
-fn own_name_without_a_claim_is_no_second_process() {
-    let mut stage = Stage::new();
-    stage.client_go("me", 4);
-    stage.pass(100);
-    let trouble = stage.machine.oddity().map(|it| it.1).unwrap_or_default();
-    assert!(!trouble.contains("another process uses this identity"), "{trouble}");
-}
-
-/// A webhook has stripped the question of a preferred candidate, and is gone now. The candidate is not preferred any more (its
-/// setting has changed), and client-go leads for months.
-#[test]
-fn altered_question_is_no_trouble_of_claims() {
-    let wants = Arc::new(AtomicBool::new(true));
-    let precedes = wants.clone();
-    let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
-    stage.client_go("go", 3);
-    stage.play(200, |stage, call| {
-        let answer = stage.carry_out(call);
-        if call.what == Ask {
-            hidden(stage, |it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
-            return Ok(stage.record());
-        }
-        answer
-    });
-    wants.store(false, Ordering::SeqCst);
-    for _ in 0..1_000 {
-        stage.client_go("go", 3);
-        stage.pass(seconds(2));
-    }
-    assert_eq!(stage.machine.oddity(), None, "it says that it cannot lead");
-}
-
-/// etcd is restored to a time before the lease. The create is carried out at a lower version than the last one known, and is
-/// taken for the work of a webhook.
-#[test]
-fn restored_backup_is_no_webhook() {
-    let mut stage = Stage::leading();
-    no_watch(&mut stage);
-    stage.pass(seconds(5));
-    (stage.lease, stage.version) = (None, 50);
-    let mut troubles = vec![];
-    stage.play(seconds(3), |stage, call| {
-        troubles.extend(stage.machine.oddity());
-        stage.carry_out(call)
-    });
-    assert!(troubles.is_empty(), "{troubles:?}");
 }
