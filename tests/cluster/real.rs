@@ -94,18 +94,26 @@ impl<C: Borrow<Cluster>> Real<C> {
         answer["status"]["allowed"] == true
     }
 
-    /// The requests in the namespace, including at least all that were answered before this call.
+    /// The requests in the namespace, including at least what was answered a while before this call, and the write that made
+    /// each lease what it is. The server logs a request after its answer, and not in the order of the answers.
     pub async fn requests(&self) -> Vec<AuditEvent> {
-        let marker = format!("marker={}", fastrand::u64(..));
-        let path = format!("/api/v1/namespaces/{}/configmaps?{marker}", self.namespace);
-        let request = http::Request::get(path).body(Vec::new()).expect("a request");
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace);
         let client = self.cluster.borrow().client("admin");
-        client.request::<Value>(request).await.expect("an answer");
         let logged = async {
             loop {
+                let marker = format!("marker={}", fastrand::u64(..));
+                let request =
+                    http::Request::get(format!("{path}?{marker}")).body(Vec::new()).expect("a request");
+                let leases: Value = client.request(request).await.expect("an answer");
                 let events =
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).of_namespace(&self.namespace);
-                if events.iter().rev().any(|event| event.request_uri.ends_with(&marker)) {
+                let is_marked = events.iter().rev().any(|event| event.request_uri.ends_with(&marker));
+                let is_logged = |lease: &Value| {
+                    let writes =
+                        events.iter().rev().filter(|it| matches!(&*it.verb, "create" | "update" | "patch"));
+                    writes.map(|it| &it.response_object).any(|it| version(it) == version(lease))
+                };
+                if is_marked && leases["items"].as_array().expect("a list").iter().all(is_logged) {
                     return events;
                 }
                 sleep(Duration::from_millis(5)).await;
@@ -167,6 +175,10 @@ impl<C: Borrow<Cluster>> World for Real<C> {
     async fn restart(&self) {
         self.cluster.borrow().restart().await;
     }
+}
+
+fn version(object: &Value) -> Option<&str> {
+    object["metadata"]["resourceVersion"].as_str()
 }
 
 impl Log {

@@ -69,11 +69,7 @@ impl Machine {
             }
             (update, Err(error)) => {
                 if error.kind() == ErrLockKind::Withheld {
-                    // The claim may stand, but a layer does not let this candidate use it.
-                    self.staleness = Staleness::Stale;
-                    if call.what == LeaseCall::Acquire {
-                        self.claimed = sent;
-                    }
+                    self.staleness = Staleness::Stale; // the claim may stand, but a layer does not let this candidate use it
                 }
                 let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
                 self.failed(call.what, update.is_some().then_some(seen), &error, now);
@@ -206,8 +202,8 @@ impl Machine {
     }
 
     /// The term that begins with this claim. Its fencing token is the version of the claim: larger than each version that
-    /// held an earlier term's claim, and smaller than each that will hold a later one's. None if that is no number, or if
-    /// a larger one was seen before.
+    /// held an earlier term's claim, and smaller than each that will hold a later one's. If that is no number, or if a larger
+    /// one was seen before, the term has no token.
     fn name_of_term(&self, claim: &LeaseRecord) -> Term {
         // Kubernetes writes a version without sign and leading zero. Another spelling is no promise that it can compare.
         let plain = claim.version().filter(|version| claim.resource_version() == version.to_string());

@@ -36,8 +36,8 @@ impl Formers {
         self.others.remove(who);
     }
 
-    /// Until when one of them may begin a write. None if none may.
-    pub(super) fn may_begin(&self, now: Moment) -> Option<Moment> {
+    /// Until when one of them may write: before that, no gate opens, and no deleted lease is made anew. None if none may.
+    pub(super) fn may_write(&self, now: Moment) -> Option<Moment> {
         self.last_to_end(now).map(|(_, until)| until)
     }
 

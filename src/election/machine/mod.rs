@@ -15,7 +15,7 @@
 //!
 //! Priority asks before it takes (`ask`): a preferred candidate writes its name into the lease, and a holder of this crate
 //! stops in the usual order and releases. So no live holder of this crate is ever overtaken. Another elector cannot be asked:
-//! once the question stands, its lease is taken, and the gate waits until its time is over.
+//! once the question stands, its lease is taken, and the gate waits as long as that lease lasts, from the claim on.
 //!
 //! A rule that lets a candidate act earlier than the strictest reading of the lease allows is marked **Earlier**, with the
 //! everyday situation that pays for it. The guide's page on guarantees has the rules S1 to S15.

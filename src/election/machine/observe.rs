@@ -129,8 +129,8 @@ impl Machine {
     }
 
     /// The holder that `next` replaces may write on, unless a word says that it has stopped: its own release (as client-go does
-    /// it, if it is no holder of this crate), or the claim of this crate that directly follows and does not list it. This
-    /// process's own claim is such a word, too.
+    /// it, if it is no holder of this crate), or a claim of this crate with the next number of transitions, which does not
+    /// list it. A claim of this process lists whom it has to wait for, like any other.
     fn note_former(&mut self, last: &Seen, next: Option<&Stored>, now: Moment) {
         let (was, transitions) = (&last.stored.record, last.stored.record.transitions());
         if last.own || last.stored.is_vacant() {

@@ -79,7 +79,8 @@ pub struct Machine {
     pub(super) formers: Formers,
     /// The latest time that this candidate has seen in the lease. It writes a later one each time.
     pub(super) stamp: Timestamp,
-    /// News with a smaller version are of a server that lags. It goes back with a restored backup.
+    /// News of the watch with a smaller version are of a server that lags, and are dropped. A read is believed: after a restored
+    /// backup this goes back.
     pub(super) newest: u64,
     /// The largest version of all.
     pub(super) highest: u64,
@@ -90,18 +91,18 @@ pub struct Machine {
     pub(super) watches: bool,
     // What this candidate does.
     pub(super) term: Option<ActiveTerm>,
-    /// When the last claim was sent that was answered, or withheld. Deadline and end of the lease count from here (rule S1).
+    /// When the last claim was sent that was answered. Deadline and end of the lease count from here (rule S1).
     pub(super) claimed: Moment,
     /// The last term that has begun.
     pub(super) led: Option<Term>,
     /// How it ended.
     pub(super) lost: Loss,
-    /// The term that this candidate gives to others, also if it has not begun.
+    /// The term that this candidate gives to others, also if its claim was carried out and has begun none here.
     pub(super) gives_back: Option<Term>,
     pub(super) flight: Option<Flight>,
     /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
     pub(super) may_land: Option<(String, Moment)>,
-    /// The version that the last write was to swap. A claim of this process that comes after another version is a copy.
+    /// The version that the last write was to swap. A claim of this process that replaces another version is a copy of one.
     pub(super) wrote_over: String,
     // When it may do it.
     pub(super) not_before: Moment,
@@ -162,7 +163,7 @@ pub(super) struct Flight {
     pub(super) sent: Moment,
     /// The newest version when it was sent.
     pub(super) knew: u64,
-    /// No watch has begun since. Its answer may be older than what that watch has missed.
+    /// No watch has begun since it was sent. If one has, the answer may be older than what that watch has missed.
     pub(super) settles: bool,
 }
 

@@ -9,9 +9,10 @@ impl Machine {
         self.seen().map(|seen| &seen.stored.record)
     }
 
-    /// When the claim was sent that the lease holds. None if it holds none of this process, or a stop has left it.
+    /// When the claim was sent that the lease holds. None if it holds none of a term of this process, or a stop has left it.
     pub fn renewed(&self) -> Option<Moment> {
-        let mine = self.seen().is_some_and(|seen| self.is_mine(&seen.stored));
+        let mine =
+            self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.is_in(self.led.as_ref());
         (mine && (self.order != Order::Stop || self.term.is_some())).then_some(self.claimed)
     }
 

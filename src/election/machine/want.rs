@@ -54,7 +54,7 @@ impl Machine {
             Gate::Shut(Loss::Expired)
         } else if self.is_closing(term) {
             Gate::Closing { deadline }
-        } else if self.formers.may_begin(now).is_some() {
+        } else if self.formers.may_write(now).is_some() {
             Gate::Shut(self.lost)
         } else {
             Gate::Open { term: term.name.clone(), deadline }
@@ -148,9 +148,10 @@ impl Machine {
         }
     }
 
-    /// When the own lease ends for others, at the earliest.
+    /// When the own lease ends for others, at the earliest. If the answer to the claim was lost, it counts from the look at it.
     fn ends(&self) -> Moment {
-        self.claimed.saturating_add(self.timing.lease_duration())
+        let late = self.seen().filter(|_| !self.is_in(self.led.as_ref()));
+        late.map_or_else(|| self.claimed.saturating_add(self.timing.lease_duration()), Seen::until)
     }
 
     /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.
@@ -159,7 +160,7 @@ impl Machine {
     }
 
     /// Whether the lease shows this term.
-    fn is_in(&self, term: Option<&Term>) -> bool {
+    pub(super) fn is_in(&self, term: Option<&Term>) -> bool {
         let shown = self.seen().map(|seen| seen.stored.record.term());
         shown.zip(term).is_some_and(|(shown, term)| shown.is_same(term))
     }
@@ -167,7 +168,7 @@ impl Machine {
     /// From when the lease may be released. None while a write may begin or is under way: then it is rather left
     /// to expire.
     fn releases_from(&self, now: Moment) -> Option<Moment> {
-        let is_quiet = !self.writes.under_way && self.formers.may_begin(now).is_none();
+        let is_quiet = !self.writes.under_way && self.formers.may_write(now).is_none();
         is_quiet.then(|| self.writes.settle_at.max(self.formers.earlier_process_until))
     }
 
@@ -224,7 +225,7 @@ impl Machine {
             // A holder that is alive has closed its gate, and creates it anew at once. Others wait for its time.
             Lease::Absent(since) => {
                 let from = since.saturating_add(self.by_chance());
-                Some(self.formers.may_begin(now).unwrap_or(from))
+                Some(self.formers.may_write(now).unwrap_or(from))
             }
             Lease::Present(seen) if seen.own => Some(now),
             Lease::Present(seen) => {
@@ -275,7 +276,7 @@ impl Machine {
     fn wakes_at(&self, now: Moment) -> Moment {
         let deadline = self.term.as_ref().map(|_| self.deadline());
         let period = now.saturating_add(self.timing.retry_period());
-        let times = [deadline, self.formers.may_begin(now), Some(self.writes.settle_at), Some(period)];
+        let times = [deadline, self.formers.may_write(now), Some(self.writes.settle_at), Some(period)];
         times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
     }
 }

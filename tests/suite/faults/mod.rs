@@ -5,3 +5,4 @@ mod bad_input;
 pub mod panics;
 mod retries;
 mod servers;
+mod storms;

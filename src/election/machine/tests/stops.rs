@@ -132,6 +132,21 @@ fn a_stop_releases_an_acquisition_that_lands_late() {
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release));
 }
 
+/// The same after a restart: what the process before this one has sent has to land first.
+#[test]
+fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
+    let mut stage = Stage::new();
+    stage.now = stage.now.saturating_add(Duration::from_secs(100));
+    stage.claim("me", 7, 3, None);
+    stage.lands = true;
+    stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(5);
+    stage.order(Order::Stop);
+    stage.pass(seconds(6));
+    assert_eq!(stage.done, Some(Ok(())));
+    assert!(stage.holder().is_empty() && stage.calls.contains(&Release), "{:?}", stage.calls);
+}
+
 #[test]
 fn who_gives_way_releases_and_rests_for_a_period() {
     let mut stage = Stage::leading();
