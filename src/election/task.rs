@@ -31,8 +31,6 @@ pub(super) struct Task {
     /// The deadline of the grant.
     deadline: Moment,
     orders: watch::Receiver<Orders>,
-    /// The last term that was asked to end.
-    asked: Option<Term>,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Another watch shall begin.
@@ -59,7 +57,6 @@ impl Task {
             grant: None,
             deadline: Moment::default(),
             orders: profile.liveness.orders.subscribe(),
-            asked: None,
             shown: None,
             rewatch: false,
             failing: false,
@@ -180,10 +177,14 @@ impl Task {
         // It may stand aside all the same.
         let contends = orders.order == Order::Contend && !winds_down;
         self.report.profile.liveness.contend(contends);
-        // Each is told once: a later term may have to end for another reason.
-        if let Some(term) = orders.asked.as_ref().filter(|term| self.asked.as_ref() != Some(term)) {
-            self.machine.give_way(term);
-            self.asked = Some(term.clone());
+        let is_asked = orders.asked.is_some();
+        drop(orders);
+        if is_asked {
+            // Each is told once: a later term may have the same number, after a restored backup.
+            self.report.profile.liveness.orders.send_if_modified(|orders| {
+                orders.asked.take().iter().for_each(|term| self.machine.give_way(term));
+                false
+            });
         }
     }
 

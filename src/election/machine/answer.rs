@@ -1,6 +1,9 @@
 //! The answer to the call under way.
 
-use super::state::{ActiveTerm, Flight, Lease, Machine, Order, Staleness};
+use super::{
+    state::{ActiveTerm, Flight, Lease, Machine, Order, Staleness},
+    stored::Stored,
+};
 use crate::{
     api::backoff,
     election::hooks::LeaseCall,
@@ -100,8 +103,8 @@ impl Machine {
         }
         self.highest = self.highest.max(version);
         self.observe(lease, now);
-        if self.is_held_by_another(now) {
-            self.failures = 0; // there is nothing to write, so a read is a success
+        if !self.wants_to_write(now) {
+            self.failures = 0; // a read is a success then
         }
     }
 
@@ -111,9 +114,7 @@ impl Machine {
         let message = format!("the API server has stored another value for {differs}");
         let error = ErrLock::new(ErrLockKind::Refused, message);
         self.staleness = Staleness::Stale;
-        if stored.version().is_some_and(|version| version >= self.newest) {
-            self.observe(Some(stored), now);
-        }
+        self.learn(stored, now);
         self.pause(&error, now);
         error
     }
@@ -121,24 +122,29 @@ impl Machine {
     fn written(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
         let recovered = std::mem::take(&mut self.failures) > 0;
         (self.looked, self.may_land) = (now, None);
-        let version = stored.version().unwrap_or(0);
-        // Or else news of what came after it were faster: it stood, and no longer does.
-        if version >= self.newest {
-            self.newest = version;
-            self.highest = self.highest.max(version);
-            self.stands(what, stored, sent, now);
-            let by_chance = what == LeaseCall::Acquire || recovered;
-            let part = if by_chance { self.chance(now) / 2.0 } else { 0.0 };
-            if let Some(term) = &mut self.term {
-                term.early = self.timing.retry_period().mul_f64(part);
-            }
+        if what == LeaseCall::Acquire {
+            self.acquired = sent;
+        }
+        let stands = if stored.version().unwrap_or(0) < self.newest {
+            // News of what came after it were faster. It counts if it still stands.
+            let written = Stored::new(stored);
+            self.seen().filter(|it| it.stored.says_the_same(&written)).map(|it| it.stored.record.clone())
+        } else {
+            Some(stored)
+        };
+        let Some(stored) = stands else { return };
+        self.stands(what, stored, sent, now);
+        let by_chance = what == LeaseCall::Acquire || recovered;
+        let part = if by_chance { self.chance(now) / 2.0 } else { 0.0 };
+        if let Some(term) = &mut self.term {
+            term.early = self.timing.retry_period().mul_f64(part);
         }
     }
 
     /// A claim, a release or a question of this process has been carried out.
     fn stands(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
         let name = self.name_of_term(&stored);
-        self.observe(Some(stored), now);
+        self.learn(stored, now);
         match what {
             // In time and still wanted, or else it is claimed again or released (rules S1 and S11).
             LeaseCall::Acquire => {
@@ -151,12 +157,6 @@ impl Machine {
                 }
             }
             LeaseCall::Renew => self.claimed = sent,
-            // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates do
-            // not agree on who precedes.
-            LeaseCall::Release if self.order == Order::Contend => {
-                self.not_before = now.saturating_add(self.timing.retry_period());
-                self.ask_from = now.saturating_add(self.timing.lease_duration());
-            }
             _ => {}
         }
     }
@@ -165,7 +165,7 @@ impl Machine {
     /// read.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
         if over.is_none() || error.kind() != ErrLockKind::Conflict {
-            if let Some(over) = over.filter(|_| !error.is_certain()) {
+            if let Some(over) = over.filter(|_| what == LeaseCall::Acquire && !error.is_certain()) {
                 let until = now.saturating_add(self.timing.safety_margin());
                 self.may_land = Some((over.to_owned(), until));
             }

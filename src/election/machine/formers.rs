@@ -41,6 +41,11 @@ impl Formers {
         self.last_to_end(now).map(|(_, until)| until)
     }
 
+    /// When the last one has ended, or will have.
+    pub(super) fn end(&self) -> Option<Moment> {
+        self.others.values().max().copied()
+    }
+
     /// The one that may write longest, and until when.
     pub(super) fn last_to_end(&self, now: Moment) -> Option<(&str, Moment)> {
         let others = self.others.iter().map(|(who, until)| (who.as_str(), *until));

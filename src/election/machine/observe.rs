@@ -2,7 +2,7 @@
 
 use super::{
     formers::UNSEEN,
-    state::{ActiveTerm, Lease, Machine, Seen, Staleness},
+    state::{ActiveTerm, Lease, Machine, Order, Seen, Staleness},
     stored::Stored,
     update::following,
 };
@@ -47,17 +47,28 @@ impl Machine {
             // A write that met another version has met this one, or an older one: then the next swap fails too.
             self.staleness = Staleness::Fresh;
         }
-        self.newest = version;
-        self.highest = self.highest.max(version);
         self.looked = now;
-        self.observe(Some(record), now);
-        let author = self.seen().and_then(|seen| seen.stored.claim()).map(|claim| claim.process);
-        if author != Some(self.process) {
-            (self.failures, self.not_before) = (0, now); // others can write, so this candidate tries anew
+        self.learn(record, now);
+        if !self.seen().is_some_and(|seen| self.is_own(&seen.stored)) {
+            self.not_before = now; // others can write, so this candidate tries anew
         }
         if is_gone {
             self.observe(None, now);
         }
+    }
+
+    /// Takes in this state of the lease, unless a newer one is known.
+    pub(super) fn learn(&mut self, record: LeaseRecord, now: Moment) {
+        let version = record.version().unwrap_or(0);
+        if version >= self.newest {
+            (self.newest, self.highest) = (version, self.highest.max(version));
+            self.observe(Some(record), now);
+        }
+    }
+
+    /// Whether this process has written it last, a claim or a release.
+    fn is_own(&self, stored: &Stored) -> bool {
+        stored.claim().is_some_and(|claim| claim.process == self.process)
     }
 
     /// The lease is now this, in the order of its versions.
@@ -79,6 +90,13 @@ impl Machine {
         }
         if let Lease::Present(seen) = &last {
             self.note_former(seen, next.as_ref(), now);
+            let released = next.as_ref().is_some_and(|it| it.is_released() && self.is_own(it));
+            if released && self.is_mine(&seen.stored) && self.order == Order::Contend {
+                // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates
+                // do not agree on who precedes.
+                self.not_before = now.saturating_add(self.timing.retry_period());
+                self.ask_from = now.saturating_add(self.timing.lease_duration());
+            }
         }
         let is_free = next.as_ref().is_none_or(|it| it.record.holder().is_none());
         let mine = next.as_ref().is_some_and(|it| self.is_mine(it));
@@ -173,10 +191,9 @@ impl Machine {
     /// How `term` has ended, since the lease is now this.
     fn how_lost(&self, term: &ActiveTerm, next: Option<&Stored>) -> Loss {
         let next = next.filter(|it| it.record.uid() == term.name.lease_uid());
-        let own = |it: &Stored| it.claim().is_some_and(|claim| claim.process == self.process);
         match next {
             None => Loss::Deleted,
-            Some(it) if it.is_released() && own(it) => Loss::Released,
+            Some(it) if it.is_released() && self.is_own(it) => Loss::Released,
             Some(_) => Loss::Taken,
         }
     }

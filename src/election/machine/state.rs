@@ -100,11 +100,13 @@ pub struct Machine {
     /// The term that this candidate gives to others, also if its claim was carried out and has begun none here.
     pub(super) gives_back: Option<Term>,
     pub(super) flight: Option<Flight>,
-    /// A write without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
+    /// An acquisition without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
     pub(super) may_land: Option<(String, Moment)>,
     /// The version that the last write was to swap. A claim of this process that replaces another version is a copy of one.
     pub(super) wrote_over: String,
     // When it may do it.
+    /// When the last acquisition was sent that was carried out.
+    pub(super) acquired: Moment,
     pub(super) not_before: Moment,
     pub(super) failures: u32,
     /// When it may ask the holder the next time.
@@ -195,6 +197,7 @@ impl Machine {
             flight: None,
             may_land: None,
             wrote_over: String::new(),
+            acquired: Moment::default(),
             not_before: Moment::default(),
             failures: 0,
             ask_from: Moment::default(),
@@ -233,5 +236,12 @@ impl Machine {
     pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
         let lasts = stored.record.duration() >= Some(self.timing.lease_duration());
         self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
+    }
+}
+
+impl Seen {
+    /// Until when its holder may count on it.
+    pub(super) fn until(&self) -> Moment {
+        self.since.saturating_add(self.longest)
     }
 }

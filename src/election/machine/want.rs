@@ -34,9 +34,11 @@ impl Machine {
         self.look_at_the_question();
     }
 
-    /// Ends `term` in good order, for another candidate, also if its gate has not opened.
+    /// Ends `term` in good order, for another candidate, also if its gate has not opened. Nothing if a later term has begun.
     pub fn give_way(&mut self, term: &Term) {
-        self.gives_back = Some(term.clone());
+        if self.term.as_ref().is_none_or(|own| own.name.is_same(term)) {
+            self.gives_back = Some(term.clone());
+        }
     }
 
     /// Takes in that another part of the process has ended the term.
@@ -190,7 +192,8 @@ impl Machine {
             // A term that has ended without a release, or has not begun.
             Order::Contend if mine && self.is_in(self.gives_back.as_ref()) => {
                 let turn = stored.map_or(Duration::ZERO, |it| self.turn(it));
-                self.gives_back(now).or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
+                let release = if now < self.ends() { self.gives_back(now) } else { Want::Nothing };
+                release.or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
             }
             Order::Stop if self.may_land(stored, now) => {
                 let soon = self.timing.retry_period() / 8;
@@ -204,7 +207,7 @@ impl Machine {
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
         // What others undo is not done again at once.
-        let paced = self.claimed.saturating_add(self.timing.pause() / 4);
+        let paced = self.acquired.saturating_add(self.timing.pause() / 4);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
         match (self.own_question(), stored.filter(|it| self.precedes(it))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
@@ -224,8 +227,8 @@ impl Machine {
             Lease::Unknown => None,
             // A holder that is alive has closed its gate, and creates it anew at once. Others wait for its time.
             Lease::Absent(since) => {
-                let from = since.saturating_add(self.by_chance());
-                Some(self.formers.may_write(now).unwrap_or(from))
+                let from = self.formers.end().map_or(*since, |end| end.max(*since));
+                Some(from.saturating_add(self.by_chance()))
             }
             Lease::Present(seen) if seen.own => Some(now),
             Lease::Present(seen) => {
@@ -235,10 +238,9 @@ impl Machine {
         }
     }
 
-    /// Whether there is nothing to do but to wait for the end of another holder.
-    pub(super) fn is_held_by_another(&self, now: Moment) -> bool {
-        let is_held = self.seen().is_some_and(|it| it.stored.record.holder().is_some());
-        self.term.is_none() && is_held && self.is_free_from(now).is_some_and(|from| now < from)
+    /// Whether the next call is a write.
+    pub(super) fn wants_to_write(&self, now: Moment) -> bool {
+        matches!(self.wants(now), Want::Call(what, _) if what != LeaseCall::Read)
     }
 
     /// How long this candidate leaves a free lease to the one that has asked for it: a period and a quarter, since that one may
@@ -276,15 +278,8 @@ impl Machine {
     fn wakes_at(&self, now: Moment) -> Moment {
         let deadline = self.term.as_ref().map(|_| self.deadline());
         let period = now.saturating_add(self.timing.retry_period());
-        let times = [deadline, self.formers.may_write(now), Some(self.writes.settle_at), Some(period)];
+        let times = [deadline, self.formers.may_write(now), Some(period)];
         times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
-    }
-}
-
-impl Seen {
-    /// Until when its holder may count on it.
-    pub(super) fn until(&self) -> Moment {
-        self.since.saturating_add(self.longest)
     }
 }
 

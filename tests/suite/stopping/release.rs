@@ -259,3 +259,23 @@ async fn s4_writes_may_take_as_long_as_the_chosen_drain_timeout() {
     assert!(!writing.is_finished());
     assert!(is_cut_off(&within(2 * SOON, "the write ends", writing).await.unwrap()));
 }
+
+/// A person wipes the lease, so the number of a term that was given away comes again.
+#[tokio::test(start_paused = true)]
+async fn each_order_to_give_way_is_carried_out() {
+    let server = ApiServer::new();
+    let (a, _) = leading(&server, "a").await;
+    let first = a.candidate().elected().await;
+    a.candidate().give_way();
+    until(SOON, "it gives way", || !a.candidate().can_write()).await;
+    let second = a.candidate().elected().await;
+    assert_eq!(second.transitions(), first.transitions() + 1);
+    a.candidate().give_way();
+    until(SOON, "it gives way again", || !a.candidate().can_write()).await;
+    a.candidate().elected().await;
+    server.edit("admin", LEASE, |lease| lease["spec"] = serde_json::json!({})).unwrap();
+    until(SOON, "its term is over", || !a.candidate().can_write()).await;
+    assert_eq!(a.candidate().elected().await.transitions(), second.transitions());
+    a.candidate().give_way();
+    until(SOON, "it gives way a third time", || !a.candidate().can_write()).await;
+}

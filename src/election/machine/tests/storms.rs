@@ -1,0 +1,119 @@
+//! Answers that come after news, and what could make a storm of calls.
+
+use super::{
+    examples::{Stage, error, seconds},
+    odd_looks::no_watch,
+};
+use crate::{
+    election::hooks::LeaseCall::{Acquire, Read},
+    lease::ErrLockKind,
+};
+use serde_json::json;
+use std::time::Duration;
+
+/// A preferred candidate asks, and each question meets a conflict, while its reads work: they come from a cache that lags (an
+/// edge cache, a proxy), or a webhook denies with 409. A read that works forgets no failures then.
+#[test]
+fn questions_that_meet_conflicts_make_no_storm() {
+    let mut stage = Stage::preferred("2", |_| true);
+    stage.claim("other", 7, 3, None);
+    let mut calls = 0;
+    stage.play(seconds(2), |stage, call| {
+        calls += 1;
+        assert!(calls < 100, "100 calls in {:?}, no end: {:?}", stage.now, &stage.calls[95..]);
+        stage.now = stage.now.saturating_add(Duration::from_millis(2));
+        if call.what == Read { Ok(stage.record()) } else { Err(error(ErrLockKind::Conflict)) }
+    });
+}
+
+/// The same once the question stands in the lease of client-go, which is taken then.
+#[test]
+fn acquisitions_that_meet_conflicts_make_no_storm() {
+    let mut stage = Stage::preferred("2", |_| true);
+    stage.client_go("go", 3);
+    no_watch(&mut stage);
+    let mut calls = 0;
+    stage.play(seconds(2), |stage, call| {
+        calls += 1;
+        assert!(calls < 100, "100 calls, no end: {:?}", &stage.calls[95..]);
+        stage.now = stage.now.saturating_add(Duration::from_millis(2));
+        if call.what == Acquire { Err(error(ErrLockKind::Conflict)) } else { stage.carry_out(call) }
+    });
+}
+
+/// A controller next to the API server reverts each write, and the watch shows that before the answer to the write comes.
+#[test]
+fn reverts_that_are_faster_than_answers_make_no_storm() {
+    let mut stage = Stage::new();
+    stage.play(seconds(10), |stage, call| {
+        stage.now = stage.now.saturating_add(Duration::from_millis(2));
+        let answer = stage.carry_out(call);
+        if call.update.is_some() && answer.is_ok() {
+            stage.delete();
+        }
+        answer
+    });
+    let calls = stage.calls.len();
+    assert!(calls < 100, "{calls} calls in ten seconds");
+}
+
+/// Another program edits the lease after each claim, and the watch shows that before the answer comes.
+#[test]
+fn claim_counts_although_a_later_edit_is_seen_first() {
+    let mut stage = Stage::new();
+    stage.play(seconds(10), |stage, call| {
+        stage.now = stage.now.saturating_add(Duration::from_millis(2));
+        let answer = stage.carry_out(call);
+        if call.update.is_some() && answer.is_ok() {
+            stage.edit(|it| it["metadata"]["labels"] = json!({ "n": "1" }));
+        }
+        answer
+    });
+    let calls = stage.calls.len();
+    assert!(calls < 100 && stage.is_open(), "{calls} calls in ten seconds, open: {}", stage.is_open());
+}
+
+/// The same after each renewal. Each one succeeds, and the lease never names another holder.
+#[test]
+fn s9_renewals_count_although_later_edits_are_seen_first() {
+    let mut stage = Stage::leading();
+    let (mut n, mut shut) = (0, false);
+    for _ in 0..30 {
+        stage.play(seconds(1), |stage, call| {
+            stage.now = stage.now.saturating_add(Duration::from_millis(20));
+            let answer = stage.carry_out(call);
+            if call.update.is_some() {
+                n += 1;
+                assert!(n < 2_000, "a storm");
+                stage.edit(|it| it["metadata"]["labels"] = json!({ "n": n.to_string() }));
+            }
+            answer
+        });
+        shut |= !stage.is_open();
+    }
+    assert!(!shut && stage.calls.len() < 100, "shut: {shut}, {} calls in 30 s", stage.calls.len());
+}
+
+/// The lease of a holder that has died is deleted, and a crowd waits until that holder can write no more.
+#[test]
+fn crowd_does_not_create_the_lease_at_one_moment() {
+    let mut times = vec![];
+    for process in 1..40 {
+        let mut stage = Stage::of(process, None);
+        stage.client_go("other", 3);
+        stage.pass(seconds(1));
+        stage.delete();
+        stage.calls.clear();
+        let mut micros = 0_u64;
+        stage.play(seconds(16), |stage, call| {
+            if call.what == Acquire && micros == 0 {
+                micros = stage.now.as_nanos() / 1_000;
+            }
+            stage.carry_out(call)
+        });
+        times.push(micros);
+    }
+    times.sort_unstable();
+    times.dedup();
+    assert!(times.len() > 20, "{} moments of 39 candidates", times.len());
+}
