@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::{
-    io,
+    fs, io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
@@ -85,6 +85,18 @@ impl Guarded {
 
     pub fn thaw(&mut self) {
         self.signal(Signal::CONT);
+    }
+
+    /// Whether all its threads sleep, so that none is in the middle of a step.
+    pub fn is_idle(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        // The name of a thread is in parentheses, and its state comes next.
+        let sleeps = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+        threads.is_ok_and(|mut all| {
+            all.all(|thread| {
+                thread.is_ok_and(|it| fs::read_to_string(it.path().join("stat")).is_ok_and(sleeps))
+            })
+        })
     }
 
     pub fn is_running(&mut self) -> bool {
