@@ -161,8 +161,8 @@ impl Machine {
         }
     }
 
-    /// The call has failed, or its outcome is unknown. `over`: the version that a write was to swap. A conflict ends no term: the lease is
-    /// read.
+    /// The call has failed, or its outcome is unknown. `over`: the version that a write was to swap. A conflict ends no term: the
+    /// lease is read.
     fn failed(&mut self, what: LeaseCall, over: Option<&str>, error: &ErrLock, now: Moment) {
         if over.is_none() || error.kind() != ErrLockKind::Conflict {
             if let Some(over) = over.filter(|_| what == LeaseCall::Acquire && !error.is_certain()) {

@@ -49,7 +49,7 @@ impl Machine {
         }
         self.looked = now;
         self.learn(record, now);
-        if !self.seen().is_some_and(|seen| self.is_own(&seen.stored)) {
+        if !self.seen().is_some_and(|seen| self.has_written(&seen.stored)) {
             self.not_before = now; // others can write, so this candidate tries anew
         }
         if is_gone {
@@ -64,11 +64,6 @@ impl Machine {
             (self.newest, self.highest) = (version, self.highest.max(version));
             self.observe(Some(record), now);
         }
-    }
-
-    /// Whether this process has written it last, a claim or a release.
-    fn is_own(&self, stored: &Stored) -> bool {
-        stored.claim().is_some_and(|claim| claim.process == self.process)
     }
 
     /// The lease is now this, in the order of its versions.
@@ -90,7 +85,7 @@ impl Machine {
         }
         if let Lease::Present(seen) = &last {
             self.note_former(seen, next.as_ref(), now);
-            let released = next.as_ref().is_some_and(|it| it.is_released() && self.is_own(it));
+            let released = next.as_ref().is_some_and(|it| it.is_released() && self.has_written(it));
             if released && self.is_mine(&seen.stored) && self.order == Order::Contend {
                 // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates
                 // do not agree on who precedes.
@@ -193,7 +188,7 @@ impl Machine {
         let next = next.filter(|it| it.record.uid() == term.name.lease_uid());
         match next {
             None => Loss::Deleted,
-            Some(it) if it.is_released() && self.is_own(it) => Loss::Released,
+            Some(it) if it.is_released() && self.has_written(it) => Loss::Released,
             Some(_) => Loss::Taken,
         }
     }

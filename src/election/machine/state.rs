@@ -79,8 +79,8 @@ pub struct Machine {
     pub(super) formers: Formers,
     /// The latest time that this candidate has seen in the lease. It writes a later one each time.
     pub(super) stamp: Timestamp,
-    /// News of the watch with a smaller version are of a server that lags, and are dropped. A read is believed: after a restored
-    /// backup this goes back.
+    /// News of the watch with a smaller version are of a server that lags, and are dropped. A read is believed: after a
+    /// restored backup this goes back.
     pub(super) newest: u64,
     /// The largest version of all.
     pub(super) highest: u64,
@@ -226,10 +226,14 @@ impl Machine {
         if let Lease::Present(seen) = &self.lease { Some(seen) } else { None }
     }
 
+    /// Whether this process has written it last, a claim or a release.
+    pub(super) fn has_written(&self, stored: &Stored) -> bool {
+        stored.claim().is_some_and(|it| it.process == self.process)
+    }
+
     /// Whether the lease holds a claim of this process.
     pub(super) fn is_mine(&self, stored: &Stored) -> bool {
-        let process = stored.claim().map(|it| it.process);
-        stored.record.holder() == Some(self.me.as_str()) && process == Some(self.process)
+        stored.record.holder() == Some(self.me.as_str()) && self.has_written(stored)
     }
 
     /// Whether this is a claim of that term. Other electors trust the duration in the lease, so it must not be shorter.

@@ -69,8 +69,8 @@ impl Stored {
     /// Whether no process holds the lease: it was released, or never held (no holder, no time, no claim). One that a person has
     /// emptied counts as held for its duration from the moment at which it was seen so.
     ///
-    /// **Earlier**: a lease that a manifest makes, together with the Role, is taken at once. A candidate that has seen a holder in it waits
-    /// for that holder all the same.
+    /// **Earlier**: a lease that a manifest makes, together with the Role, is taken at once. A candidate that has seen a holder in
+    /// it waits for that holder all the same.
     pub(super) fn is_vacant(&self) -> bool {
         let it = &self.record;
         let is_new = it.holder().is_none() && it.renew_time().is_none() && it.annotation(CLAIM).is_none();

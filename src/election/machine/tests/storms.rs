@@ -41,18 +41,24 @@ fn acquisitions_that_meet_conflicts_make_no_storm() {
     });
 }
 
+/// Lets so many milliseconds pass. Each answer takes `delay` ms. `change` comes after each write that is carried out, and the
+/// watch shows it before the answer.
+fn overtaken(stage: &mut Stage, millis: u64, delay: u64, mut change: impl FnMut(&mut Stage)) {
+    stage.play(millis, |stage, call| {
+        stage.now = stage.now.saturating_add(Duration::from_millis(delay));
+        let answer = stage.carry_out(call);
+        if call.update.is_some() && answer.is_ok() {
+            change(stage);
+        }
+        answer
+    });
+}
+
 /// A controller next to the API server reverts each write, and the watch shows that before the answer to the write comes.
 #[test]
 fn reverts_that_are_faster_than_answers_make_no_storm() {
     let mut stage = Stage::new();
-    stage.play(seconds(10), |stage, call| {
-        stage.now = stage.now.saturating_add(Duration::from_millis(2));
-        let answer = stage.carry_out(call);
-        if call.update.is_some() && answer.is_ok() {
-            stage.delete();
-        }
-        answer
-    });
+    overtaken(&mut stage, seconds(10), 2, Stage::delete);
     let calls = stage.calls.len();
     assert!(calls < 100, "{calls} calls in ten seconds");
 }
@@ -61,13 +67,8 @@ fn reverts_that_are_faster_than_answers_make_no_storm() {
 #[test]
 fn claim_counts_although_a_later_edit_is_seen_first() {
     let mut stage = Stage::new();
-    stage.play(seconds(10), |stage, call| {
-        stage.now = stage.now.saturating_add(Duration::from_millis(2));
-        let answer = stage.carry_out(call);
-        if call.update.is_some() && answer.is_ok() {
-            stage.edit(|it| it["metadata"]["labels"] = json!({ "n": "1" }));
-        }
-        answer
+    overtaken(&mut stage, seconds(10), 2, |stage| {
+        stage.edit(|it| it["metadata"]["labels"] = json!({ "n": "1" }));
     });
     let calls = stage.calls.len();
     assert!(calls < 100 && stage.is_open(), "{calls} calls in ten seconds, open: {}", stage.is_open());
@@ -79,15 +80,10 @@ fn s9_renewals_count_although_later_edits_are_seen_first() {
     let mut stage = Stage::leading();
     let (mut n, mut shut) = (0, false);
     for _ in 0..30 {
-        stage.play(seconds(1), |stage, call| {
-            stage.now = stage.now.saturating_add(Duration::from_millis(20));
-            let answer = stage.carry_out(call);
-            if call.update.is_some() {
-                n += 1;
-                assert!(n < 2_000, "a storm");
-                stage.edit(|it| it["metadata"]["labels"] = json!({ "n": n.to_string() }));
-            }
-            answer
+        overtaken(&mut stage, seconds(1), 20, |stage| {
+            n += 1;
+            assert!(n < 2_000, "a storm");
+            stage.edit(|it| it["metadata"]["labels"] = json!({ "n": n.to_string() }));
         });
         shut |= !stage.is_open();
     }
