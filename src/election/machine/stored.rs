@@ -77,9 +77,11 @@ impl Stored {
         is_new || self.is_released()
     }
 
-    /// How long the holder may count on this claim. `own` if the lease does not say it.
+    /// How long the holder may count on this claim. `own` if the lease does not say it, or what a claim said that a person has
+    /// left in it.
     pub(super) fn lasts(&self, own: Duration) -> Duration {
-        self.claim().map(|it| it.lasts).or(self.record.duration()).unwrap_or(own)
+        let left = || self.claim.as_ref().map_or(own, |it| own.max(it.lasts));
+        self.claim().map(|it| it.lasts).or(self.record.duration()).unwrap_or_else(left)
     }
 
     /// Whether the process that has claimed `other` has written this, too.

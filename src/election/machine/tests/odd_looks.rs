@@ -163,6 +163,39 @@ fn s6_wiped_lease_with_a_claim_is_not_new() {
     assert!(!newcomer.is_open(), "the first has not learned of it");
 }
 
+/// The leader has longer times than the newcomer.
+#[test]
+fn s6_wiped_lease_is_waited_for_as_long_as_its_claim_says() {
+    let mut stage = Stage::new();
+    let claim = format!("{:016x} {} u 60s other", 7, time(stage.wall()));
+    let annotations = json!({ CLAIM: claim, WAITS_FOR: "{}" });
+    stage.put(json!({ "metadata": { "uid": "u", "annotations": annotations }, "spec": {} }));
+    stage.pass(seconds(59));
+    assert!(!stage.is_open(), "the other leads for the rest of its minute");
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// A person wipes the lease of a leader and puts a saved copy back, of a release before its term. A newcomer has seen nothing
+/// else, so it does not know whose word that is.
+#[test]
+fn s6_no_word_tells_of_a_holder_that_was_not_shown() {
+    let mut other = Stage::new();
+    other.claim("", 7, 1, Some(&json!({})));
+    let released = other.lease.clone().unwrap();
+    other.claim("leader", 8, 2, Some(&json!({})));
+    let mut wiped = other.lease.unwrap();
+    wiped["spec"] = json!({});
+    let mut newcomer = Stage::new();
+    newcomer.put(wiped);
+    newcomer.pass(100);
+    newcomer.put(released);
+    newcomer.pass(seconds(14));
+    assert!(!newcomer.is_open(), "the leader has not learned of it");
+    newcomer.pass(seconds(2));
+    assert!(newcomer.is_open());
+}
+
 /// It is wiped twice. Between the two a polling candidate, frozen for a moment, has missed a whole term: the spec is the same,
 /// and only the claim in the annotations is another one.
 #[test]
