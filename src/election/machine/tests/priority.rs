@@ -30,6 +30,17 @@ fn a_preferred_candidate_asks_a_live_holder_and_takes_nothing() {
 }
 
 #[test]
+fn a_candidate_that_is_not_preferred_asks_nobody() {
+    for key in ["2", "3"] {
+        let mut stage = preferred();
+        stage.claim("other", 7, 3, None);
+        stage.edit(|it| it["metadata"]["annotations"][HOLDER_KEY] = json!(key));
+        stage.pass(seconds(5));
+        assert!(!stage.calls.contains(&Ask), "{key}");
+    }
+}
+
+#[test]
 fn a_question_that_a_person_removes_is_asked_again_once_a_period() {
     let mut stage = preferred();
     stage.claim("other", 7, 3, None);
