@@ -37,7 +37,6 @@
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
-//! | [`request_deadline`] | `election` (default) | the layer that limits how long the API server works on a write |
 //! | [`events`] | `election` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
 //! | [`testing`] | `test-util` | the package `fake-kube-apiserver`, clocks that tests drive, and a check of your own lock |
@@ -84,8 +83,6 @@ pub mod lease;
 pub mod metrics;
 pub mod policy;
 pub mod request;
-#[cfg(feature = "election")]
-pub mod request_deadline;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 #[cfg(feature = "election")]

@@ -106,8 +106,8 @@ impl ElectionBuilder {
         Self { grace, ..self }
     }
 
-    /// Sets whether the API server gives up a write of [`Election::client`] at the validity deadline
-    /// ([bounded server time](crate::request_deadline)). Default: it does. Switch it off if writes may take longer than
+    /// Sets whether the API server gives up a write at the validity deadline ([the deadline of a
+    /// request](crate::gate#the-deadline-of-a-request)). Default: it does. Switch it off if writes may take longer than
     /// the renew deadline, or if an API server of your own reads the parameter `timeout` in another way.
     pub fn request_deadline(self, request_deadline: bool) -> Self {
         Self { request_deadline, ..self }

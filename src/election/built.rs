@@ -8,12 +8,11 @@ use super::{
 };
 use crate::{
     api::without_secrets,
-    gate::{ByLabel, WriteGateLayer},
+    gate::WriteGateLayer,
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
     lease::BoxLock,
     policy::Policy,
-    request_deadline::RequestDeadlineLayer,
 };
 use kube_client::{
     Client, Config,
@@ -85,7 +84,7 @@ impl Election {
     /// kube's own client sends a request again after a 429, 503 or 504, up to 15 times, writes too. This client does
     /// so for [reads only](ReadsOnly), and sends each write once: a write that waits for its next attempt would delay
     /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
-    /// too. Its writes have [bounded server time](crate::request_deadline).
+    /// too.
     ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
@@ -104,9 +103,7 @@ impl Election {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
-        let bounded = self.request_deadline.then(|| RequestDeadlineLayer::new(self.leadership()));
-        let sends = builder.with_layer(&option_layer(bounded)).with_layer(&option_layer(reads_again));
-        Ok(sends.with_layer(&self.layer()).build())
+        Ok(builder.with_layer(&option_layer(reads_again)).with_layer(&self.layer()).build())
     }
 
     /// The leadership that the gate reads, for layers of your own.
@@ -121,26 +118,13 @@ impl Election {
         Connections { leadership: self.grantor.leadership() }
     }
 
-    /// The gate, as a tower layer. To give one client a policy of its own, call
-    /// `election.layer().with_policy(policy)`.
+    /// The gate, as a tower layer. It gives each write [a deadline](crate::gate#the-deadline-of-a-request). To give one client
+    /// a policy of its own, call `election.layer().with_policy(policy)`.
     #[must_use]
     pub fn layer(&self) -> WriteGateLayer {
-        let layer = WriteGateLayer::new(self.grantor.leadership()).with_policy(self.policy.clone());
-        match &self.profile.hooks.writes {
-            Some(observer) => layer.with_observer(observer.clone()),
-            None => layer,
-        }
-    }
-
-    /// The gate for a tower service that is not a Kubernetes client, for example one of a cloud API. `label` returns
-    /// the label of a write, and None for a request that passes on every replica: see
-    /// [`WriteGateLayer::by_label`].
-    #[must_use]
-    pub fn layer_by_label<R, F>(&self, label: F) -> WriteGateLayer<ByLabel<F>>
-    where
-        F: Fn(&R) -> Option<&'static str>,
-    {
-        let layer = WriteGateLayer::by_label(self.grantor.leadership(), label);
+        let layer = WriteGateLayer::new(self.grantor.leadership())
+            .with_policy(self.policy.clone())
+            .with_request_deadline(self.request_deadline);
         match &self.profile.hooks.writes {
             Some(observer) => layer.with_observer(observer.clone()),
             None => layer,

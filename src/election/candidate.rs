@@ -123,6 +123,8 @@ impl Candidate {
     ///    a while ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is certain, for
     ///    example because the database has refused the statement, let `future` return it inside `Ok`.
     ///
+    /// If a call sends something before its future is polled, put it into an `async` block: the block runs only on the leader.
+    ///
     /// It cannot call back what `future` has sent, and what it has spawned runs on. A store that compares the
     /// [fencing token](Term::fencing_token) refuses what comes late. Ask in the term of the token:
     ///
@@ -150,7 +152,7 @@ impl Candidate {
         F: Future<Output = Result<T, E>>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.gate().guard(label, || future)
+        self.gate().guard(label, future)
     }
 
     /// Admits one write that is no request to the Kubernetes API, if this process leads now. Use it if the write is

@@ -1,15 +1,17 @@
 //! What a write asks for.
 
-use crate::request::{RequestInfo, Verb};
+use crate::request::{Receiver, RequestInfo, Verb};
 use http::{Method, Uri};
 use std::fmt;
 
 /// What a write asks for: a request to the Kubernetes API, or any other write in its caller's words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Attempt<'a> {
     /// A request to the Kubernetes API.
     Request(RequestInfo<'a>),
+    /// A request that the API server has refused. The server's message says the rest.
+    Refused(Verb),
     /// Another write, for example a call of a cloud API. The code that made it has named it so.
     Labelled(&'static str),
 }
@@ -18,54 +20,77 @@ pub enum Attempt<'a> {
 #[derive(Clone)]
 pub(crate) enum Refused {
     Request { method: Method, uri: Uri, upgrade: bool },
+    ByServer(Verb),
     Labelled(&'static str),
 }
 
-/// What is kept of an admitted write for its error. It is small, since the response future carries it.
-pub trait Admitted: Copy {
+/// In the extensions of an answer with status 403 to a write that the gate has admitted. For a layer outside of the gate
+/// that knows why the API server refuses writes: it makes [`ErrNotLeader`](super::ErrNotLeader) of it.
+///
+/// It is missing if some of the write may have been carried out all the same: the API server judges a `deletecollection`
+/// object by object. It is also missing if a backend may have answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forbidden {
+    verb: Verb,
+}
+
+/// What is kept of an admitted write until its answer, a `T`. It is small, since the response future carries it.
+pub trait Admitted<T>: Copy {
     /// The verb of a request, or the label of another write.
-    fn named(self) -> (Option<Verb>, Option<&'static str>);
+    fn name(self) -> (Option<Verb>, Option<&'static str>);
+
+    /// Whether the outcome of the write is known from its answer.
+    fn is_settled_by(self, answer: &mut T) -> bool;
 }
 
-impl Admitted for Verb {
-    fn named(self) -> (Option<Verb>, Option<&'static str>) {
-        (Some(self), None)
-    }
-}
-
-impl Admitted for &'static str {
-    fn named(self) -> (Option<Verb>, Option<&'static str>) {
+impl<T> Admitted<T> for &'static str {
+    fn name(self) -> (Option<Verb>, Option<&'static str>) {
         (None, Some(self))
+    }
+
+    fn is_settled_by(self, _: &mut T) -> bool {
+        true
     }
 }
 
 // === impl Attempt ===
 
 impl<'a> Attempt<'a> {
-    /// The request. None for another write.
+    /// The request. None for another write, and for a request that the API server has refused.
     #[must_use]
-    pub const fn request(self) -> Option<RequestInfo<'a>> {
+    pub const fn request(&self) -> Option<&RequestInfo<'a>> {
         match self {
             Self::Request(request) => Some(request),
+            Self::Refused(_) | Self::Labelled(_) => None,
+        }
+    }
+
+    /// The verb of the request. None for another write.
+    #[must_use]
+    pub fn verb(&self) -> Option<Verb> {
+        match self {
+            Self::Request(request) => Some(request.verb()),
+            Self::Refused(verb) => Some(*verb),
             Self::Labelled(_) => None,
         }
     }
 
     /// The label of a write that is no request to the Kubernetes API.
     #[must_use]
-    pub const fn label(self) -> Option<&'static str> {
+    pub const fn label(&self) -> Option<&'static str> {
         match self {
-            Self::Request(_) => None,
+            Self::Request(_) | Self::Refused(_) => None,
             Self::Labelled(label) => Some(label),
         }
     }
 }
 
-/// `create deployments.apps "web" in namespace "shop"`, or the label.
+/// `create deployments.apps "web" in namespace "shop"`, or the verb, or the label.
 impl fmt::Display for Attempt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = match self {
             Self::Labelled(label) => return f.write_str(label),
+            Self::Refused(verb) => return fmt::Display::fmt(verb, f),
             Self::Request(request) => request,
         };
         write!(f, "{} {}", request.verb(), request.target())?;
@@ -86,6 +111,7 @@ impl fmt::Debug for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Request { method, uri, .. } => write!(f, "{method} {}", uri.path()),
+            Self::ByServer(verb) => write!(f, "{verb}"),
             Self::Labelled(label) => write!(f, "{label:?}"),
         }
     }
@@ -97,7 +123,23 @@ impl Refused {
             Self::Request { method, uri, upgrade } => {
                 Attempt::Request(RequestInfo::from_parts(method, uri, *upgrade))
             }
+            Self::ByServer(verb) => Attempt::Refused(*verb),
             Self::Labelled(label) => Attempt::Labelled(label),
         }
+    }
+}
+
+// === impl Forbidden ===
+
+impl Forbidden {
+    pub(super) fn of(verb: Verb, receiver: Receiver) -> Option<Self> {
+        let whole = verb != Verb::DeleteCollection && receiver != Receiver::Backend;
+        whole.then_some(Self { verb })
+    }
+
+    /// The verb of the write.
+    #[must_use]
+    pub const fn verb(self) -> Verb {
+        self.verb
     }
 }

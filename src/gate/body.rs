@@ -1,7 +1,7 @@
 //! Request bodies that may still be on their way when the answer begins.
 
-use super::error::ErrLeadershipLost;
-use crate::leadership::{Moment, WritePermit};
+use super::{error::ErrLeadershipLost, future::Right};
+use crate::{leadership::WritePermit, request::Receiver};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::{Body, Frame, SizeHint};
@@ -20,67 +20,54 @@ use tokio::sync::futures::OwnedNotified;
 type BoxError = Box<dyn Error + Send + Sync>;
 type Streamed = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The right of a body. The write counts until it is dropped.
-struct Right {
-    admission: WritePermit,
-    /// None if a backend gets the body.
-    began: Option<Moment>,
-}
-
 /// A body that streams, of an admitted write.
 struct Followed {
     inner: Streamed,
-    right: Arc<Right>,
+    permit: Arc<WritePermit>,
     ended: Pin<Box<OwnedNotified>>,
 }
 
 /// Bytes of a body, until the connection has sent, copied or dropped them.
 struct Piece {
     bytes: Bytes,
-    _right: Arc<Right>,
+    _permit: Arc<WritePermit>,
 }
 
-/// Lets an admitted write count until its body is over, and cuts the body off with the term. Returns whether there is a
-/// body. None if this is a type that the gate cannot look into.
-pub(super) fn follow<B: 'static>(body: &mut B, admission: &WritePermit, is_change: bool) -> Option<bool> {
+/// Lets an admitted write count until its body is over, and cuts the body off with the term. Also returns whether there is
+/// a body. None if this is a type that the gate cannot look into.
+pub(super) fn follow<B: 'static>(
+    body: &mut B,
+    permit: WritePermit,
+    receiver: Receiver,
+) -> (Right, Option<bool>) {
     let body: &mut dyn Any = body;
-    let right = || {
-        let (admission, began) = admission.of_body();
-        Arc::new(Right { admission, began: is_change.then_some(began) })
-    };
     if let Some(kube) = body.downcast_mut::<kube_client::client::Body>() {
         let has_body = !kube.is_end_stream();
         // The API server reads a change to its end, so the rest of one in memory matters only to a backend.
         let bytes = || kube.try_clone()?.collect_bytes().now_or_never()?.ok();
         if has_body
-            && !is_change
+            && receiver != Receiver::ApiServer
             && let Some(bytes) = bytes()
         {
-            *kube = Piece::of(bytes, &right()).into();
+            let permit = Arc::new(permit);
+            *kube = Piece::of(bytes, &permit).into();
+            return (Right::WithBody(permit), Some(true));
         }
-        return Some(has_body);
+        return (Right::Whole(permit), Some(has_body));
     }
-    let streamed = body.downcast_mut::<Streamed>()?;
+    let Some(streamed) = body.downcast_mut::<Streamed>() else { return (Right::Whole(permit), None) };
     if streamed.is_end_stream() {
-        return Some(false);
+        return (Right::Whole(permit), Some(false));
     }
-    let inner = mem::take(streamed);
-    *streamed = Followed { inner, right: right(), ended: Box::pin(admission.term_ended()) }.boxed_unsync();
-    Some(true)
-}
-
-impl Drop for Right {
-    fn drop(&mut self) {
-        // The answer settles a change. If an answer was lost meanwhile, it may be this one, and the write ends here.
-        if self.began.is_some_and(|began| self.admission.unanswered() < Some(began)) {
-            self.admission.answered();
-        }
-    }
+    let (inner, permit) = (mem::take(streamed), Arc::new(permit));
+    let ended = Box::pin(permit.term_ended());
+    *streamed = Followed { inner, permit: permit.clone(), ended }.boxed_unsync();
+    (Right::WithBody(permit), Some(true))
 }
 
 impl Piece {
-    fn of(bytes: Bytes, right: &Arc<Right>) -> Bytes {
-        Bytes::from_owner(Self { bytes, _right: right.clone() })
+    fn of(bytes: Bytes, permit: &Arc<WritePermit>) -> Bytes {
+        Bytes::from_owner(Self { bytes, _permit: permit.clone() })
     }
 }
 
@@ -98,20 +85,19 @@ impl Body for Followed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Self { inner, right, ended } = &mut *self;
-        let admission = &right.admission;
+        let Self { inner, permit, ended } = &mut *self;
         loop {
             // Before each poll, since what it returns is sent (rule S2).
-            if !admission.is_valid() {
-                let lost = ErrLeadershipLost::new("the body of a request", admission.loss());
+            if !permit.is_valid() {
+                let lost = ErrLeadershipLost::new(None, Some("the body of a request"), permit.loss());
                 return Poll::Ready(Some(Err(lost.into())));
             }
             if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {
-                let held = |frame: Frame<Bytes>| frame.map_data(|bytes| Piece::of(bytes, right));
+                let held = |frame: Frame<Bytes>| frame.map_data(|bytes| Piece::of(bytes, permit));
                 return Poll::Ready(frame.map(|frame| frame.map(held)));
             }
             ready!(ended.as_mut().poll(cx));
-            ended.set(admission.term_ended());
+            ended.set(permit.term_ended());
         }
     }
 

@@ -1,11 +1,10 @@
 //! What becomes of a write that the gate does not just pass on: its errors, and who observes it.
 
-use super::attempt::{Admitted, Attempt, Refused};
+use super::attempt::{Attempt, Forbidden, Refused};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
     request::{RequestInfo, Verb},
 };
-use http::{Method, Uri};
 use std::{error::Error, fmt, io, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was changed.
@@ -88,11 +87,10 @@ impl ErrNotLeader {
     }
 
     /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
-    /// the gate that recognises such an answer. `upgrade` says whether the request has a `Connection: upgrade` header, and
-    /// `message` is the API server's.
+    /// the gate that recognises such an answer. `message` is the API server's.
     #[must_use]
-    pub fn by_server(method: Method, uri: Uri, upgrade: bool, message: impl Into<Arc<str>>) -> Self {
-        let refused = Refused::Request { method, uri, upgrade };
+    pub fn by_server(forbidden: Forbidden, message: impl Into<Arc<str>>) -> Self {
+        let refused = Refused::ByServer(forbidden.verb());
         Self { refused, by: Refuser::Server, holder: None, message: Some(message.into()) }
     }
 
@@ -157,8 +155,7 @@ impl ErrLeadershipLost {
     }
 
     /// Logs it too.
-    pub(super) fn new(admitted: impl Admitted, loss: Loss) -> Self {
-        let (verb, label) = admitted.named();
+    pub(super) fn new(verb: Option<Verb>, label: Option<&'static str>, loss: Loss) -> Self {
         let error = Self { verb, label, loss };
         let verb = error.verb.map(Verb::as_str);
         tracing::warn!(verb, label = error.label, loss = loss.as_str(), "{error}");

@@ -1,10 +1,14 @@
 //! The future of an admitted write: a response of the gate, or any other future under guard.
 
 use super::{
-    attempt::Admitted,
+    attempt::{Admitted, Forbidden},
     error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
 };
-use crate::{leadership::WritePermit, request::Verb};
+use crate::{
+    leadership::WritePermit,
+    request::{Receiver, Verb},
+};
+use http::{Response, StatusCode};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -18,7 +22,7 @@ use tokio::sync::futures::OwnedNotified;
 pin_project! {
     /// The future of [`WriteGate`](super::WriteGate) and of [`Leadership::guard`](crate::Leadership::guard).
     ///
-    /// `W` is what it keeps of the write for its error: the [`Verb`] of a request, or the label of another write.
+    /// `W` is what it keeps of the write: of a request, or the label of another write.
     ///
     /// Dropping it drops the write, as with any other service. The outcome of the write is then unknown.
     ///
@@ -27,7 +31,7 @@ pin_project! {
     /// whether it panics.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
-    pub struct ResponseFuture<F, W = Verb> {
+    pub struct ResponseFuture<F, W = Sent> {
         #[pin]
         state: State<F, W>,
     }
@@ -45,13 +49,30 @@ pin_project! {
             inner: F,
             #[pin]
             ended: OwnedNotified,
-            admission: WritePermit,
+            right: Right,
             write: W,
             observer: Option<Arc<dyn WriteObserver>>,
         },
         // None once it has completed.
         Rejected { error: Option<Box<ErrNotLeader>> },
     }
+}
+
+/// The right of an admitted write to go on.
+#[derive(Debug)]
+pub(super) enum Right {
+    Whole(WritePermit),
+    /// The body of the request holds it too, until it is over.
+    #[cfg(feature = "election")]
+    WithBody(Arc<WritePermit>),
+}
+
+/// What is kept of an admitted request.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub(super) verb: Verb,
+    pub(super) receiver: Receiver,
+    pub(super) has_body: bool,
 }
 
 impl<F, W> ResponseFuture<F, W> {
@@ -63,13 +84,13 @@ impl<F, W> ResponseFuture<F, W> {
     #[inline]
     pub(super) fn admitted(
         inner: F,
-        admission: WritePermit,
+        right: Right,
         write: W,
         observer: Option<Arc<dyn WriteObserver>>,
     ) -> Self {
         // If the term ended before this line, the first poll sees it. If it ends later, the write is woken.
-        let ended = admission.term_ended();
-        Self { state: State::Admitted { inner, ended, admission, write, observer } }
+        let ended = right.permit().term_ended();
+        Self { state: State::Admitted { inner, ended, right, write, observer } }
     }
 
     #[inline]
@@ -80,7 +101,7 @@ impl<F, W> ResponseFuture<F, W> {
 
 impl<F, W, T, E> Future for ResponseFuture<F, W>
 where
-    W: Admitted,
+    W: Admitted<T>,
     F: Future<Output = Result<T, E>>,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
@@ -90,25 +111,27 @@ where
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
             StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
-            StateProj::Admitted { mut inner, mut ended, admission, write, observer } => loop {
+            StateProj::Admitted { mut inner, mut ended, right, write, observer } => loop {
+                let permit = right.permit();
                 // Check before each poll, since each poll may send (rule S2).
-                if !admission.is_valid() {
-                    let error = ErrLeadershipLost::new(*write, admission.loss());
+                if !permit.is_valid() {
+                    let (verb, label) = write.name();
+                    let error = ErrLeadershipLost::new(verb, label, permit.loss());
                     if let Some(observer) = observer {
                         observer.cut_off(&error);
                     }
                     break Err(error.into());
                 }
-                if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
+                if let Poll::Ready(mut outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
-                    if outcome.is_ok() {
-                        admission.answered();
+                    if outcome.as_mut().is_ok_and(|answer| write.is_settled_by(answer)) {
+                        right.answered();
                     }
                     break outcome.map_err(Into::into);
                 }
                 // The wake-up may belong to another grant. Check again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));
-                ended.set(admission.term_ended());
+                ended.set(permit.term_ended());
             },
             StateProj::Rejected { error } => {
                 Err(error.take().expect("ResponseFuture polled after completion") as _)
@@ -117,5 +140,47 @@ where
         // This drops the write first, and then counts it out.
         state.set(State::Rejected { error: None });
         Poll::Ready(output)
+    }
+}
+
+// === impl Right ===
+
+impl Right {
+    pub(super) fn permit(&self) -> &WritePermit {
+        match self {
+            Self::Whole(permit) => permit,
+            #[cfg(feature = "election")]
+            Self::WithBody(permit) => permit,
+        }
+    }
+
+    /// The receiver has answered. If the body is not over yet, nothing tells what becomes of the rest (rule S4).
+    fn answered(&mut self) {
+        let permit = match self {
+            Self::Whole(permit) => Some(permit),
+            #[cfg(feature = "election")]
+            Self::WithBody(permit) => Arc::get_mut(permit),
+        };
+        permit.into_iter().for_each(WritePermit::answered);
+    }
+}
+
+// === impl Sent ===
+
+impl<B> Admitted<Response<B>> for Sent {
+    fn name(self) -> (Option<Verb>, Option<&'static str>) {
+        (Some(self.verb), None)
+    }
+
+    fn is_settled_by(self, answer: &mut Response<B>) -> bool {
+        if answer.status() == StatusCode::FORBIDDEN
+            && let Some(forbidden) = Forbidden::of(self.verb, self.receiver)
+        {
+            answer.extensions_mut().insert(forbidden);
+        }
+        // The API server reads a body before it decides; a backend may answer first. And a 504 says that the time was over,
+        // not that nothing was done.
+        let reads_first = self.receiver == Receiver::ApiServer || !self.has_body;
+        reads_first && answer.status() != StatusCode::GATEWAY_TIMEOUT
     }
 }

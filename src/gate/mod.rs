@@ -26,71 +26,64 @@
 //!   an answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //! - The gate counts a write until its body is over, and a lost term cuts the body off, if the body is a
 //!   `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util. It also counts kube's own body on its way
-//!   to a backend. It cannot look into other types. So box a body that is not in memory:
+//!   to a backend. If such a body ends after the answer began, the write has no answer: the connection may still hold
+//!   bytes of it.
+//! - The gate cannot look into other types of bodies. The rest of one may leave after the answer, when the write counts as
+//!   answered: after a release, or after a loss. An API server that reads a change to its end does nothing with it, and one
+//!   that answers early has refused the write. An aggregated API may do otherwise. So box a body that is not in memory:
 //!   `body.map_err(Into::into).boxed_unsync()`.
 //! - Apart from that, the gate checks an admitted write only until its response arrives. A response body may still
 //!   stream. If a connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
-//! - Any response counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout does),
-//!   the gate does not see that the API server has not answered. The election may then release the lease while the
+//! - Any response but a 504 counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout
+//!   does), the gate does not see that the API server has not answered. The election may then release the lease while the
 //!   API server can still carry out the write.
 //! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service, until the next
 //!   call or until this clone is dropped. If several clients share a limit, put it above the gate.
 //!
-//! # A service that is not Kubernetes
+//! # The deadline of a request
 //!
-//! [`WriteGateLayer::by_label`] makes a gate for any tower service. A function says which requests are writes.
+//! The gate closes a connection when it cuts a write off, and an API server that sees this gives the write up. If the
+//! process is frozen, or cut off from the network, the server sees nothing. It then works on the write for as long as its
+//! own limit allows: 60 s by default, behind a slow admission webhook for example. By then another replica may lead.
 //!
-//! ```
-//! use kube_leader_gate::gate::{ErrNotLeader, WriteGateLayer};
-//! use kube_leader_gate::leadership::{Grantor, Term};
-//! use std::{convert::Infallible, time::Duration};
-//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//! With [`with_request_deadline`](WriteGateLayer::with_request_deadline), the gate adds the parameter `timeout` to the query
+//! of each admitted write: the time until the validity deadline. The API server makes it its own deadline for the request.
+//! It then answers 504 `Timeout`, and commits nothing after that. The gates of an [`Election`](crate::Election) do so, unless
+//! [`ElectionBuilder::request_deadline`](crate::election::ElectionBuilder::request_deadline) says otherwise.
 //!
-//! #[derive(Clone)]
-//! enum CloudCall {
-//!     Describe { instance: u32 },
-//!     Terminate { instance: u32 },
-//! }
+//! - The parameter never raises a limit. The server takes the smaller one of it and of its own. If the caller has
+//!   set a shorter `timeout`, in one unit and without escapes (`timeout=5s`), that one stays.
+//! - It is the same for every verb that changes a resource, also of an aggregated API: the API server that receives the
+//!   request keeps the time. It is not added to reads, watches, logs, `exec`, `attach`, `portforward` or `proxy`, nor to
+//!   a path that is not a resource: a backend could read it. Nor is it added to what the policy exempts: a follower sends
+//!   that too, and has no deadline.
+//! - The server counts from the arrival of the request. Time on the way comes on top, so this does not stop a write that the
+//!   network has delayed. A [fence](https://docs.rs/kube-leader-gate-fence) does, if the write arrives after the next
+//!   leader's acquisition. If a layer below the gate sends a write again, the limit is that of the first attempt.
+//! - A renewal while the server works on the write does not raise the limit. So no write can take longer than the
+//!   renew deadline. With [`LeaseTiming::fast`](crate::LeaseTiming::fast) a write has 8 to 10 s, which is less than a
+//!   very slow admission webhook may take.
+//! - After a 504 the outcome is unknown, whatever has sent it. It counts as a write without an answer
+//!   ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-//! let grantor = Grantor::new();
-//! let cloud = ServiceBuilder::new()
-//!     .layer(WriteGateLayer::by_label(grantor.leadership(), |call: &CloudCall| match call {
-//!         CloudCall::Describe { .. } => None,
-//!         CloudCall::Terminate { .. } => Some("terminate an instance"),
-//!     }))
-//!     .service(service_fn(|_: CloudCall| async { Ok::<_, Infallible>("done") }));
+//! # A write that is no request
 //!
-//! assert!(cloud.clone().oneshot(CloudCall::Describe { instance: 7 }).await.is_ok());
-//! let terminate = CloudCall::Terminate { instance: 7 };
-//! let error = cloud.clone().oneshot(terminate.clone()).await.unwrap_err();
-//! let error = error.downcast::<ErrNotLeader>().unwrap();
-//! assert_eq!(error.attempt().label(), Some("terminate an instance"));
-//!
-//! let deadline = grantor.now().saturating_add(Duration::from_secs(107));
-//! let _grant = grantor.grant(Term::new("lease-uid", 1), deadline)?;
-//! assert!(cloud.oneshot(terminate).await.is_ok());
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! For a write that is not a call of a service, [`Candidate::guard`](crate::Candidate::guard) does the same with any
-//! future.
+//! [`Candidate::guard`](crate::Candidate::guard) does the same with any future, for example a call of a cloud API.
 
 mod attempt;
 #[cfg(feature = "election")]
 mod body;
+mod deadline;
 mod error;
 mod future;
 mod service;
 mod settings;
 
 #[cfg(feature = "election")]
-pub(crate) use self::settings::{Passed, Settings};
+pub(crate) use self::settings::Settings;
 pub use self::{
-    attempt::Attempt,
+    attempt::{Attempt, Forbidden},
     error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
     future::ResponseFuture,
-    service::{ByLabel, Kubernetes, WriteGate, WriteGateLayer},
+    service::{WriteGate, WriteGateLayer},
 };

@@ -3,18 +3,13 @@
 use super::{
     attempt::{Attempt, Refused},
     error::{ErrNotLeader, WriteObserver},
-    future::ResponseFuture,
+    future::{ResponseFuture, Right},
 };
-use crate::leadership::{Leadership, WritePermit};
+use crate::{
+    leadership::{Leadership, WritePermit},
+    request::Verb,
+};
 use std::{error::Error, future::Future, sync::Arc};
-
-/// In the extensions of a write, if a layer below the gate [asks](Leadership::marks) for it. The write is exempted if no
-/// gate has admitted it: what one gate admits, no other gate exempts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passed {
-    Admitted,
-    Exempted,
-}
 
 /// Admits writes and refuses them, and reports both. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -32,23 +27,14 @@ impl Settings {
         Self { observer: Some(observer), ..self }
     }
 
-    /// Admits a write if this process leads.
-    pub(super) fn admit(&self, attempt: &Attempt<'_>) -> Option<WritePermit> {
-        let admission = self.leadership.admit()?;
-        if let Some(observer) = &self.observer {
-            observer.admitted(attempt);
-        }
-        Some(admission)
-    }
-
     /// Makes the error of a write that was not admitted.
     pub(super) fn refuse(&self, refused: Refused) -> Box<ErrNotLeader> {
         let error = Box::new(ErrNotLeader::new(refused, self.leadership.bystander()));
-        let request = error.attempt().request();
+        let attempt = error.attempt();
         tracing::debug!(
-            verb = request.map(|request| request.verb().as_str()),
-            resource = request.map(|request| tracing::field::display(request.target())),
-            label = error.attempt().label(),
+            verb = attempt.verb().map(Verb::as_str),
+            resource = attempt.request().map(|request| tracing::field::display(request.target())),
+            label = attempt.label(),
             holder = error.holder(),
             "{error}"
         );
@@ -60,17 +46,19 @@ impl Settings {
 
     /// Admits a write that is no request.
     pub(crate) fn admit_labelled(&self, label: &'static str) -> Result<WritePermit, Box<ErrNotLeader>> {
-        self.admit(&Attempt::Labelled(label)).ok_or_else(|| self.refuse(Refused::Labelled(label)))
+        let permit = self.leadership.admit().ok_or_else(|| self.refuse(Refused::Labelled(label)))?;
+        if let Some(observer) = &self.observer {
+            observer.admitted(&Attempt::Labelled(label));
+        }
+        Ok(permit)
     }
 
-    /// Admits a write that is no request, and then begins it.
-    pub(crate) fn guard<F>(
-        &self,
-        label: &'static str,
-        begin: impl FnOnce() -> F,
-    ) -> ResponseFuture<F, &'static str> {
+    /// Runs a write that is no request, if it is admitted.
+    pub(crate) fn guard<F>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str> {
         match self.admit_labelled(label) {
-            Ok(admission) => ResponseFuture::admitted(begin(), admission, label, self.observer.clone()),
+            Ok(permit) => {
+                ResponseFuture::admitted(future, Right::Whole(permit), label, self.observer.clone())
+            }
             Err(error) => ResponseFuture::rejected(error),
         }
     }
@@ -84,6 +72,6 @@ impl Leadership {
         F: Future<Output = Result<T, E>>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Settings::new(self.clone(), None).guard(label, || future)
+        Settings::new(self.clone(), None).guard(label, future)
     }
 }

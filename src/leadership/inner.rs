@@ -9,7 +9,7 @@ use super::{
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
 };
 
 /// How many ended grants are remembered.
@@ -27,8 +27,6 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
     unanswered: AtomicU64,
-    /// As in [`Leadership::marks`](super::Leadership).
-    pub(super) marks: AtomicBool,
     /// All other state. The word changes only under its lock, except to close or revoke.
     pub(super) state: Watched<State>,
     /// Woken when a grant ends.
@@ -101,7 +99,6 @@ impl Inner {
             word: Word::new(),
             clock,
             unanswered: AtomicU64::new(0),
-            marks: AtomicBool::new(false),
             state: Watched::new(state),
             ended: Bell::default(),
             idle: Bell::default(),

@@ -1,6 +1,6 @@
 //! A write that the gate has admitted.
 
-use super::{clock::Moment, inner::Inner, term::Loss};
+use super::{inner::Inner, term::Loss};
 use std::sync::Arc;
 use tokio::sync::futures::OwnedNotified;
 
@@ -19,13 +19,11 @@ pub struct WritePermit {
     inner: Arc<Inner>,
     grant: u64,
     answered: bool,
-    /// Whether its bytes may leave after the answer.
-    may_be_late: bool,
 }
 
 impl WritePermit {
     pub(super) fn new(inner: Arc<Inner>, grant: u64) -> Self {
-        Self { inner, grant, answered: false, may_be_late: false }
+        Self { inner, grant, answered: false }
     }
 
     /// Whether the write may continue: its term has not ended, and the deadline has not passed.
@@ -39,27 +37,7 @@ impl WritePermit {
     /// The head of an HTTP response is an answer, whatever its status. So is a store's refusal, for example a violated
     /// constraint. Any other error is not an answer: the write may have been sent before the error.
     pub fn answered(&mut self) {
-        self.answered = !self.may_be_late;
-    }
-
-    /// Lets the write end without an answer, whatever answers it: its bytes may leave after that.
-    pub(crate) fn may_be_late(&mut self) {
-        self.may_be_late = true;
-    }
-
-    /// The right of the request's body, which may still be on its way when the answer begins. It counts as one write
-    /// more. Also returns the present instant.
-    #[cfg(feature = "election")]
-    pub(crate) fn of_body(&self) -> (Self, Moment) {
-        let now = self.inner.clock.now();
-        self.inner.word.enter_again();
-        (Self::new(self.inner.clone(), self.grant), now)
-    }
-
-    /// When a write last ended without an answer.
-    #[cfg(feature = "election")]
-    pub(crate) fn unanswered(&self) -> Option<Moment> {
-        self.inner.unanswered()
+        self.answered = true;
     }
 
     /// A future that resolves when any grant ends: this admission's grant or a later one. Call

@@ -12,7 +12,7 @@ use std::{
     fmt,
     future::{Future, pending, poll_fn},
     pin::pin,
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -68,9 +68,14 @@ impl Leadership {
     /// Admits a write if this process leads now. Takes no lock and allocates nothing.
     #[must_use]
     pub fn admit(&self) -> Option<WritePermit> {
+        self.admit_for().map(|(permit, _)| permit)
+    }
+
+    /// As [`admit`](Self::admit). Also returns how long the term lasts without another renewal.
+    pub(crate) fn admit_for(&self) -> Option<(WritePermit, Duration)> {
         match self.inner.word.enter(|| self.inner.now()) {
-            Ok(grant) if self.only.is_none_or(|only| only == grant) => {
-                Some(WritePermit::new(self.inner.clone(), grant))
+            Ok((grant, left)) if self.only.is_none_or(|only| only == grant) => {
+                Some((WritePermit::new(self.inner.clone(), grant), Duration::from_nanos(left)))
             }
             outcome => {
                 if outcome.map_or_else(|refused| refused.was_last, |_| self.inner.word.leave()) {
@@ -79,11 +84,6 @@ impl Leadership {
                 None
             }
         }
-    }
-
-    /// Whether gates mark what their policies exempt, for a layer below. A mark allocates.
-    pub(crate) fn marks(&self) -> &AtomicBool {
-        &self.inner.marks
     }
 
     /// Whether this process leads now. A leader that is closing still leads.
@@ -201,12 +201,6 @@ impl Leadership {
     #[must_use]
     pub fn unanswered(&self) -> Option<Moment> {
         self.inner.unanswered()
-    }
-
-    /// Records that a write has an answer that does not say whether it was carried out.
-    #[cfg(feature = "election")]
-    pub(crate) fn note_unanswered(&self) {
-        self.inner.note_unanswered(self.now());
     }
 
     /// Waits until no admitted write is under way, but at most `bound`. Call [`close`](super::Grantor::close) or

@@ -72,13 +72,14 @@ impl Word {
 
     // --- the write path ---
 
-    /// Counts a write in and returns the grant that admits it. If no grant does, counts the write out again.
+    /// Counts a write in and returns the grant that admits it, with the time that this grant has left. If no grant does,
+    /// counts the write out again.
     ///
     /// The writer raises the count before it reads the word. A drain changes the word before it reads the count, and
     /// it reads the count by a read-modify-write. So the two meet at the count: if the writer was first, the drain sees
     /// the write. If the drain was first, the writer sees the changed word. The clock is read last: if a thread was
     /// frozen in between, it compares with the time at which it woke.
-    pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<u64, Refused> {
+    pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<(u64, u64), Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });
         }
@@ -86,15 +87,9 @@ impl Word {
         let entered = Entered(self);
         let word = self.deadline.load(Ordering::Acquire);
         let grant = self.grant.load(Ordering::Acquire);
-        let is_open = word & CLOSING == 0 && now() < word;
+        let left = if word & CLOSING == 0 { word.saturating_sub(now()) } else { 0 };
         mem::forget(entered);
-        if is_open { Ok(grant) } else { Err(Refused { was_last: self.leave() }) }
-    }
-
-    /// Counts a part of an admitted write in: no drain has seen 0 before.
-    #[cfg(feature = "election")]
-    pub(super) fn enter_again(&self) {
-        self.admitted.fetch_add(1, Ordering::AcqRel);
+        if left > 0 { Ok((grant, left)) } else { Err(Refused { was_last: self.leave() }) }
     }
 
     /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.

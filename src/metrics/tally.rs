@@ -116,12 +116,19 @@ impl Tally {
     }
 
     fn count(&self, decision: Decision, attempt: &Attempt<'_>) {
-        let (verb, entry) = match attempt {
-            Attempt::Labelled(label) => (Verb::Unknown, self.entry(("", label, ""))),
-            Attempt::Request(request) => match request.on_resource() {
-                Some(on_resource) => (on_resource.verb, self.entry(on_resource.target())),
-                None => (request.verb(), &self.none),
-            },
+        match attempt {
+            Attempt::Request(request) => self.count_request(decision, request),
+            Attempt::Labelled(label) => {
+                self.entry(("", label, "")).counts[decision as usize].add(Verb::Unknown);
+            }
+            Attempt::Refused(verb) => self.none.counts[decision as usize].add(*verb),
+        }
+    }
+
+    fn count_request(&self, decision: Decision, request: &RequestInfo<'_>) {
+        let (verb, entry) = match request.on_resource() {
+            Some(on_resource) => (on_resource.verb, self.entry(on_resource.target())),
+            None => (request.verb(), &self.none),
         };
         entry.counts[decision as usize].add(verb);
     }
@@ -147,7 +154,7 @@ fn by_verb(labels: &Labels, verb: Verb) -> metrics::Counter {
 
 impl WriteObserver for Tally {
     fn exempted(&self, request: &RequestInfo<'_>) {
-        self.count(Decision::Exempted, &Attempt::Request(*request));
+        self.count_request(Decision::Exempted, request);
     }
 
     fn admitted(&self, attempt: &Attempt<'_>) {

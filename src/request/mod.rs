@@ -72,26 +72,28 @@ mod verb;
 
 use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, cell::OnceCell, fmt};
 
 use self::path::{Connection, Kind, Parts, Prefix};
-#[cfg(feature = "election")]
 pub(crate) use self::query::has_no_room;
 pub(crate) use self::resource::ResourceRequest;
 use self::resource::Target;
 use self::segment::Segment;
+pub(crate) use self::verb::Receiver;
 pub use self::verb::Verb;
 pub(crate) use self::verb::is_built_in;
 
 /// What a request asks. It borrows from the request.
 ///
-/// It stores nothing, so each method parses the path again. Only [`name`](Self::name) and
+/// The first method that needs the path parses it, and the others use that. Only [`name`](Self::name) and
 /// [`namespace`](Self::namespace) allocate, and only if there is something to decode. The [module](self) has the rules.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct RequestInfo<'a> {
     method: &'a Method,
     uri: &'a Uri,
     upgrade: bool,
+    /// Empty parts if the path has an odd spelling, unless this is a read: no rule or closure permits a misread write.
+    parts: OnceCell<Parts<'a>>,
 }
 
 impl<'a> RequestInfo<'a> {
@@ -104,20 +106,20 @@ impl<'a> RequestInfo<'a> {
     /// Describes a request by its parts. `upgrade` says whether it has a `Connection: upgrade` header.
     #[must_use]
     pub fn from_parts(method: &'a Method, uri: &'a Uri, upgrade: bool) -> Self {
-        Self { method, uri, upgrade }
+        Self { method, uri, upgrade, parts: OnceCell::new() }
     }
 
     /// Whether the request changes nothing. A follower may then send it under any policy.
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most writes need no look at the path.
-        self.has_reading_method() && (self.is_plain_read() || self.reads(&Parts::of(self.uri.path())))
+        self.has_reading_method() && (self.is_plain_read() || self.reads(self.parts()))
     }
 
     /// What the request does.
     #[must_use]
     pub fn verb(&self) -> Verb {
-        self.verb_on(&self.parts())
+        self.verb_on(self.parts())
     }
 
     /// Whether the path parses, for tests.
@@ -194,7 +196,7 @@ impl<'a> RequestInfo<'a> {
     /// resource.
     #[must_use]
     pub fn target(&self) -> impl fmt::Display + use<'a> {
-        Target { path: self.path(), parts: self.parts() }
+        Target { path: self.path(), parts: *self.parts() }
     }
 
     /// The request as rules see it. `None` if it addresses no resource, or if the server may understand it
@@ -204,7 +206,7 @@ impl<'a> RequestInfo<'a> {
     /// - it asks an aggregated API for a write and for an upgrade, and that API may grant either;
     /// - its method cannot open an `exec`, `attach` or `portforward`.
     pub(crate) fn on_resource(&self) -> Option<ResourceRequest<'a>> {
-        let parts = self.parts();
+        let parts = *self.parts();
         let verb = self.verb_on(&parts);
         let trusted = match parts.connection {
             Connection::None => {
@@ -217,11 +219,12 @@ impl<'a> RequestInfo<'a> {
             .then(|| ResourceRequest { verb, query: self.query(), parts })
     }
 
-    /// Accepts an odd spelling only in a read, so that no rule or closure permits a misread write.
-    fn parts(&self) -> Parts<'a> {
-        let parts = Parts::of(self.uri.path());
-        let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
-        if understood { parts } else { Parts::default() }
+    fn parts(&self) -> &Parts<'a> {
+        self.parts.get_or_init(|| {
+            let parts = Parts::of(self.uri.path());
+            let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
+            if understood { parts } else { Parts::default() }
+        })
     }
 
     /// Whether it needs no parse to see that this is a read.
@@ -252,19 +255,23 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// What the request does, and whether that is a change of a resource: the API server itself makes it, and no
-    /// backend behind the API server.
-    pub(crate) fn effect(&self) -> (Verb, bool) {
+    /// What the request does, and who decides on it.
+    pub(crate) fn effect(&self) -> (Verb, Receiver) {
         use Verb::{Create, Delete, DeleteCollection, Patch, Update};
         let parts = self.parts();
-        let verb = self.verb_on(&parts);
-        let changes = matches!(verb, Create | Update | Patch | Delete | DeleteCollection);
-        (verb, changes && parts.kind == Kind::Resource)
+        let verb = self.verb_on(parts);
+        let receiver = match verb {
+            _ if parts.kind != Kind::Resource => Receiver::Backend,
+            Create | Update | Patch | Delete | DeleteCollection => Receiver::ApiServer,
+            Verb::Connect if parts.connection != Connection::Proxy => Receiver::Node,
+            _ => Receiver::Backend,
+        };
+        (verb, receiver)
     }
 
     /// The parts, or empty parts if the request addresses no resource.
     fn resource_parts(&self) -> Parts<'a> {
-        Some(self.parts()).filter(|parts| parts.kind == Kind::Resource).unwrap_or_default()
+        if self.parts().kind == Kind::Resource { *self.parts() } else { Parts::default() }
     }
 
     fn verb_on(&self, parts: &Parts<'_>) -> Verb {

@@ -23,9 +23,8 @@ pub(super) fn asks_to_watch(query: Option<&str>) -> bool {
 }
 
 /// Whether the API server would ignore the whole query if it had one pair more.
-#[cfg(feature = "election")]
 pub(crate) fn has_no_room(query: &str) -> bool {
-    query.split('&').count() >= MOST_PAIRS_OF_GO
+    query.len() >= MOST_PAIRS_OF_GO - 1 && query.split('&').count() >= MOST_PAIRS_OF_GO
 }
 
 /// Whether the query asks for a dry run: there is at least one `dryRun`, each is `All`, and a client's encoder could

@@ -54,6 +54,17 @@ pub enum Verb {
     Unknown,
 }
 
+/// Who decides on a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receiver {
+    /// The API server changes a resource. It reads the body to its end before that.
+    ApiServer,
+    /// The API server admits the request, and then opens a connection, as of an `exec`.
+    Node,
+    /// A backend behind the API server, or none that is known.
+    Backend,
+}
+
 impl Verb {
     /// The verb as Kubernetes spells it in roles and audit logs. `unknown` for [`Verb::Unknown`].
     #[must_use]

@@ -10,9 +10,9 @@ use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Error, api::ListParams, client::ClientBuilder};
 use kube_leader_gate::{
+    WriteGateLayer,
     election::ElectionBuilder,
     leadership::{Grantor, Term},
-    request_deadline::RequestDeadlineLayer,
     testing::WriteRecord,
 };
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ pub async fn s2_bounded_write_never_lands_after_takeover() {
     assert!(timing().renew_deadline() < TAKES);
 }
 
-/// The layer's own limit stands before one that is not plain, so the server reads that one, and refuses none.
+/// The gate's own limit stands before one that is not plain, so the server reads that one, and refuses none.
 pub async fn limits_of_callers_are_read_as_the_server_reads_them() {
     let world = Real::shared().await;
     let grantor = Grantor::new();
@@ -115,7 +115,8 @@ pub async fn limits_of_callers_are_read_as_the_server_reads_them() {
     let _grant = grantor.grant(Term::new("u", 1), deadline).expect("a grant");
     let plain = world.cluster.client("admin");
     let builder = ClientBuilder::try_from(world.cluster.config("admin")).expect("a client");
-    let bounded = builder.with_layer(&RequestDeadlineLayer::new(grantor.leadership())).build();
+    let gate = WriteGateLayer::new(grantor.leadership()).with_request_deadline(true);
+    let bounded = builder.with_layer(&gate).build();
     for (limit, refused) in [
         ("1h", false),
         ("1s1h", false),

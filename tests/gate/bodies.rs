@@ -92,9 +92,8 @@ async fn s4_write_counts_until_its_body_is_over() {
         drop(one);
         assert!(drain.is_woken());
         assert_eq!(assert_ready!(drain.poll()), Ok(()));
-        // The API server had decided before. What a backend does with the rest, no answer tells.
-        let late = (path == PROXY).then(|| leadership.now());
-        assert_eq!(leadership.unanswered(), late);
+        // The connection may have copied the piece, and nothing shows when the copy leaves.
+        assert_eq!(leadership.unanswered(), Some(leadership.now()));
     }
 }
 
@@ -144,13 +143,16 @@ async fn s4_answer_of_the_api_server_is_an_end() {
     answered_late(request().body(client::Body::from(b"whole".to_vec())).unwrap(), known).await;
     answered_late(request().body(Full::<Bytes>::from("of another type")).unwrap(), known).await;
     // hyper asks for nothing after the last byte that the header promises.
-    let (feed, body) = unknown();
+    let (feed, body) = streamed();
     feed.send(data("one")).unwrap();
     let (grantor, leadership, _clock) = stage();
     let _grant = lead(&grantor);
-    let mut body = answered_early(&leadership, PATH, boxed(body)).await;
-    assert!(body.frame().await.is_some());
-    drop(body);
+    let gate = WriteGateLayer::new(leadership.clone());
+    let service = gate.layer(service_fn(async |request: Request<Streamed>| {
+        assert!(request.into_body().frame().await.is_some());
+        Ok::<_, Infallible>(Response::new(()))
+    }));
+    service.oneshot(Request::post(PATH).body(body).unwrap()).await.unwrap();
     known(&leadership);
 }
 
@@ -206,12 +208,12 @@ async fn s4_body_that_outlives_a_dropped_write_has_no_answer() {
     let gate = WriteGateLayer::new(leadership.clone());
     let service = gate.layer(service_fn(move |request: Request<Streamed>| {
         *keep.lock().unwrap() = Some(request.into_body());
-        std::future::pending::<Result<(), Infallible>>()
+        std::future::pending::<Result<Response<()>, Infallible>>()
     }));
     let mut response = task::spawn(service.oneshot(Request::post(PATH).body(body).unwrap()));
     assert_pending!(response.poll());
     drop(response);
-    assert_eq!((leadership.writes_under_way(), leadership.unanswered()), (1, Some(leadership.now())));
+    assert_eq!((leadership.writes_under_way(), leadership.unanswered()), (1, None));
     clock.advance(STEP);
     drop(feed);
     let mut body = kept.lock().unwrap().take().expect("a body");

@@ -34,7 +34,7 @@ async fn s4_closed_gate_finishes_old_writes_and_rejects_new() {
     assert_not_leader(&assert_ready_err!(task::spawn(service.call(write())).poll()));
     assert_pending!(admitted.poll());
     request.send_response("made");
-    assert_eq!(assert_ready_ok!(admitted.poll()), "made");
+    assert_eq!(assert_ready_ok!(admitted.poll()).into_body(), "made");
     assert_pending!(task::spawn(requests.next_request()).poll());
 }
 
@@ -178,7 +178,7 @@ async fn s4_answer_settles_no_body_for_a_backend() {
         let probe = Probe::default();
         probe.answer();
         let mut service = WriteGateLayer::new(leadership.clone()).layer(probe);
-        assert_eq!(service.call(request.body("{}").unwrap()).await.unwrap(), "done");
+        assert_eq!(service.call(request.body("{}").unwrap()).await.unwrap().into_body(), "done");
         assert_eq!(leadership.unanswered().is_none(), settled);
     }
 }

@@ -18,7 +18,7 @@ async fn s1_write_reaches_service_only_before_deadline() {
     let mut last = task::spawn(service.call(write()));
     assert_pending!(last.poll());
     assert_request_eq!(requests, WRITE).send_response("made");
-    assert_eq!(assert_ready_ok!(last.poll()), "made");
+    assert_eq!(assert_ready_ok!(last.poll()).into_body(), "made");
 
     // No task acts. Only time passes.
     clock.advance(STEP);

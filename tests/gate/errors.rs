@@ -1,7 +1,7 @@
 //! The errors of the gate, and how a caller finds them in a chain.
 
 use crate::support::{BoxError, PATH, Probe, lead, stage};
-use http::Request;
+use http::{Request, Response};
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader, Leadership, WriteGateLayer, leadership::Loss, request::Verb,
 };
@@ -43,7 +43,8 @@ fn not_leader_error_names_request_and_holder() {
     let error =
         refusal(&leadership, "PATCH", "/apis/apps/v1/namespaces/shop/deployments/web/scale?force=true");
     let refused = not_leader(&error);
-    let request = refused.attempt().request().expect("a request");
+    let attempt = refused.attempt();
+    let request = attempt.request().expect("a request");
     assert_eq!(request.verb(), Verb::Patch);
     assert_eq!(request.target().to_string(), "deployments.apps/scale");
     assert_eq!(refused.holder(), Some("operator-0"));
@@ -81,7 +82,8 @@ fn not_leader_error_describes_odd_requests() {
     ] {
         let error = refusal(&leadership, method, path);
         let refused = not_leader(&error);
-        let request = refused.attempt().request().expect("a request");
+        let attempt = refused.attempt();
+        let request = attempt.request().expect("a request");
         assert_eq!((request.verb(), &*request.target().to_string()), (verb, resource), "{method} {path}");
         assert_eq!(refused.holder(), None);
         let begins = format!("write attempt rejected as client is not leader: {verb} {resource}");
@@ -98,7 +100,7 @@ fn not_leader_error_keeps_verb_of_upgrade() {
     let uri = "/apis/example.com/v1/things/x";
     let request = Request::get(uri).header("connection", "Upgrade").body(()).unwrap();
     let error = assert_ready_err!(task::spawn(service.call(request)).poll());
-    assert_eq!(not_leader(&error).attempt().request().map(|it| it.verb()), Some(Verb::Connect));
+    assert_eq!(not_leader(&error).attempt().verb(), Some(Verb::Connect));
     assert!(error.to_string().contains("not leader: connect things.example.com"), "{error}");
 }
 
@@ -273,7 +275,7 @@ async fn find_sees_through_buffer_service_error() {
 async fn find_sees_through_layers_that_box_again() {
     let (_grantor, leadership, _clock) = stage();
     let inner = WriteGateLayer::new(leadership.clone())
-        .layer(service_fn(|_: Request<()>| async { Ok::<_, std::convert::Infallible>(()) }))
+        .layer(service_fn(|_: Request<()>| async { Ok::<_, std::convert::Infallible>(Response::new(())) }))
         .map_err(|error| -> BoxError { Box::new(Caused(io::Error::other(error))) });
     let (elsewhere, other, _clock) = stage();
     let _grant = lead(&elsewhere);

@@ -1,9 +1,9 @@
-//! A guarded future and a gate over a service that is no Kubernetes client: both behave as the gate does.
+//! A guarded future behaves as the gate does.
 
-use crate::support::{ALMOST, Probe, TERM, assert_lost, assert_not_leader, lead, lead_in, stage};
+use crate::support::{ALMOST, Probe, TERM, assert_lost, lead, lead_in, stage};
 use kube_leader_gate::{
-    ErrLeadershipLost, ErrNotLeader, Leadership, WriteGate, WriteGateLayer,
-    gate::{ByLabel, ResponseFuture},
+    ErrLeadershipLost, ErrNotLeader, Leadership,
+    gate::ResponseFuture,
     leadership::{Grantor, Loss},
     testing::TokioClock,
 };
@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::time::{Instant, timeout};
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
-use tower::{Layer, Service, ServiceExt, layer::layer_fn};
+use tower::Service;
 
 const LABEL: &str = "charge the card";
 
@@ -159,74 +159,6 @@ async fn s2_deadline_wakes_hanging_guarded_write() {
     assert_lost(&error, Loss::Expired);
     let took = grantor.now().saturating_since(begun);
     assert!(took >= ALMOST && took < TERM + Duration::from_millis(5), "{took:?}");
-}
-
-/// A call of a cloud API.
-#[derive(Clone, Debug, PartialEq)]
-enum CloudCall {
-    Describe,
-    Terminate,
-}
-
-type Cloud = WriteGate<Probe, ByLabel<fn(&CloudCall) -> Option<&'static str>>>;
-
-fn cloud(leadership: &Leadership, probe: &Probe) -> Cloud {
-    let label: fn(&CloudCall) -> Option<&'static str> = |call| match call {
-        CloudCall::Describe => None,
-        CloudCall::Terminate => Some("terminate an instance"),
-    };
-    WriteGateLayer::by_label(leadership.clone(), label).layer(probe.clone())
-}
-
-#[test]
-fn labelled_gate_judges_any_request_type() {
-    let (grantor, leadership, _clock) = stage();
-    let probe = Probe::default();
-    let mut service = cloud(&leadership, &probe);
-    assert_pending!(task::spawn(service.call(CloudCall::Describe)).poll());
-    assert_eq!(probe.calls(), 1);
-    assert_not_leader(&assert_ready_err!(task::spawn(service.call(CloudCall::Terminate)).poll()));
-    assert_eq!(probe.calls(), 1, "the service has not seen it");
-
-    let _grant = lead(&grantor);
-    let mut writing = task::spawn(service.call(CloudCall::Terminate));
-    assert_pending!(writing.poll());
-    assert_eq!((probe.calls(), leadership.writes_under_way()), (2, 1));
-    grantor.revoke(Loss::Deleted);
-    assert_lost(&assert_ready_err!(writing.poll()), Loss::Deleted);
-    // A read outlives the term.
-    probe.answer();
-    assert_ready_ok!(task::spawn(service.call(CloudCall::Describe)).poll());
-}
-
-#[tokio::test]
-async fn s15_labelled_gate_rejects_in_call() {
-    let (_grantor, leadership, _clock) = stage();
-    let probe = Probe::default();
-    let mut service = cloud(&leadership, &probe);
-    service.ready().await.expect("a follower is ready");
-    assert_not_leader(&service.call(CloudCall::Terminate).await.unwrap_err());
-    assert_eq!(probe.readies(), 1);
-}
-
-/// A closure that borrows nothing needs no annotation but the type of the request.
-#[tokio::test]
-async fn gates_of_both_kinds_need_no_type_annotations() {
-    let (grantor, leadership, _clock) = stage();
-    let _grant = lead(&grantor);
-    let answer = |_: String| ready(Ok::<_, Infallible>("done"));
-    let layer =
-        WriteGateLayer::by_label(leadership.clone(), |call: &String| (call != "look").then_some("act"));
-    assert_eq!(layer.layer(tower::service_fn(answer)).oneshot("act".into()).await.unwrap(), "done");
-
-    let kubernetes = WriteGateLayer::new(leadership.clone());
-    let answer = |_: http::Request<()>| ready(Ok::<_, Infallible>(http::Response::new(())));
-    let mut service = kubernetes.layer(tower::service_fn(answer));
-    service.ready().await.unwrap();
-    let named = layer_fn(|inner| WriteGateLayer::new(leadership.clone()).layer(inner));
-    assert!(
-        named.layer(service).oneshot(http::Request::post("/api/v1/pods").body(()).unwrap()).await.is_ok()
-    );
 }
 
 /// A response future has the size that it had when it knew only requests to Kubernetes.

@@ -96,7 +96,7 @@ fn s2_slow_connect_below_gate_sends_nothing_after_loss() {
         async move {
             let _connection = connecting.acquire().await;
             sending.fetch_add(1, SeqCst);
-            Ok::<_, Infallible>("made")
+            Ok::<_, Infallible>(http::Response::new("made"))
         }
     }));
     let grant = lead(&grantor);
@@ -104,7 +104,7 @@ fn s2_slow_connect_below_gate_sends_nothing_after_loss() {
     assert_pending!(first.poll());
     assert_pending!(second.poll());
     connected.add_permits(1);
-    assert_eq!(assert_ready_ok!(first.poll()), "made");
+    assert_eq!(assert_ready_ok!(first.poll()).into_body(), "made");
 
     grant.end(Loss::Taken);
     connected.add_permits(1);
@@ -141,7 +141,7 @@ async fn s2_buffer_below_gate_discards_cut_off_write() {
     assert_pending!(response.poll());
     assert_pending!(worker.poll());
     assert_request_eq!(requests, WRITE).send_response("made");
-    assert_eq!(assert_ready_ok!(response.poll()), "made");
+    assert_eq!(assert_ready_ok!(response.poll()).into_body(), "made");
 }
 
 #[tokio::test]

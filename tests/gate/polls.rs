@@ -93,7 +93,7 @@ fn s2_loss_during_poll_wakes_the_write() {
         let lose = lose.clone();
         std::future::poll_fn(move |_| {
             lose.revoke(Loss::Taken);
-            std::task::Poll::<Result<(), std::convert::Infallible>>::Pending
+            std::task::Poll::<Result<http::Response<()>, std::convert::Infallible>>::Pending
         })
     }));
     let _grant = lead(&grantor);
@@ -124,7 +124,9 @@ fn s2_write_is_counted_until_fully_dropped() {
                 std::future::poll_fn(move |_| {
                     let _last = &last;
                     if answers {
-                        return std::task::Poll::Ready(Ok::<_, std::convert::Infallible>(()));
+                        return std::task::Poll::Ready(Ok::<_, std::convert::Infallible>(
+                            http::Response::new(()),
+                        ));
                     }
                     std::task::Poll::Pending
                 })

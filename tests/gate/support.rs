@@ -1,6 +1,6 @@
 //! A stage for the gate: a clock, a service that counts its calls, and a mock that reads requests.
 
-use http::Request;
+use http::{Request, Response};
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader, Leadership, WriteGate, WriteGateLayer,
     leadership::{Grant, Grantor, Loss, Term},
@@ -18,7 +18,11 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use tower::{Service, util::MapRequest};
+use tower::{
+    Service,
+    layer::util::Stack,
+    util::{MapRequest, MapRequestLayer, MapResponse, MapResponseLayer},
+};
 use tower_test::mock::{Handle, Mock, Spawn};
 
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
@@ -48,10 +52,12 @@ pub(crate) fn describe(request: Request<Body>) -> String {
 }
 
 pub(crate) type Describe = fn(Request<Body>) -> String;
-pub(crate) type Described = MapRequest<Mock<String, Body>, Describe>;
+pub(crate) type Respond = fn(Body) -> Response<Body>;
+pub(crate) type Described = MapResponse<MapRequest<Mock<String, Body>, Describe>, Respond>;
 
-pub(crate) fn described() -> tower::util::MapRequestLayer<Describe> {
-    tower::util::MapRequestLayer::new(describe as Describe)
+/// Between the gate and a mock: a request is told by its text, and so is a response.
+pub(crate) fn described() -> Stack<MapRequestLayer<Describe>, MapResponseLayer<Respond>> {
+    Stack::new(MapRequestLayer::new(describe), MapResponseLayer::new(Response::new))
 }
 
 /// The owner and a reader of a leadership, on a clock that stands still.
@@ -144,7 +150,7 @@ impl Probe {
 }
 
 impl<R> Service<R> for Probe {
-    type Response = &'static str;
+    type Response = Response<&'static str>;
     type Error = Infallible;
     type Future = Probing;
 
@@ -160,14 +166,14 @@ impl<R> Service<R> for Probe {
 }
 
 impl Future for Probing {
-    type Output = Result<&'static str, Infallible>;
+    type Output = Result<Response<&'static str>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let counts = &self.0.0;
         counts.polls.fetch_add(1, SeqCst);
         let mut answer = counts.answer.lock().unwrap();
         if answer.given {
-            return Poll::Ready(Ok("done"));
+            return Poll::Ready(Ok(Response::new("done")));
         }
         answer.waker = Some(cx.waker().clone());
         Poll::Pending

@@ -95,7 +95,7 @@ fn s2_read_is_neither_counted_nor_cut_off() {
     assert!(!response.is_woken());
     assert_pending!(response.poll());
     probe.answer();
-    assert_eq!(assert_ready_ok!(response.poll()), "done");
+    assert_eq!(assert_ready_ok!(response.poll()).into_body(), "done");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn s2_exempted_write_passes_follower_and_survives_loss() {
 async fn s2_errors_of_inner_service_pass_unchanged() {
     let (grantor, leadership, _clock) = stage();
     let mut service = WriteGateLayer::new(leadership.clone()).layer(service_fn(|_: Request<()>| async {
-        Err::<(), _>(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset"))
+        Err::<http::Response<()>, _>(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset"))
     }));
     let _grant = lead(&grantor);
     for request in [Request::get(PATH), Request::post(PATH)] {

@@ -22,7 +22,6 @@ use kube_leader_gate::{
     election::{LeaseEnd, Priority},
     leadership::Term,
     lease::LeasePool,
-    request_deadline::RequestDeadlineLayer,
 };
 use std::{
     future::{Future, poll_fn},
@@ -131,6 +130,7 @@ impl Replica {
                 let mut builder = Election::builder("default", lease_name(lease))
                     .identity(Identity::new(identity(number)).expect("a name"))
                     .timing(machine.timing())
+                    .request_deadline(machine.request_deadline)
                     .clock(clock.clone());
                 if let Some(key) = machine.key {
                     builder = builder.priority(Priority::ranked(key, ["high", "low"]).expect("a key"));
@@ -179,12 +179,7 @@ impl Site {
         let leadership = election.leadership();
         let line = Line { leadership: Some(leadership.clone()), ..self.line.clone() };
         let builder = ClientBuilder::new(line, "default");
-        let client = if self.machine.request_deadline {
-            builder.with_layer(&RequestDeadlineLayer::new(leadership)).with_layer(&election.layer()).build()
-        } else {
-            builder.with_layer(&election.layer()).build()
-        };
-        let client = self.layered.wrap_client(client);
+        let client = self.layered.wrap_client(builder.with_layer(&election.layer()).build());
         let stop = self.stop.clone();
         match self.machine.work {
             Work::Gated => {

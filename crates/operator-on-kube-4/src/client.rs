@@ -2,7 +2,7 @@
 
 use http::Request;
 use kube::client::{Body, Client, ClientBuilder};
-use kube_leader_gate::{Election, request_deadline::RequestDeadlineLayer};
+use kube_leader_gate::Election;
 use tower::{BoxError, service_fn};
 
 /// Makes a client that sends through kube-client 5, with everything that [`Election::client`] has. It needs one
@@ -33,6 +33,5 @@ pub fn through_kube_client_5(
 /// # Errors
 /// Those of kube's [`ClientBuilder`].
 pub fn through_own_kube(election: &Election, config: kube::Config) -> Result<Client, kube::Error> {
-    let kube = ClientBuilder::try_from(config)?.with_layer(&RequestDeadlineLayer::new(election.leadership()));
-    Ok(kube.with_layer(&election.layer()).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&election.layer()).build())
 }

@@ -84,8 +84,8 @@ async fn roles_follow_the_lease(way: Way) {
     write(&client_of_a, "first").await.unwrap();
     let error = write(&client_of_b, "second").await.unwrap_err();
     assert!(matches!(error, Error::Service(_)), "{error:?}");
-    let refused = ErrNotLeader::find(&error).expect("the gate's error").attempt().request();
-    assert_eq!(refused.expect("a request").resource(), "configmaps");
+    let refused = ErrNotLeader::find(&error).expect("the gate's error").attempt();
+    assert_eq!(refused.request().expect("a request").resource(), "configmaps");
     assert_eq!((read(&client_of_a).await, read(&client_of_b).await), (1, 1));
 
     a.stop().await;

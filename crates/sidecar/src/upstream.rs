@@ -15,7 +15,7 @@ use hyper_util::{
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{Election, request_deadline::RequestDeadlineLayer};
+use kube_leader_gate::Election;
 use kube_leader_gate_fence::Fence;
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
@@ -61,7 +61,6 @@ pub(crate) fn connect(
             request.map(|body| body.map_err(BoxError::from).boxed_unsync())
         })
         .layer(election.layer())
-        .layer(RequestDeadlineLayer::new(election.leadership()))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)

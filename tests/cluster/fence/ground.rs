@@ -3,8 +3,13 @@
 use crate::apiserver::{self, Cluster, Lasting};
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_client::{Client, Config, Error};
-use kube_leader_gate::{Policy, lease::LeaseName};
+use kube_leader_gate::{
+    Leadership, Policy, WriteGateLayer,
+    leadership::{Grant, Grantor, Term},
+    lease::LeaseName,
+};
 use serde_json::{Value, json};
+use std::{sync::LazyLock, time::Duration};
 use test_support::kube_leader_gate_fence::{Fence, Writers};
 
 pub const LEASE: &str = "operator";
@@ -176,10 +181,15 @@ pub fn refused(answer: &Result<Value, Error>) -> bool {
     refusal(answer).is_some()
 }
 
-/// A client that recognises the refusals of `fence`.
+/// A client whose gate is open, and which recognises the refusals of `fence`.
 pub fn recognising(config: Config, fence: &Fence) -> Client {
+    static LEADS: LazyLock<(Leadership, Grant)> = LazyLock::new(|| {
+        let grantor = Box::leak(Box::new(Grantor::new()));
+        let deadline = grantor.now().saturating_add(Duration::from_secs(100_000));
+        (grantor.leadership(), grantor.grant(Term::new("uid", 1), deadline).expect("in time"))
+    });
     let builder = kube_client::client::ClientBuilder::try_from(config).expect("a client");
-    builder.with_layer(&fence.refusals()).build()
+    builder.with_layer(&WriteGateLayer::new(LEADS.0.clone())).with_layer(&fence.refusals()).build()
 }
 
 impl Ground {

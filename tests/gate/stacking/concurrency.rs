@@ -96,10 +96,10 @@ async fn limit_delays_reads_but_not_open_watch() {
         scene.read().await;
         let _fault = scene
             .server
-            .inject(Fault::delay_before(Duration::from_secs(30)).resource("configmaps").verb("create"));
+            .inject(Fault::delay_before(Duration::from_secs(6)).resource("configmaps").verb("create"));
         let writing = scene.write("x");
         scene.have_arrived(1).await;
-        let read = tokio::time::timeout(Duration::from_secs(20), scene.read()).await;
+        let read = tokio::time::timeout(Duration::from_secs(4), scene.read()).await;
         assert!(read.is_err());
         assert_eq!(within(Duration::from_secs(30), "it ends", writing).await.unwrap(), Outcome::Done);
     }

@@ -12,7 +12,6 @@ use kube_client::{
 use kube_leader_gate::{
     Election,
     election::{LeaseEnd, ReadsOnly},
-    request_deadline::RequestDeadlineLayer,
     testing::Fault,
 };
 use std::time::Duration;
@@ -24,7 +23,6 @@ fn stacked(election: &Election, mut config: Config) -> Result<Client, Error> {
     config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
     let kube = ClientBuilder::try_from((config, election.connections()))?;
     Ok(kube
-        .with_layer(&RequestDeadlineLayer::new(election.leadership())) // the API server gives up at the deadline
         .with_layer(&TraceLayer::new_for_http()) // what is sent
         .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s
         .with_layer(&election.layer()) // the gate
@@ -37,7 +35,6 @@ fn retrying(election: &Election, mut config: Config) -> Result<Client, Box<dyn s
     config.default_retry = false;
     let thrice = RetryPolicy::new(Duration::from_millis(100), Duration::from_secs(1), 3, true)?;
     Ok(ClientBuilder::try_from((config, election.connections()))?
-        .with_layer(&RequestDeadlineLayer::new(election.leadership()))
         .with_layer(&BufferLayer::new(64))
         .with_layer(&RetryLayer::new(ReadsOnly::new(thrice))) // without `ReadsOnly`, writes too
         .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // all attempts together

@@ -1,6 +1,6 @@
 //! Writes that are no requests to the Kubernetes API, under the guard of an election.
 
-use crate::support::{FIRST, SKEW, SOON, build, builder, candidate, leading, pass, steal, until, within};
+use crate::support::{SKEW, SOON, candidate, leading, pass, steal, until, within};
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader,
     election::{LeaseEnd, Running},
@@ -12,7 +12,6 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
 };
-use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LABEL: &str = "charge the card";
@@ -109,35 +108,4 @@ async fn s1_admission_ends_at_deadline_without_renewal() {
     assert_eq!(a.candidate().leadership().writes_under_way(), 1);
     drop(admission);
     assert_eq!(a.candidate().leadership().writes_under_way(), 0);
-}
-
-#[derive(Clone, Copy)]
-enum CloudCall {
-    Describe,
-    Terminate,
-}
-
-#[tokio::test(start_paused = true)]
-async fn layer_of_election_gates_any_service() {
-    let server = ApiServer::new();
-    let election = build(&server, "a", builder("a")).unwrap();
-    let cloud = ServiceBuilder::new()
-        .layer(election.layer_by_label(|call: &CloudCall| match call {
-            CloudCall::Describe => None,
-            CloudCall::Terminate => Some("terminate an instance"),
-        }))
-        .service(service_fn(|_: CloudCall| async {
-            sleep(SECOND).await;
-            Ok::<_, Infallible>(())
-        }));
-    cloud.clone().oneshot(CloudCall::Describe).await.expect("a read passes before the election begins");
-    let error = cloud.clone().oneshot(CloudCall::Terminate).await.unwrap_err();
-    assert!(ErrNotLeader::find(&*error).is_some());
-    let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
-    cloud.clone().oneshot(CloudCall::Terminate).await.expect("the leader writes");
-    let cut_off = tokio::spawn(cloud.oneshot(CloudCall::Terminate));
-    until(SOON, "it is under way", || a.candidate().leadership().writes_under_way() == 1).await;
-    steal(&server);
-    assert!(ErrLeadershipLost::find(&*cut_off.await.unwrap().unwrap_err()).is_some());
 }

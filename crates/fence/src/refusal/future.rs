@@ -3,14 +3,15 @@
 use super::body::ResponseBody;
 use crate::{counts::Counts, denial::Denial};
 use bytes::Bytes;
-use http::{Method, Response, StatusCode, Uri};
+use http::Response;
 use http_body::{Body, Frame};
-use kube_leader_gate::ErrNotLeader;
+use kube_leader_gate::{ErrNotLeader, gate::Forbidden};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -23,19 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 type Answer<R> = Response<ResponseBody<R>>;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Settings {
     pub(super) denial: Denial,
     pub(super) counts: Counts,
-}
-
-/// What a write asked, kept for an error.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) upgrade: bool,
-    pub(super) settings: Settings,
 }
 
 pin_project! {
@@ -47,14 +39,14 @@ pin_project! {
     pub struct ResponseFuture<F, R: Body> {
         #[pin]
         inner: F,
-        asked: Option<Asked>,
+        settings: Arc<Settings>,
         reading: Option<Reading<R>>,
     }
 }
 
 /// An answer to a write that may be a refusal of the fence.
 struct Reading<R: Body> {
-    asked: Asked,
+    forbidden: Forbidden,
     answer: Answer<R>,
     /// How many more bytes are read.
     room: usize,
@@ -62,8 +54,8 @@ struct Reading<R: Body> {
 }
 
 impl<F, R: Body> ResponseFuture<F, R> {
-    pub(super) const fn new(inner: F, asked: Option<Asked>) -> Self {
-        Self { inner, asked, reading: None }
+    pub(super) const fn new(inner: F, settings: Arc<Settings>) -> Self {
+        Self { inner, settings, reading: None }
     }
 }
 
@@ -79,19 +71,18 @@ where
         let this = self.project();
         if this.reading.is_none() {
             let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?.map(ResponseBody::new);
-            let refused = answer.status() == StatusCode::FORBIDDEN;
-            let Some(asked) = this.asked.take().filter(|_| refused) else {
+            let Some(forbidden) = answer.extensions().get().copied() else {
                 return Poll::Ready(Ok(answer));
             };
             let late = Box::pin(sleep(PATIENCE));
-            *this.reading = Some(Reading { asked, answer, room: MOST, late });
+            *this.reading = Some(Reading { forbidden, answer, room: MOST, late });
         }
         let complete = match this.reading {
             Some(reading) => ready!(reading.poll(cx)),
             None => false,
         };
         let reading = this.reading.take().expect("ResponseFuture polled after completion");
-        Poll::Ready(reading.judge(complete))
+        Poll::Ready(reading.judge(complete, this.settings))
     }
 }
 
@@ -117,17 +108,14 @@ impl<R: Body<Data = Bytes> + Unpin> Reading<R> {
         }
     }
 
-    fn judge(self, complete: bool) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
-        let Self { asked, answer, .. } = self;
+    fn judge(self, complete: bool, settings: &Settings) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
+        let Self { forbidden, answer, .. } = self;
         let text = || answer.body().read.iter().flatten().filter_map(Frame::data_ref).flatten().copied();
-        let message = complete.then(|| asked.settings.denial.in_answer(&text().collect::<Vec<_>>()));
+        let message = complete.then(|| settings.denial.in_answer(&text().collect::<Vec<_>>()));
         let Some(message) = message.flatten() else { return Ok(answer) };
-        let error = ErrNotLeader::by_server(asked.method, asked.uri, asked.upgrade, message);
-        if let Some(request) = error.attempt().request() {
-            let (verb, resource) = (request.verb(), request.target());
-            tracing::warn!(%verb, %resource, "the fence refused an admitted write: {error}");
-            asked.settings.counts.add(verb);
-        }
+        let error = ErrNotLeader::by_server(forbidden, message);
+        tracing::warn!(verb = %forbidden.verb(), "the fence refused an admitted write: {error}");
+        settings.counts.add(forbidden.verb());
         Err(error.into())
     }
 }

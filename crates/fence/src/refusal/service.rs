@@ -3,18 +3,16 @@
 use super::{
     body::ResponseBody,
     client::GatedClient,
-    future::{Asked, ResponseFuture, Settings},
+    future::{ResponseFuture, Settings},
 };
 use crate::{counts::Counts, definition::Fence, denial::Denial};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use kube_leader_gate::{
-    kube_client::Client,
-    request::{RequestInfo, Verb},
-};
+use kube_leader_gate::kube_client::Client;
 use std::{
     error::Error,
+    sync::Arc,
     task::{Context, Poll},
 };
 use tower_layer::Layer;
@@ -23,14 +21,14 @@ use tower_service::Service;
 /// Makes [`ErrNotLeader`](kube_leader_gate::ErrNotLeader) of what a fence refuses; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct RefusalLayer {
-    settings: Settings,
+    settings: Arc<Settings>,
 }
 
 /// The service of [`RefusalLayer`].
 #[derive(Clone, Debug)]
 pub struct Refusal<S> {
     inner: S,
-    settings: Settings,
+    settings: Arc<Settings>,
 }
 
 impl Fence {
@@ -38,7 +36,7 @@ impl Fence {
     #[must_use]
     pub fn refusals(&self) -> RefusalLayer {
         let (denial, counts) = (Denial::by(self.name()), Counts::of(self.lease()));
-        RefusalLayer { settings: Settings { denial, counts } }
+        RefusalLayer { settings: Arc::new(Settings { denial, counts }) }
     }
 }
 
@@ -81,20 +79,6 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let info = RequestInfo::of(&request);
-        // The server deletes the objects of a collection one by one. Before a refusal, some may be gone. And a backend
-        // behind `proxy` answers in its own words.
-        let judged = match info.verb() {
-            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => !info.resource().is_empty(),
-            Verb::Connect => !info.resource().is_empty() && info.subresource() != "proxy",
-            _ => false,
-        };
-        let asked = judged.then(|| Asked {
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            upgrade: info.is_upgrade(),
-            settings: self.settings.clone(),
-        });
-        ResponseFuture::new(self.inner.call(request), asked)
+        ResponseFuture::new(self.inner.call(request), self.settings.clone())
     }
 }

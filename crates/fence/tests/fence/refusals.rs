@@ -9,9 +9,13 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
-use kube_leader_gate::{ErrNotLeader, election::LeaseEnd};
-use kube_leader_gate_fence::RefusalLayer;
-use std::{convert::Infallible, io, task::Poll, time::Duration};
+use kube_leader_gate::{
+    ErrNotLeader, WriteGate, WriteGateLayer,
+    election::LeaseEnd,
+    leadership::{Grant, Grantor, Leadership, Term},
+};
+use kube_leader_gate_fence::{RefusalLayer, refusal::Refusal};
+use std::{convert::Infallible, io, sync::LazyLock, task::Poll, time::Duration};
 use tower::{Layer, ServiceExt, service_fn};
 
 const FENCE: &str = "operator.default.leader-gate";
@@ -74,6 +78,16 @@ async fn s4_a_stop_after_a_refusal_does_not_wait() {
     assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
 }
 
+/// This fence's layer, above a gate that admits writes, above `service`.
+fn above<S>(layer: &RefusalLayer, service: S) -> Refusal<WriteGate<S>> {
+    static LEADS: LazyLock<(Leadership, Grant)> = LazyLock::new(|| {
+        let grantor = Box::leak(Box::new(Grantor::new()));
+        let deadline = grantor.now().saturating_add(Duration::from_secs(100_000));
+        (grantor.leadership(), grantor.grant(Term::new("uid", 1), deadline).expect("in time"))
+    });
+    layer.layer(WriteGateLayer::new(LEADS.0.clone()).layer(service))
+}
+
 type Answer = Response<StreamBody<stream::Iter<std::vec::IntoIter<io::Result<Frame<Bytes>>>>>>;
 
 fn answer(code: StatusCode, frames: Vec<io::Result<Frame<Bytes>>>) -> Answer {
@@ -84,13 +98,13 @@ async fn through(
     layer: &RefusalLayer,
     request: Request<()>,
     answer: Answer,
-) -> Response<impl Body<Data = Bytes, Error = io::Error>> {
+) -> Response<impl Body<Data = Bytes, Error = io::Error> + use<>> {
     let mut answer = Some(answer);
     let service = service_fn(move |_: Request<()>| {
         let answer = answer.take().expect("one request");
         async move { Ok::<_, Infallible>(answer) }
     });
-    layer.layer(service).oneshot(request).await.expect("an answer")
+    above(layer, service).oneshot(request).await.expect("an answer")
 }
 
 /// Also one that is too long, in pieces, with trailers, or broken off.
@@ -141,7 +155,7 @@ async fn recognised(path: &str, text: &[u8]) -> Option<String> {
         let answer = Response::builder().status(403).body(body.clone()).unwrap();
         async { Ok::<_, Infallible>(answer) }
     });
-    let outcome = fence().refusals().layer(service).oneshot(Request::post(path).body(()).unwrap()).await;
+    let outcome = above(&fence().refusals(), service).oneshot(Request::post(path).body(()).unwrap()).await;
     let error = outcome.err()?;
     Some(ErrNotLeader::find(&*error).expect("the gate's error").refusal().unwrap().to_owned())
 }
@@ -219,7 +233,7 @@ async fn a_403_without_an_end_comes_in_time() {
         async { Ok::<_, Infallible>(answer) }
     });
     let post = Request::post("/api/v1/namespaces/a/pods").body(()).unwrap();
-    let answer = fence().refusals().layer(service).oneshot(post);
+    let answer = above(&fence().refusals(), service).oneshot(post);
     let mut body = within(Duration::from_secs(6), "the head", answer).await.unwrap().into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), marked);
 }
@@ -237,7 +251,7 @@ async fn body_of_a_403_is_not_polled_after_its_end() {
             async { Ok::<_, Infallible>(answer) }
         });
         let post = Request::post("/api/v1/namespaces/a/pods").body(()).unwrap();
-        let mut body = fence().refusals().layer(service).oneshot(post).await.unwrap().into_body();
+        let mut body = above(&fence().refusals(), service).oneshot(post).await.unwrap().into_body();
         while body.frame().await.is_some() {}
         assert!(body.frame().await.is_none() && body.is_end_stream());
         assert_eq!(body.size_hint().exact(), Some(0));
@@ -257,7 +271,7 @@ async fn empty_frames_of_a_403_are_bounded() {
         async { Ok::<_, Infallible>(answer) }
     });
     let post = Request::post("/api/v1/namespaces/a/pods").body(()).unwrap();
-    let answer = fence().refusals().layer(service).oneshot(post).await.unwrap();
+    let answer = above(&fence().refusals(), service).oneshot(post).await.unwrap();
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
 }
 
@@ -271,7 +285,7 @@ async fn an_answer_keeps_its_length() {
             Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
         });
         let request = Request::delete("/api/v1/namespaces/a/pods/b").body(()).unwrap();
-        let body = layer.layer(service).oneshot(request).await.unwrap().into_body();
+        let body = above(&layer, service).oneshot(request).await.unwrap().into_body();
         assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(5), false), "{code}");
     }
 }

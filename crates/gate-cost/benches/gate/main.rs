@@ -1,6 +1,6 @@
 //! What the gate adds to a request: a read, an admitted write and a rejected write, beside the bare service and a
-//! layer that does nothing. The same for the two layers that go with it: bounded server time below the gate, and the
-//! recognition of a fence's refusals outside of it. Then the same with several threads.
+//! layer that does nothing. The same with what goes with it: the deadline of a request, and the recognition of a fence's
+//! refusals outside of the gate. Then the same with several threads.
 //!
 //! Criterion measures each by itself. The summary at the end comes from rounds in which all take turns, so that a
 //! noisy machine disturbs all alike: its figures are medians over the rounds, and a difference is the median of the

@@ -5,7 +5,6 @@ use http::Request;
 use kube_leader_gate::{
     Policy, WriteGateLayer,
     leadership::{Grant, Grantor, Term},
-    request_deadline::RequestDeadlineLayer,
 };
 use kube_leader_gate_fence::{Fence, Writers};
 use std::{hint::black_box, time::Duration};
@@ -56,17 +55,16 @@ pub(crate) fn subjects() -> Vec<Subject> {
     let (follower, leader) = (follower(), leader());
     let (mut reading, mut mixed, mut measuring) = (gate(&follower), gate(&follower), gate(&follower));
     let mut writing = gate(&leader.0);
-    let (gate_layer, limit) =
-        (WriteGateLayer::new(leader.0.leadership()), RequestDeadlineLayer::new(leader.0.leadership()));
+    let gate_layer = WriteGateLayer::new(leader.0.leadership());
+    let limiting_layer = gate_layer.clone().with_request_deadline(true);
     let lease = "default/operator".parse().expect("a name");
     let writers = Writers::users(["a"]).expect("a name");
     let refusals = Fence::new(&lease, &writers, &Policy::strict()).expect("a fence").refusals();
-    let mut limited = limit.layer(Bare);
     let mut recognising = refusals.layer(Bare);
-    let mut limiting = gate_layer.layer(limit.layer(Bare));
+    let mut limiting = limiting_layer.layer(Bare);
     let mut fencing = refusals.layer(gate_layer.layer(Bare));
-    let mut both = refusals.layer(gate_layer.layer(limit.layer(Bare)));
-    let mut reading_all = refusals.layer(gate_layer.layer(limit.layer(Bare)));
+    let mut both = refusals.layer(limiting_layer.layer(Bare));
+    let mut reading_all = refusals.layer(limiting_layer.layer(Bare));
     let (mut rejecting, mut calling) = (gate(&follower), gate(&follower));
     vec![
         Subject::new("read, bare", read, move |request| send(&mut bare, request)),
@@ -82,12 +80,11 @@ pub(crate) fn subjects() -> Vec<Subject> {
             black_box(&leader);
             send(&mut writing, request);
         }),
-        Subject::new("read, all three layers", read, move |request| send(&mut reading_all, request)),
-        Subject::new("write, server time alone", write, move |request| send(&mut limited, request)),
+        Subject::new("read, whole stack", read, move |request| send(&mut reading_all, request)),
         Subject::new("write, refusals alone", write, move |request| send(&mut recognising, request)),
-        Subject::new("write, gate, server time", write, move |request| send(&mut limiting, request)),
+        Subject::new("write, gate, deadline", write, move |request| send(&mut limiting, request)),
         Subject::new("write, gate, refusals", write, move |request| send(&mut fencing, request)),
-        Subject::new("write, all three layers", write, move |request| send(&mut both, request)),
+        Subject::new("write, whole stack", write, move |request| send(&mut both, request)),
         Subject::new("write, gate, rejected", write, move |request| {
             black_box(&follower);
             send(&mut rejecting, request);

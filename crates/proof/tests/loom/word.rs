@@ -95,7 +95,7 @@ fn s1_an_expired_grant_admits_no_write() {
         };
         let admitted = word.enter(|| DEADLINE + 50);
         let second = owner.join().unwrap();
-        if let Ok(grant) = admitted {
+        if let Ok((grant, _)) = admitted {
             assert_eq!((first, grant), (second - 1, second));
         }
     });

@@ -1,4 +1,4 @@
-//! What a gate calls: observers, policies, labels, and the service below it.
+//! What a gate calls: observers, policies, and the service below it.
 
 use crate::faults::panics::{SECOND, leading_alone};
 use futures_util::FutureExt;
@@ -49,8 +49,8 @@ impl WriteObserver for Bomb {
     }
 }
 
-const PLACES: [&str; 8] =
-    ["exempted", "admitted", "rejected", "cut off", "the policy", "the label", "the service", "its future"];
+const PLACES: [&str; 7] =
+    ["exempted", "admitted", "rejected", "cut off", "the policy", "the service", "its future"];
 
 type Body = http_body_util::Full<bytes::Bytes>;
 
@@ -78,29 +78,16 @@ async fn s4_panic_at_one_write_leaves_the_next_one_alone() {
                 )
             }
         });
-        let (policy, label) = (bomb.clone(), bomb.clone());
+        let policy = bomb.clone();
         let exempts = Policy::strict().allow_if(move |asked| {
             policy.at("the policy");
             asked.subresource() == "exempt"
         });
         let observer = Arc::new(bomb.clone());
-        let mut gate = WriteGateLayer::new(leadership.clone())
-            .with_policy(exempts)
-            .with_observer(observer)
-            .layer(inner.clone());
-        let mut labelled = WriteGateLayer::by_label(leadership.clone(), move |_: &Request<Body>| {
-            label.at("the label");
-            Some("a write")
-        })
-        .layer(inner);
+        let mut gate =
+            WriteGateLayer::new(leadership.clone()).with_policy(exempts).with_observer(observer).layer(inner);
         let mut sends = async |path: &str| {
-            let sent = async {
-                if place == "the label" {
-                    labelled.call(post(path)).await.map(drop)
-                } else {
-                    gate.call(post(path)).await.map(drop)
-                }
-            };
+            let sent = async { gate.call(post(path)).await.map(drop) };
             AssertUnwindSafe(sent).catch_unwind().await
         };
         // A follower is rejected at once. A leader is cut off while its write hangs.

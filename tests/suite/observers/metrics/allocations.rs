@@ -19,7 +19,11 @@ fn answer(_: Request<()>) -> Ready<Result<Response<()>, Infallible>> {
     ready(Ok(Response::new(())))
 }
 
-fn allocations<S: Service<Request<()>>>(gate: &mut WriteGate<S>, method: &str, uri: &str) -> u64
+fn allocations<S: Service<Request<()>, Response = Response<()>>>(
+    gate: &mut WriteGate<S>,
+    method: &str,
+    uri: &str,
+) -> u64
 where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {

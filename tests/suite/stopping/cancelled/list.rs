@@ -27,6 +27,7 @@ const TESTS: &[(&str, &[&str])] = &[
     (
         "gate/future.rs ResponseFuture",
         &[
+            "s4_gated_write_dropped_at_each_poll_is_unanswered",
             "s4_kube_write_dropped_at_each_poll_delays_the_release",
             "s15_client_is_usable_after_each_dropped_write",
         ],
@@ -60,7 +61,6 @@ const TESTS: &[(&str, &[&str])] = &[
     ("runtime/replay.rs replay", &[WATCHED]),
     ("runtime/skipped.rs due", &["due_objects_dropped_at_each_poll_are_all_handed_out"]),
     ("runtime/skipped.rs gated", &[RECONCILIATION]),
-    ("request_deadline.rs ResponseFuture", &["s4_bounded_write_dropped_at_each_poll_is_unanswered"]),
     ("shutdown.rs shutdown_signal", &["shutdown_signal_dropped_at_each_poll_leaves_the_signal_to_others"]),
     (
         "testing/lock_conformance.rs lock_conformance",

@@ -12,7 +12,6 @@ use hyper::body::Frame;
 use kube_leader_gate::{
     Leadership, WriteGateLayer,
     leadership::{Grant, Grantor, Term},
-    request_deadline::RequestDeadlineLayer,
     testing::{ApiServer, Fault, TokioClock},
 };
 use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -134,13 +133,12 @@ fn post() -> Request<Empty<Bytes>> {
 
 /// Each way leaves a write without an answer: the drop, and a 504.
 #[test]
-fn s4_bounded_write_dropped_at_each_poll_is_unanswered() {
+fn s4_gated_write_dropped_at_each_poll_is_unanswered() {
     for (status, certain) in [(504, false), (201, true)] {
         let worlds = dropped_at_each_poll(async |cut| {
             let (_grantor, _grant, leadership) = leading_alone();
             let inner = service_fn(move |_: Request<Empty<Bytes>>| answer(status, "an answer"));
-            let bounded = RequestDeadlineLayer::new(leadership.clone()).layer(inner);
-            let mut service = WriteGateLayer::new(leadership.clone()).layer(bounded);
+            let mut service = WriteGateLayer::new(leadership.clone()).layer(inner);
             cut.off(service.ready().await.expect("ready").call(post())).await;
             is_over(&leadership, cut.completed() && certain);
         });

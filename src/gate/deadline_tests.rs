@@ -1,4 +1,4 @@
-//! What the layer adds to a query, and to which requests.
+//! What the gate adds to a query, and to which requests.
 
 #![cfg(feature = "test-util")]
 
@@ -9,10 +9,15 @@ use crate::{
     policy::{Policy, Preset},
     testing::ManualClock,
 };
+use http::{Request, Response};
 use std::{convert::Infallible, sync::Arc};
-use tower::{ServiceExt, service_fn};
+use tower::{Layer, ServiceExt, service_fn};
 
-/// The URI that the layer passes on, for a leader that has 8 s left.
+fn gate(grantor: &Grantor) -> WriteGateLayer {
+    WriteGateLayer::new(grantor.leadership()).with_request_deadline(true)
+}
+
+/// The URI that the gate passes on, for a leader that has 8 s left.
 async fn passed_on(method: &str, uri: &str) -> String {
     let grantor = Grantor::with_clock(Arc::new(ManualClock::new()));
     let deadline = grantor.now().saturating_add(Duration::from_secs(8));
@@ -20,9 +25,8 @@ async fn passed_on(method: &str, uri: &str) -> String {
     let echo = service_fn(|request: Request<()>| async move {
         Ok::<_, Infallible>(Response::new(request.uri().to_string()))
     });
-    let layer = RequestDeadlineLayer::new(grantor.leadership());
     let request = Request::builder().method(method).uri(uri).body(()).expect("a request");
-    layer.layer(echo).oneshot(request).await.expect("an answer").into_body()
+    gate(&grantor).layer(echo).oneshot(request).await.expect("an answer").into_body()
 }
 
 #[tokio::test]
@@ -52,8 +56,7 @@ async fn exempted_request_has_no_deadline() {
         Ok::<_, Infallible>(Response::builder().status(504).body(()).expect("an answer"))
     });
     let policy = Policy::strict().allow(Preset::TokenReviews);
-    let gate = WriteGateLayer::new(leadership.clone()).with_policy(policy);
-    let stack = gate.layer(RequestDeadlineLayer::new(leadership.clone()).layer(refuse));
+    let stack = gate(&grantor).with_policy(policy).layer(refuse);
     for late in [false, true] {
         if late {
             clock.advance(Duration::from_secs(9));
@@ -76,13 +79,12 @@ async fn s4_write_that_one_gate_admits_has_a_deadline() {
         assert_eq!(request.uri().query(), Some("timeout=8000ms"));
         Ok::<_, Infallible>(Response::builder().status(504).body(()).expect("an answer"))
     });
-    let bounded = RequestDeadlineLayer::new(leadership.clone()).layer(refuse);
-    let strict = WriteGateLayer::new(leadership.clone());
+    let strict = gate(&grantor);
     let lax = strict.clone().with_policy(Policy::strict().allow(Preset::TokenReviews));
     for (outer, inner) in [(&strict, &lax), (&lax, &strict)] {
         let review =
             Request::post("/apis/authentication.k8s.io/v1/tokenreviews").body(()).expect("a request");
-        let stack = outer.layer(lax.layer(inner.layer(bounded.clone())));
+        let stack = outer.layer(lax.layer(inner.layer(refuse)));
         assert_eq!(stack.oneshot(review).await.expect("an answer").status(), 504);
         assert_eq!(leadership.unanswered(), Some(leadership.now()));
     }
