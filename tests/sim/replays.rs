@@ -123,3 +123,25 @@ fn seed_857() {
         ],
     });
 }
+
+/// All replicas begin anew while the coordinator has named another one. The next leader once waited a lease duration for the
+/// holder before, which was not shown: the leader between them had waited for it already.
+#[rustfmt::skip]
+#[test]
+fn seed_233() {
+    replay(&Plan {
+        seed: 233,
+        leases: 1,
+        layers: Layers { fence: false, early: false, coordinated: true },
+        machines: vec![
+            Machine { work: Beside, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 437, abrupt: false },
+            Machine { work: Beside, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 264, abrupt: false },
+            Machine { work: Gated, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 231, abrupt: false },
+            Machine { work: Gated, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 286, abrupt: false },
+        ],
+        faults: vec![
+            Fault { at: 14215, length: 16084, target: All, what: PowerLoss },
+            Fault { at: 37154, length: 8991, target: Holder, what: Starve(2546) },
+        ],
+    });
+}

@@ -153,14 +153,14 @@ impl Machine {
         if next.is_some_and(|it| (it.record.holder(), it.record.term()) == (was.holder(), was.term())) {
             return; // it goes on
         }
-        // A lease that was emptied by hand may still show whose it was. If not, no other process tells of that holder.
+        // A lease that was emptied by hand may still show whose it was. If not, no release tells of that holder.
         let shown = was.holder().or_else(|| last.stored.claim().map(|it| it.name.as_str()));
         let holder = shown.unwrap_or(UNSEEN);
         // A word is later than all times that its writer has seen in the lease, so a restored copy is none. Nor is one of
         // this process's own claims that comes after another claim.
         let is_own_word = was.resource_version() == self.wrote_over;
         let word = next.filter(|it| it.renewed > self.stamp && (is_own_word || !self.is_mine(it)));
-        let word = word.filter(|it| shown.is_some() || self.is_mine(it));
+        let word = word.filter(|it| shown.is_some() || it.record.holder().is_some());
         // A holder of this crate says in its release which process it is.
         let is_its = |it: &Stored| last.stored.claim().is_none() || it.is_by(&last.stored);
         let is_released =

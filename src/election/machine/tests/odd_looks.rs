@@ -179,7 +179,7 @@ fn s6_wiped_lease_is_waited_for_as_long_as_its_claim_says() {
 /// A person wipes the lease of a leader and puts a saved copy back, of a release before its term. A newcomer has seen nothing
 /// else, so it does not know whose word that is.
 #[test]
-fn s6_no_word_tells_of_a_holder_that_was_not_shown() {
+fn s6_no_release_tells_of_a_holder_that_was_not_shown() {
     let mut other = Stage::new();
     other.claim("", 7, 1, Some(&json!({})));
     let released = other.lease.clone().unwrap();
@@ -194,6 +194,19 @@ fn s6_no_word_tells_of_a_holder_that_was_not_shown() {
     assert!(!newcomer.is_open(), "the leader has not learned of it");
     newcomer.pass(seconds(2));
     assert!(newcomer.is_open());
+}
+
+/// All replicas begin anew behind a coordinator, which names one of them. Who held the lease before is not shown. The one that
+/// is named waits for that one, takes the lease, and stops soon.
+#[test]
+fn a_claim_tells_of_a_holder_that_was_not_shown() {
+    let mut stage = Stage::new();
+    stage.edit(|it| it["metadata"]["annotations"] = json!({ CLAIM: "of an earlier holder" }));
+    stage.pass(seconds(5));
+    stage.claim("other", 8, 1, Some(&json!({})));
+    stage.claim("", 8, 1, Some(&json!({})));
+    stage.pass(seconds(1));
+    assert!(stage.is_open(), "it has waited for all before it");
 }
 
 /// It is wiped twice. Between the two a polling candidate, frozen for a moment, has missed a whole term: the spec is the same,
