@@ -28,7 +28,7 @@ pub(crate) enum Refused {
 /// that knows why the API server refuses writes: it makes [`ErrNotLeader`](super::ErrNotLeader) of it.
 ///
 /// It is missing if some of the write may have been carried out all the same: the API server judges a `deletecollection`
-/// object by object. It is also missing if a backend may have answered.
+/// object by object. It is also missing if the request went through `proxy` or cannot be parsed: a backend may have answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forbidden {
     verb: Verb,

@@ -20,9 +20,14 @@ use tokio::sync::futures::OwnedNotified;
 type BoxError = Box<dyn Error + Send + Sync>;
 type Streamed = UnsyncBoxBody<Bytes, BoxError>;
 
+/// The most bytes that a connection gets at a time. What it has already, a loss cannot take back.
+const PIECE: usize = 64 * 1024;
+
 /// A body that streams, of an admitted write.
 struct Followed {
     inner: Streamed,
+    /// What `inner` has given, and the connection has not got.
+    rest: Bytes,
     permit: Arc<WritePermit>,
     ended: Pin<Box<OwnedNotified>>,
 }
@@ -61,7 +66,7 @@ pub(super) fn follow<B: 'static>(
     }
     let (inner, permit) = (mem::take(streamed), Arc::new(permit));
     let ended = Box::pin(permit.term_ended());
-    *streamed = Followed { inner, permit: permit.clone(), ended }.boxed_unsync();
+    *streamed = Followed { inner, rest: Bytes::new(), permit: permit.clone(), ended }.boxed_unsync();
     (Right::WithBody(permit), Some(true))
 }
 
@@ -85,16 +90,25 @@ impl Body for Followed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Self { inner, permit, ended } = &mut *self;
+        let Self { inner, rest, permit, ended } = &mut *self;
         loop {
             // Before each poll, since what it returns is sent (rule S2).
             if !permit.is_valid() {
                 let lost = ErrLeadershipLost::new(None, Some("the body of a request"), permit.loss());
                 return Poll::Ready(Some(Err(lost.into())));
             }
+            if !rest.is_empty() {
+                let piece = rest.split_to(rest.len().min(PIECE));
+                return Poll::Ready(Some(Ok(Frame::data(Piece::of(piece, permit)))));
+            }
             if let Poll::Ready(frame) = Pin::new(&mut *inner).poll_frame(cx) {
-                let held = |frame: Frame<Bytes>| frame.map_data(|bytes| Piece::of(bytes, permit));
-                return Poll::Ready(frame.map(|frame| frame.map(held)));
+                match frame {
+                    Some(Ok(frame)) if frame.data_ref().is_some_and(|data| !data.is_empty()) => {
+                        *rest = frame.into_data().unwrap_or_default();
+                        continue;
+                    }
+                    end_or_trailers => return Poll::Ready(end_or_trailers),
+                }
             }
             ready!(ended.as_mut().poll(cx));
             ended.set(permit.term_ended());
@@ -102,10 +116,16 @@ impl Body for Followed {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.rest.is_empty() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let (rest, inner) = (self.rest.len() as u64, self.inner.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower().saturating_add(rest));
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::request::has_no_room;
 use http::{Uri, uri::PathAndQuery};
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
-/// The server takes no smaller unit.
+/// Zero would be no limit.
 const LEAST: Duration = Duration::from_millis(1);
+/// Go reads no duration of more than 292 years, and the server's own limit is far below this.
+const MOST: Duration = Duration::from_secs(60 * 60);
 
 /// The longest path with a query that every version of the crate `http` takes, in bytes.
 const LONGEST: usize = 65_534;
@@ -19,19 +21,17 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
     if callers(query).is_some_and(|callers| callers <= left) {
         return None;
     }
-    let left = left.max(LEAST).as_millis();
+    let left = u64::try_from(left.clamp(LEAST, MOST).as_millis()).unwrap_or(u64::MAX);
     // kube puts one separator in front of the first pair.
     let rest = query.strip_prefix('&').unwrap_or(query);
+    let mut digits = itoa::Buffer::new();
     let separator = if rest.is_empty() { "" } else { "&" };
-    let digits = left.checked_ilog10().unwrap_or_default() as usize + 1;
-    // The exact length: so the text becomes the URI without a copy.
-    let length = uri.path().len() + "?timeout=ms".len() + digits + separator.len() + rest.len();
+    let texts = [uri.path(), "?timeout=", digits.format(left), "ms", separator, rest];
+    let length: usize = texts.iter().map(|text| text.len()).sum();
     if length > LONGEST || has_no_room(rest) {
         return None;
     }
-    let mut text = String::with_capacity(length);
-    write!(text, "{}?timeout={left}ms{separator}{rest}", uri.path()).ok()?;
-    let path_and_query = PathAndQuery::try_from(text).ok()?;
+    let path_and_query = PathAndQuery::try_from(texts.concat()).ok()?;
     if uri.authority().is_none() {
         return Some(path_and_query.into());
     }
@@ -40,19 +40,37 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// The caller's own limit, if the server surely reads the same: it is one whole number with a unit, and no pair before it
-/// has an escape or a semicolon. Zero means none.
+/// The caller's own limit, if the server surely reads the same: neither it nor a pair before it has an escape or a semicolon.
+/// Zero means none.
 fn callers(query: &str) -> Option<Duration> {
     let plain = query.split('&').take_while(|pair| !pair.contains(['%', ';', '+']));
     let mut pairs = plain.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let (_, text) = pairs.find(|(key, _)| *key == "timeout")?;
-    let (number, unit) = text.split_at(text.find(|char: char| !char.is_ascii_digit())?);
-    let number = number.parse().ok().filter(|number| *number > 0)?;
-    match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        _ => None,
+    duration(text).filter(|limit| !limit.is_zero())
+}
+
+/// A duration as Go writes it: `1m30s`, `1.5s`, `500us`. None for what no client writes: a sign, or a number without a unit.
+fn duration(text: &str) -> Option<Duration> {
+    let (mut rest, mut sum) = (text, Duration::ZERO);
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|it: char| it.is_ascii_alphabetic())?);
+        let end = after.find(|it: char| !it.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(end);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return None,
+        };
+        let is_plain = number.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        let number: f64 = number.parse().ok().filter(|_| is_plain)?;
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
+        rest = next;
     }
+    Some(sum)
 }
 
 #[path = "deadline_tests.rs"]

@@ -140,6 +140,10 @@ fn shorter_limit_of_caller_stays() {
     for query in ["timeout=8s", "timeout=7999ms", "x=y&timeout=1s", "timeout=1s&timeout=9s", "&timeout=1s"] {
         assert_eq!(bounded(&format!("/n?{query}"), Duration::from_micros(8_123_900)), None, "{query}");
     }
+    // As Go writes and reads them.
+    for limit in ["1m0s", "1m", "1.5s", ".5s", "1s500ms", "500us", "20ns", "0.001h", "1h", "1h0m0.5s"] {
+        assert_eq!(bounded(&format!("/n?timeout={limit}"), Duration::from_secs(3_601)), None, "{limit}");
+    }
 }
 
 /// The server may read another limit than the text shows, or none.
@@ -150,6 +154,14 @@ fn unclear_limit_of_caller_is_none() {
         "timeout=x",
         "timeout=s",
         "timeout=1s1h",
+        "timeout=1m0",
+        "timeout=1..5s",
+        "timeout=.s",
+        "timeout=+1s",
+        "timeout=1e3ms",
+        "timeout=infs",
+        "timeout=1d",
+        "timeout=0.1ns",
         "timeout=1h",
         "timeout=99999999999999999999s",
         "timeout&timeout=1s",
@@ -169,6 +181,12 @@ fn limit_is_never_zero() {
     for left in [Duration::ZERO, Duration::from_nanos(1)] {
         assert_eq!(bounded("/n", left).as_deref(), Some("/n?timeout=1ms"));
     }
+}
+
+/// A grant may have no end. Go refuses a duration of more than 292 years, and the server then refuses the write.
+#[test]
+fn limit_is_one_that_the_server_reads() {
+    assert_eq!(bounded("/n", Duration::MAX).as_deref(), Some("/n?timeout=3600000ms"));
 }
 
 /// With one pair more, the server would ignore the whole query, `dryRun` too.

@@ -48,8 +48,8 @@ pub struct ErrLeadershipLost {
 /// Receives the outcome of each write; see [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer).
 /// It receives nothing about reads.
 ///
-/// The gate calls it in the task that sends the write, so it must not block, and should not allocate. Each method
-/// does nothing by default.
+/// The gate calls it in the task that sends the write, so it must not block or panic, and should not allocate. A panic in the
+/// buffer of a kube client ends that client. Each method does nothing by default.
 pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
     /// The policy exempts this request: it passes on leaders and followers.
     fn exempted(&self, _request: &RequestInfo<'_>) {}
@@ -87,7 +87,8 @@ impl ErrNotLeader {
     }
 
     /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
-    /// the gate that recognises such an answer. `message` is the API server's.
+    /// the gate that recognises such an answer. `message` is the API server's. If a layer below the gate repeats writes, as
+    /// kube's own retry does, this is about the last attempt: the server may have carried out an earlier one.
     #[must_use]
     pub fn by_server(forbidden: Forbidden, message: impl Into<Arc<str>>) -> Self {
         let refused = Refused::ByServer(forbidden.verb());

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     leadership::WritePermit,
-    request::{Receiver, Verb},
+    request::{Receiver, Verb, leaves_open},
 };
 use http::{Response, StatusCode};
 use pin_project_lite::pin_project;
@@ -117,10 +117,11 @@ where
                 if !permit.is_valid() {
                     let (verb, label) = write.name();
                     let error = ErrLeadershipLost::new(verb, label, permit.loss());
-                    if let Some(observer) = observer {
-                        observer.cut_off(&error);
-                    }
-                    break Err(error.into());
+                    let observer = observer.take();
+                    // The write ends first: the observer may panic.
+                    state.set(State::Rejected { error: None });
+                    observer.inspect(|it| it.cut_off(&error));
+                    return Poll::Ready(Err(error.into()));
                 }
                 if let Poll::Ready(mut outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
@@ -178,9 +179,8 @@ impl<B> Admitted<Response<B>> for Sent {
         {
             answer.extensions_mut().insert(forbidden);
         }
-        // The API server reads a body before it decides; a backend may answer first. And a 504 says that the time was over,
-        // not that nothing was done.
+        // The API server reads a body before it decides; a backend may answer first.
         let reads_first = self.receiver == Receiver::ApiServer || !self.has_body;
-        reads_first && answer.status() != StatusCode::GATEWAY_TIMEOUT
+        reads_first && !leaves_open(answer.status())
     }
 }

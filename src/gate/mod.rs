@@ -25,18 +25,18 @@
 //!   earlier, and nothing shows when the last bytes leave. So a write with a body to a backend counts as a write without
 //!   an answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //! - The gate counts a write until its body is over, and a lost term cuts the body off, if the body is a
-//!   `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util. It also counts kube's own body on its way
-//!   to a backend. If such a body ends after the answer began, the write has no answer: the connection may still hold
-//!   bytes of it.
+//!   `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util. The connection gets 64 KiB of it at a time, and
+//!   may still send what it has got. The gate also counts kube's own body on its way to a backend, but hands it on whole. If
+//!   such a body ends after the answer began, the write has no answer.
 //! - The gate cannot look into other types of bodies. The rest of one may leave after the answer, when the write counts as
 //!   answered: after a release, or after a loss. An API server that reads a change to its end does nothing with it, and one
 //!   that answers early has refused the write. An aggregated API may do otherwise. So box a body that is not in memory:
 //!   `body.map_err(Into::into).boxed_unsync()`.
 //! - Apart from that, the gate checks an admitted write only until its response arrives. A response body may still
 //!   stream. If a connection was upgraded while leading (exec, port forwarding), it stays open after a loss.
-//! - Any response but a 504 counts as an answer. If a layer below the gate makes a response itself (tower-http's timeout
-//!   does), the gate does not see that the API server has not answered. The election may then release the lease while the
-//!   API server can still carry out the write.
+//! - Any response counts as an answer, unless its status is 408 or 5xx. If a layer below the gate makes another response
+//!   itself, or repeats a write after a 5xx, the gate does not see that the API server has not answered. The election may then
+//!   release the lease while the API server can still carry out the write.
 //! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service, until the next
 //!   call or until this clone is dropped. If several clients share a limit, put it above the gate.
 //!
@@ -48,15 +48,17 @@
 //!
 //! With [`with_request_deadline`](WriteGateLayer::with_request_deadline), the gate adds the parameter `timeout` to the query
 //! of each admitted write: the time until the validity deadline. The API server makes it its own deadline for the request.
-//! It then answers 504 `Timeout`, and commits nothing after that. The gates of an [`Election`](crate::Election) do so, unless
+//! It then answers 504 `Timeout`, and begins no step of the write after that. If it has handed the write to etcd, and etcd
+//! does not answer, etcd may still store it. The gates of an [`Election`](crate::Election) do so, unless
 //! [`ElectionBuilder::request_deadline`](crate::election::ElectionBuilder::request_deadline) says otherwise.
 //!
 //! - The parameter never raises a limit. The server takes the smaller one of it and of its own. If the caller has
-//!   set a shorter `timeout`, in one unit and without escapes (`timeout=5s`), that one stays.
+//!   set a shorter `timeout`, without escapes (`timeout=1m30s`), that one stays.
 //! - It is the same for every verb that changes a resource, also of an aggregated API: the API server that receives the
 //!   request keeps the time. It is not added to reads, watches, logs, `exec`, `attach`, `portforward` or `proxy`, nor to
-//!   a path that is not a resource: a backend could read it. Nor is it added to what the policy exempts: a follower sends
-//!   that too, and has no deadline.
+//!   a path that is not a resource or has an odd spelling: a backend could read it. Nor is it added to what the policy
+//!   exempts: a follower sends that too, and has no deadline. Nor to a query of 10,000 pairs, or a URI of 64 KiB: with more,
+//!   the server would read nothing.
 //! - The server counts from the arrival of the request. Time on the way comes on top, so this does not stop a write that the
 //!   network has delayed. A [fence](https://docs.rs/kube-leader-gate-fence) does, if the write arrives after the next
 //!   leader's acquisition. If a layer below the gate sends a write again, the limit is that of the first attempt.

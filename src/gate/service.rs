@@ -12,7 +12,7 @@ use crate::{
     policy::Policy,
     request::{Receiver, RequestInfo},
 };
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use std::{
     error::Error,
     sync::Arc,
@@ -109,10 +109,10 @@ where
         }
         let upgrade = asked.is_upgrade();
         if let Some((permit, left)) = settings.leadership.admit_for() {
-            let (verb, receiver) = asked.effect();
             if let Some(observer) = &settings.observer {
-                observer.admitted(&Attempt::Request(asked));
+                observer.admitted(&Attempt::Request(asked.clone()));
             }
+            let (verb, receiver) = asked.effect();
             #[cfg(feature = "election")]
             let (right, has_body) = super::body::follow(request.body_mut(), permit, receiver);
             #[cfg(not(feature = "election"))]
@@ -123,7 +123,9 @@ where
             {
                 *request.uri_mut() = uri;
             }
-            let sent = Sent { verb, receiver, has_body: has_body.unwrap_or(!upgrade) }; // an upgrade has none
+            // Of a body that the gate cannot look into: an upgrade by `GET` has none.
+            let has_body = has_body.unwrap_or(!upgrade || *request.method() != Method::GET);
+            let sent = Sent { verb, receiver, has_body };
             return ResponseFuture::admitted(
                 self.inner.call(request),
                 right,

@@ -34,8 +34,8 @@ impl WritePermit {
 
     /// Records that the receiver has answered this write, so its outcome is known.
     ///
-    /// The head of an HTTP response is an answer, whatever its status. So is a store's refusal, for example a violated
-    /// constraint. Any other error is not an answer: the write may have been sent before the error.
+    /// The head of an HTTP response is an answer, unless its status is 408 or 5xx. So is a store's refusal, for example a
+    /// violated constraint. Any other error is not an answer: the write may have been sent before the error.
     pub fn answered(&mut self) {
         self.answered = true;
     }

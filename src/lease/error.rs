@@ -1,5 +1,6 @@
 //! The errors of a call.
 
+use crate::request::leaves_open;
 use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
@@ -76,7 +77,7 @@ impl ErrLock {
     /// Whether a write with this error was certainly not carried out.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
-        let refused = |status: StatusCode| status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
+        let refused = |status: StatusCode| status.is_client_error() && !leaves_open(status);
         self.status.is_some_and(refused)
             || matches!(self.kind, Conflict | Forbidden | NotFound | Unauthorized)
     }

@@ -93,7 +93,8 @@ impl Policy {
     /// - Compare whole parts, never pieces of the path or of the query. The server decodes both, and ignores a query
     ///   with more than 10,000 pairs.
     /// - Also check [`is_upgrade`](RequestInfo::is_upgrade): an aggregated API may answer a write with a connection.
-    /// - It runs for every such request, so it should not block or allocate.
+    /// - It runs for every such request, so it should not block or allocate. A panic in the buffer of a kube client ends that
+    ///   client.
     #[must_use]
     pub fn allow_if(mut self, permits: impl Fn(&RequestInfo<'_>) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.exemptions).push(Exemption(Kind::Closure(Arc::new(permits))));

@@ -119,6 +119,7 @@ impl Rule {
             && self.namespace.as_deref().is_none_or(|namespace| request.namespace() == namespace)
             && self.name.as_deref().is_none_or(|name| request.is_named(name))
             && self.verbs.contains(&request.verb)
+            && self.can_meet(request.verb)
     }
 }
 

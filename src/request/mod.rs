@@ -61,6 +61,7 @@
 //! # Ok::<(), http::Error>(())
 //! ```
 
+mod answer;
 mod path;
 #[cfg(test)]
 mod plain_tests;
@@ -74,6 +75,7 @@ use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, cell::OnceCell, fmt};
 
+pub(crate) use self::answer::leaves_open;
 use self::path::{Connection, Kind, Parts, Prefix};
 pub(crate) use self::query::has_no_room;
 pub(crate) use self::resource::ResourceRequest;
@@ -220,11 +222,14 @@ impl<'a> RequestInfo<'a> {
     }
 
     fn parts(&self) -> &Parts<'a> {
-        self.parts.get_or_init(|| {
-            let parts = Parts::of(self.uri.path());
-            let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
-            if understood { parts } else { Parts::default() }
-        })
+        self.parts.get_or_init(|| self.parse())
+    }
+
+    #[inline]
+    fn parse(&self) -> Parts<'a> {
+        let parts = Parts::of(self.uri.path());
+        let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
+        if understood { parts } else { Parts::default() }
     }
 
     /// Whether it needs no parse to see that this is a read.
@@ -257,8 +262,16 @@ impl<'a> RequestInfo<'a> {
 
     /// What the request does, and who decides on it.
     pub(crate) fn effect(&self) -> (Verb, Receiver) {
+        match self.parts.get() {
+            Some(parts) => self.effect_on(parts),
+            // It is asked last. To keep the parts would cost as much again as to parse them.
+            None => self.effect_on(&self.parse()),
+        }
+    }
+
+    #[inline]
+    fn effect_on(&self, parts: &Parts<'_>) -> (Verb, Receiver) {
         use Verb::{Create, Delete, DeleteCollection, Patch, Update};
-        let parts = self.parts();
         let verb = self.verb_on(parts);
         let receiver = match verb {
             _ if parts.kind != Kind::Resource => Receiver::Backend,

@@ -3,7 +3,7 @@
 use crate::support::{BoxError, PATH, STEP, TERM, lead, stage};
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use kube_client::client;
@@ -129,7 +129,25 @@ async fn s4_answer_of_a_backend_proves_no_end_of_its_body() {
         drop(feed);
         answered_late(request().body(streamed).unwrap(), late).await;
         answered_late(request().body(client::Body::from(b"whole".to_vec())).unwrap(), late).await;
-        answered_late(request().body("of another type").unwrap().map(Full::<Bytes>::from), late).await;
+        for asks in ["close", "upgrade"] {
+            let unknown = request().header("connection", asks).body(Full::<Bytes>::from("of another type"));
+            answered_late(unknown.unwrap(), late).await;
+        }
+    }
+}
+
+/// etcd did not confirm the write in time, a gateway has lost its connection, or the time was over.
+#[tokio::test]
+async fn s4_answer_that_leaves_the_outcome_open_is_none() {
+    for status in (200..600).filter_map(|code| StatusCode::from_u16(code).ok()) {
+        let (grantor, leadership, _clock) = stage();
+        let _grant = lead(&grantor);
+        let service = WriteGateLayer::new(leadership.clone()).layer(service_fn(async |_: Request<()>| {
+            Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
+        }));
+        service.oneshot(Request::post(PATH).body(()).unwrap()).await.unwrap();
+        let is_open = matches!(status.as_u16(), 408 | 500..);
+        assert_eq!(leadership.unanswered().is_some(), is_open, "{status}");
     }
 }
 
@@ -195,6 +213,38 @@ async fn s2_loss_cuts_off_body_after_its_answer() {
         drop(body);
         assert_eq!((leadership.writes_under_way(), leadership.unanswered()), (0, Some(began)));
     }
+}
+
+/// hyper asks for the next frame when it has room, and sends what it has got even after the loss.
+#[tokio::test]
+async fn s2_connection_gets_little_of_a_body_at_a_time() {
+    let (grantor, leadership, _clock) = stage();
+    let _grant = lead(&grantor);
+    let (feed, body) = streamed();
+    let mut body = answered_early(&leadership, PROXY, body).await;
+    let big: Vec<u8> = (0..=u8::MAX).cycle().take(200_000).collect();
+    let trailers = HeaderMap::from_iter([(header::ETAG, HeaderValue::from_static("x"))]);
+    for frame in [Frame::data(Bytes::new()), Frame::data(big.clone().into()), Frame::trailers(trailers)] {
+        feed.send(frame).unwrap();
+    }
+    drop(feed);
+    let (mut got, mut ends) = (Vec::new(), false);
+    while let Some(frame) = body.frame().await.transpose().unwrap() {
+        ends = frame.is_trailers();
+        let data = frame.into_data().unwrap_or_default();
+        assert!(data.len() <= 65_536, "{} bytes at once", data.len());
+        got.extend_from_slice(&data);
+        assert!(body.size_hint().lower() <= (big.len() - got.len()) as u64);
+    }
+    assert!(got == big && ends);
+
+    let (feed, body) = streamed();
+    let mut body = answered_early(&leadership, PROXY, body).await;
+    feed.send(Frame::data(big.into())).unwrap();
+    assert!(body.frame().await.unwrap().is_ok());
+    assert_eq!((body.size_hint().lower(), body.is_end_stream()), (200_000 - 65_536, false));
+    grantor.revoke(Loss::Taken);
+    assert!(body.frame().await.unwrap().is_err(), "the rest stays");
 }
 
 /// What goes on sending the body may send it to its end, and the API server then carries the write out.

@@ -9,7 +9,10 @@ use kube_leader_gate::{
     policy::Preset,
     request::{RequestInfo, Verb},
 };
-use std::sync::{Arc, Mutex};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex},
+};
 use tokio_test::{assert_pending, assert_ready_err, task};
 use tower::{Layer, Service};
 
@@ -47,6 +50,27 @@ impl WriteObserver for Notes {
 
 fn policy() -> Policy {
     Policy::strict().allow(Preset::Events)
+}
+
+#[derive(Debug)]
+struct Panics;
+
+impl WriteObserver for Panics {
+    fn cut_off(&self, _: &ErrLeadershipLost) {
+        panic!("the observer fell over");
+    }
+}
+
+#[test]
+fn s2_write_ends_though_its_observer_panics() {
+    let (grantor, leadership, _clock) = stage();
+    let (probe, _grant) = (Probe::default(), lead(&grantor));
+    let layer = WriteGateLayer::new(leadership.clone()).with_observer(Arc::new(Panics));
+    let mut writing = task::spawn(layer.layer(probe.clone()).call(Request::post(PATH).body(()).unwrap()));
+    assert_pending!(writing.poll());
+    grantor.revoke(Loss::Taken);
+    assert!(catch_unwind(AssertUnwindSafe(|| writing.poll())).is_err());
+    assert_eq!((probe.drops(), leadership.writes_under_way()), (1, 0));
 }
 
 #[test]

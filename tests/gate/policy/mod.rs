@@ -71,6 +71,7 @@ fn each_part_narrows_the_rule() {
         &["PATCH ~/pods/system:x", "DELETE ~/pods/system%3Ax", "DELETE /api/v1/namespaces/b/pods/system:x"],
         &[
             "POST ~/pods",
+            "POST ~/pods/system:x",
             "DELETE ~/pods",
             "DELETE ~/pods/system:y",
             "DELETE ~/pods/system%3ax",

@@ -151,7 +151,7 @@ async fn only_retry_outside_can_send_in_later_term() {
 async fn retry_inside_delays_stop_without_timeout() {
     async fn stop(stack: impl FnOnce(Builder, &Election) -> Client) -> (LeaseEnd, Outcome, u64) {
         let scene = Scene::leading(stack).await;
-        let _fault = scene.server.inject(Fault::status_retry_after(503, HOUR).resource("configmaps"));
+        let _fault = scene.server.inject(Fault::status_retry_after(429, HOUR).resource("configmaps"));
         let writing = scene.write("x");
         scene.have_arrived(1).await;
         let began = Instant::now();

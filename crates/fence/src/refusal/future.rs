@@ -40,7 +40,8 @@ pin_project! {
         #[pin]
         inner: F,
         settings: Arc<Settings>,
-        reading: Option<Reading<R>>,
+        // In a box, since few answers have one.
+        reading: Option<Box<Reading<R>>>,
     }
 }
 
@@ -75,7 +76,7 @@ where
                 return Poll::Ready(Ok(answer));
             };
             let late = Box::pin(sleep(PATIENCE));
-            *this.reading = Some(Reading { forbidden, answer, room: MOST, late });
+            *this.reading = Some(Box::new(Reading { forbidden, answer, room: MOST, late }));
         }
         let complete = match this.reading {
             Some(reading) => ready!(reading.poll(cx)),
