@@ -1,24 +1,23 @@
 //! How long a candidate waits by chance before it takes a free lease, so that a crowd does not write at once.
 //!
-//! Few candidates wait a few milliseconds. One that loses a race draws its waits from a wider range, such that few of a
-//! large crowd wait less than a step longer than the first one. The candidates need not know how many they are: the density
-//! grows exponentially with the wait (Nonnenmacher and Biersack, "Scalable feedback for large groups", 1999). One that takes
-//! the lease, or sees that another one took long for it, draws from the narrow range again.
+//! A candidate does not wait before it has lost a race: a write takes longer than few candidates should wait, and a conflict
+//! costs one write. After that it draws its waits from a range, such that few of a large crowd wait less than a step longer
+//! than the first one. The candidates need not know how many they are: the density grows exponentially with the wait
+//! (Nonnenmacher and Biersack, "Scalable feedback for large groups", 1999). One that takes the lease, or sees that another one
+//! took long for it, waits no more.
 //!
 //! This decides only *when* a candidate tries. Each take is a swap.
 
 use crate::leadership::Moment;
 use std::time::Duration;
 
-/// The longest wait of few candidates.
-const NARROW: Duration = Duration::from_millis(4);
-/// The shortest step of the wider ranges.
+/// The shortest step of a range.
 const SHORTEST_STEP: Duration = Duration::from_millis(2);
-/// The crowd of the first wider range. Each further one is for so many times as many.
+/// The crowd of the first range. Each further one is for so many times as many.
 const CROWD: f64 = 1_000.0;
 /// The range is not widened further.
 const WIDEST: u32 = 2;
-/// A crowd that is estimated smaller than this needs no wider range.
+/// A crowd that is estimated smaller than this needs no range.
 const FEW: f64 = 8.0;
 
 #[derive(Clone, Debug)]
@@ -72,7 +71,7 @@ impl Spread {
     /// How long this candidate waits for the lease once it is free.
     pub(super) fn wait(&self) -> Duration {
         match self.widened {
-            0 => NARROW.mul_f64(self.draw),
+            0 => Duration::ZERO,
             _ => self.step().mul_f64((self.draw * self.steepness().exp_m1()).ln_1p()),
         }
     }
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn range_narrows_after_a_win_or_a_long_wait_of_another() {
+    fn a_win_or_a_long_wait_of_another_ends_the_wait() {
         let at = Moment::from_nanos;
         let after = |wait: u64, mine| {
             let mut spread = widened(0, 0.5);

@@ -176,7 +176,8 @@ impl Machine {
         // A watch shows who has won the race, so that a crowd does not read.
         let waits = what == LeaseCall::Acquire && self.watches;
         self.lose_a_race(error, if waits { self.timing.pause() / 4 } else { Duration::ZERO }, now);
-        if what == LeaseCall::Acquire {
+        // That many start at once says nothing of the next race.
+        if what == LeaseCall::Acquire && over != Some("") {
             self.spread.lost_a_race();
         }
     }

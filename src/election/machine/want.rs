@@ -253,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// How long it waits so that a crowd does not write at once: few milliseconds among few candidates. One whose claims are
+    /// How long it waits so that a crowd does not write at once: not at all before it has lost a race. One whose claims are
     /// altered leaves the lease to others.
     fn by_chance(&self) -> Duration {
         let others = self.altered.map_or(Duration::ZERO, |_| self.timing.retry_period());

@@ -68,9 +68,10 @@ async fn candidate_asks_when_holder_or_own_key_changes() {
     let middle = ranked(&server, "b", "middle").start();
     until(SOON, "b knows a", || middle.candidate().holder().is_some()).await;
     // A faster candidate of lower priority.
+    let _slow = server.inject(Fault::delay_before(SOON / 10).user("b").resource("leases").times(1));
     high.stop().await;
     held_by(&server, "c", 15, &json!({ KEY: "low" }));
-    until(SOON, "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
+    until(Duration::from_secs(1), "b has taken the lease", || spec(&server)["holderIdentity"] == "b").await;
     middle.stop().await;
     server.delete("outsider", LEASE).unwrap();
     let server = ApiServer::new();

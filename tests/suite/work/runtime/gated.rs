@@ -70,7 +70,7 @@ async fn each_gain_queues_every_object_once() {
     for round in 1..=3 {
         let before = NAMES.map(|name| (a.context.begun(name), b.context.begun(name)));
         depose(&server);
-        until(SOON, "a is deposed", || !a.leads()).await;
+        pass(SOON).await;
         until(Duration::from_secs(40), "a replica leads", || a.leads() || b.leads()).await;
         pass(Duration::from_secs(1)).await;
         for (name, (of_a, of_b)) in NAMES.iter().zip(before) {

@@ -48,6 +48,15 @@ async fn gained(replica: &Replica) -> Instant {
     Instant::now()
 }
 
+/// Deposes the replica, and returns when that was. Waits until it leads in the next term.
+async fn gained_anew(server: &ApiServer, replica: &Replica) -> Instant {
+    let (term, began) = (replica.running.candidate().term(), Instant::now());
+    depose(server);
+    let next = || replica.leads() && replica.running.candidate().term() != term;
+    until(Duration::from_secs(3), "it leads again", next).await;
+    began
+}
+
 /// A crash: no replica leads for 15 s, and the follower's write is refused meanwhile.
 #[tokio::test(start_paused = true)]
 async fn skipped_objects_go_first() {
@@ -86,9 +95,7 @@ async fn skipped_objects_go_first() {
 async fn gain_reconciles_all_one_by_one() {
     let server = ApiServer::new();
     let a = settled(&server).await;
-    depose(&server);
-    until(SOON, "a is deposed", || !a.leads()).await;
-    let gain = gained(&a).await;
+    let gain = gained_anew(&server, &a).await;
     pass(Duration::from_secs(2)).await;
     let begun = begun_since(&a, gain);
     assert_eq!(begun.len(), THINGS, "each of them once: {begun:?}");
@@ -105,9 +112,7 @@ async fn gain_reconciles_all_one_by_one() {
 async fn loss_stops_the_sweep() {
     let server = ApiServer::new();
     let a = settled(&server).await;
-    depose(&server);
-    until(SOON, "a is deposed", || !a.leads()).await;
-    let gain = gained(&a).await;
+    let gain = gained_anew(&server, &a).await;
     pass(PAUSE * 20).await;
     steal(&server);
     until(SOON, "a is deposed", || !a.leads()).await;
@@ -124,9 +129,7 @@ async fn loss_stops_the_sweep() {
 async fn second_gain_begins_the_sweep_anew() {
     let server = ApiServer::new();
     let a = settled(&server).await;
-    depose(&server);
-    until(SOON, "a is deposed", || !a.leads()).await;
-    let first = gained(&a).await;
+    let first = gained_anew(&server, &a).await;
     pass(PAUSE * 20).await;
     let begun = begun_since(&a, first);
     assert!((2..THINGS).contains(&begun.len()), "in the middle of it: {}", begun.len());
