@@ -222,14 +222,16 @@ impl<'a> RequestInfo<'a> {
     }
 
     fn parts(&self) -> &Parts<'a> {
-        self.parts.get_or_init(|| self.parse())
+        self.parts.get_or_init(|| {
+            let parts = Parts::of(self.uri.path());
+            if self.understands(&parts) { parts } else { Parts::default() }
+        })
     }
 
+    /// Whether the path has one meaning for this method.
     #[inline]
-    fn parse(&self) -> Parts<'a> {
-        let parts = Parts::of(self.uri.path());
-        let understood = !parts.odd || self.has_reading_method() && self.reads(&parts);
-        if understood { parts } else { Parts::default() }
+    fn understands(&self, parts: &Parts<'_>) -> bool {
+        !parts.odd || self.has_reading_method() && self.reads(parts)
     }
 
     /// Whether it needs no parse to see that this is a read.
@@ -262,11 +264,12 @@ impl<'a> RequestInfo<'a> {
 
     /// What the request does, and who decides on it.
     pub(crate) fn effect(&self) -> (Verb, Receiver) {
-        match self.parts.get() {
-            Some(parts) => self.effect_on(parts),
-            // It is asked last. To keep the parts would cost as much again as to parse them.
-            None => self.effect_on(&self.parse()),
+        if let Some(parts) = self.parts.get() {
+            return self.effect_on(parts);
         }
+        // The gate asks this last. To keep the parts would cost nearly as much again.
+        let parts = Parts::of(self.uri.path());
+        if self.understands(&parts) { self.effect_on(&parts) } else { self.effect_on(&Parts::default()) }
     }
 
     #[inline]

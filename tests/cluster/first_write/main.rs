@@ -1,9 +1,9 @@
 //! How long a graceful handover keeps an operator from writing: from SIGTERM to the leader until the next leader's first
 //! write, as the audit log of a real kube-apiserver has it. `make -C benches first-write [OBJECTS= ROUNDS= TRACE=1]`.
 //!
-//! Two sets of three replicas of the example operator take turns on the same server: one reconciles what it skipped first,
-//! the other one the whole store at once. In each round the leader receives SIGTERM, and at the same moment a user changes
-//! an object.
+//! Three sets of three replicas of the example operator take turns on the same server: one reconciles what it skipped first,
+//! one the whole store at once, and in one the leader alone works. In each round the leader receives SIGTERM, and at the same
+//! moment a user changes an object.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a bench")]
 
 mod round;
@@ -27,7 +27,8 @@ use std::{env, process::ExitCode, str::FromStr};
 use test_support::apiserver::{self, Lasting, assets};
 
 /// The modes of the operator, and their names in the table.
-const WAYS: [(&str, &str); 2] = [("gated", "skipped first"), ("whole-store", "whole store")];
+const WAYS: [(&str, &str); 3] =
+    [("gated", "skipped first"), ("whole-store", "whole store"), ("leading-only", "leading only")];
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -34,8 +34,9 @@ impl Round {
         let holder =
             |it: &AuditEvent| it.response_object["spec"]["holderIdentity"].as_str().map(str::to_owned);
         let released = leases.iter().find(|it| holder(it).is_some_and(|holder| holder.is_empty()))?;
+        // The watch may be faster than the answer to the release.
         let gain = leases.iter().find(|it| {
-            it.stage_timestamp > released.stage_timestamp
+            it.request_received_timestamp > released.request_received_timestamp
                 && holder(it).is_some_and(|holder| !holder.is_empty() && holder != old_leader)
         })?;
         let next_leader = holder(gain)?;
