@@ -166,10 +166,15 @@ impl World {
                 }
                 self.all[p].call = 0;
                 self.say(|_| format!("{} <- {}", p + 1, in_short(&answer)));
-                if let Ok(Some(record)) = &answer {
-                    self.shown(p, record);
+                let record = answer.as_ref().ok().cloned().flatten();
+                if let Some(it) = &record {
+                    self.shown(p, it);
                 }
                 self.all[p].answered(answer, now);
+                // After a restore of a backup, a read with a lower version counts, too.
+                if let Some(it) = &record {
+                    self.shown(p, it);
+                }
                 self.all[p].poll_at = now;
                 self.apply_gate(p);
             }
