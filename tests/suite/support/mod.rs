@@ -50,7 +50,7 @@ pub fn build(server: &ApiServer, user: &str, builder: ElectionBuilder) -> Result
     builder.build_in(&LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client"))
 }
 
-/// Waits until the candidate leads, and moves its stopped clock on meanwhile: it waits a little by chance before it tries.
+/// Waits until the candidate leads, and moves its stopped clock on meanwhile.
 pub async fn leads_by(clock: &ManualClock, bound: Duration, candidate: &Candidate) {
     let leads = || {
         let leads = candidate.is_leader();
