@@ -12,8 +12,8 @@
 //! 1. The election never waits for an event. A separate task writes the events one after the other, each within the
 //!    election's call timeout. A stop waits for the last ones, but at most for one call timeout. If the election is
 //!    dropped or the process is killed, it reports nothing.
-//! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event (401,
-//!    403, 404), it is not tried again. At most 16 events wait. After that the oldest are dropped, and the log says
+//! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event, it
+//!    is not tried again, unless the answer says when to. At most 16 events wait. After that the oldest are dropped, and the log says
 //!    how many.
 //! 3. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
 //!
@@ -47,6 +47,9 @@ const WAITING: usize = 16;
 
 /// How many times one event is tried in an outage.
 const ATTEMPTS: u32 = 5;
+
+/// What the Role of a candidate has to grant.
+const ROLE: &str = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";
 
 const LONGEST_NAME: usize = 253;
 /// The limit of a qualified name.
@@ -153,18 +156,13 @@ async fn write(
             Ok(Err(error)) => error,
             Err(_) => ErrLock::timeout(timing.call_timeout()),
         };
-        let kind = error.kind().as_str();
-        match error.kind() {
-            // An earlier attempt created it, but its answer was lost.
-            ErrLockKind::Conflict => return rate_limited_log.settle(now()),
-            ErrLockKind::Forbidden => {
-                let advice = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";
-                return rate_limited_log.raise(kind, &format_args!("{error}; {advice}"), now());
-            }
-            ErrLockKind::Unauthorized | ErrLockKind::NotFound => {
-                return rate_limited_log.raise(kind, &error, now());
-            }
-            _ => rate_limited_log.raise(kind, &error, now()),
+        // An earlier attempt created it, but its answer was lost.
+        if error.kind() == ErrLockKind::Conflict {
+            return rate_limited_log.settle(now());
+        }
+        rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
+        if error.is_certain() && error.retry_after().is_none() {
+            return;
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Probes, and a page that shows who leads, for any web server.
 //!
-//! | the path ends in | answer |
+//! | the path ends in, perhaps with a `/` behind it | answer |
 //! | --- | --- |
-//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`], as in client-go's `HealthzAdaptor` |
+//! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`] |
 //! | `/readyz` | 200 `ok`, or 503 and each reason, one on a line: [`Candidate::check_ready`], and [your own conditions](Health::ready_if) |
 //! | `/leader` | 200 and JSON, for people: who holds the lease, and why this candidate makes no progress |
 //!
-//! Other paths get 404. A follower is healthy and ready, and so is a leader that has lost the lease. A dead election
-//! is neither ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Do not make readiness depend
+//! Other paths get 404. A follower is healthy and ready, and so is a leader that has lost the lease. While the API server
+//! is away, a replica is healthy and not ready: a restart does not mend that. A dead election is neither ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Do not make readiness depend
 //! on leadership: a rollout would wait for ever. The [guide](crate::guide::production#readiness) says which probe
 //! should ask what.
 //!
@@ -28,7 +28,7 @@
 //! [`Candidate::check`]: crate::Candidate::check
 //! [`Candidate::check_ready`]: crate::Candidate::check_ready
 
-use crate::election::Candidate;
+use crate::{election::Candidate, one_line};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
@@ -80,8 +80,8 @@ struct Condition(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
 
 impl Health {
     /// Makes the probes of an election. `/livez` fails if the election has ended. It also fails if the election was
-    /// not driven, or did not renew the lease that it holds, within the lease duration plus `max_tolerable_expired`.
-    /// `/readyz` does not use this time.
+    /// not driven, or its task did not run, for the lease duration plus `max_tolerable_expired`. `/readyz` does not use
+    /// this time.
     ///
     /// The core Kubernetes controllers use 20 s. Any duration works. With a very long one, `/livez` fails only if the
     /// election has ended.
@@ -91,7 +91,7 @@ impl Health {
     }
 
     /// Adds a condition for `/readyz`: the replica is ready only if `condition` returns `Ok` too. The error says what is
-    /// missing, in words for a person. Call this again for each further condition.
+    /// missing, in words for a person; it becomes [one line](one_line()). Call this again for each further condition.
     ///
     /// Each request to `/readyz` calls `condition`, so it must not block. A panic reaches the web server.
     #[must_use]
@@ -99,7 +99,8 @@ impl Health {
         mut self,
         condition: impl Fn() -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        self.conditions.push(Condition(Arc::new(move || condition().map_err(|error| error.to_string()))));
+        let condition = move || condition().map_err(|error| one_line(&error.to_string()));
+        self.conditions.push(Condition(Arc::new(condition)));
         self
     }
 
@@ -111,7 +112,7 @@ impl Health {
 
     fn find(&self, path: &str) -> Found {
         let path = path.split('?').next().unwrap_or_default();
-        match path.rsplit_once('/').map(|(_, last)| last) {
+        match path.trim_end_matches('/').rsplit_once('/').map(|(_, last)| last) {
             Some("livez" | "healthz") => {
                 let fault = self.candidate.check(self.max_tolerable_expired).err();
                 verdict(fault.map(|fault| fault.to_string()))

@@ -81,6 +81,8 @@ pub mod leadership;
 pub mod lease;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg_attr(not(feature = "election"), allow(dead_code))]
+mod one_line;
 pub mod policy;
 pub mod request;
 #[cfg(feature = "runtime")]
@@ -101,6 +103,7 @@ pub use crate::{
     gate::{ErrLeadershipLost, ErrNotLeader, WriteGate, WriteGateLayer},
     invalid::ErrInvalid,
     leadership::Leadership,
+    one_line::one_line,
     policy::Policy,
 };
 #[cfg(feature = "election")]

@@ -51,7 +51,7 @@ struct Args {
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
-    let default = if args.cluster { "info,kube_client=off" } else { "off" };
+    let default = if args.cluster { "info,kube_client=off,rustls_platform_verifier=off" } else { "off" };
     let set = std::env::var("RUST_LOG").ok().filter(|it| !it.is_empty());
     let filter = set.and_then(|it| it.parse().ok()).unwrap_or_else(|| EnvFilter::new(default));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();

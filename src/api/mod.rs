@@ -2,12 +2,13 @@
 //! failures, and the log of trouble.
 
 mod call;
+mod failure;
 mod rate_limited_log;
 mod watch;
 
 #[cfg(feature = "internal")]
 pub(crate) use self::call::LONGEST;
-pub use self::call::without_secrets;
+pub use self::failure::without_secrets;
 pub(crate) use self::{
     call::{call, open},
     rate_limited_log::RateLimitedLog,

@@ -1,6 +1,6 @@
 //! Logs trouble when it begins, again every five minutes while it lasts, and when it is over.
 
-use crate::leadership::Moment;
+use crate::{leadership::Moment, one_line::bounded};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// The log target for the trouble of an election.
@@ -8,6 +8,9 @@ const TARGET: &str = "kube_leader_gate::election";
 
 /// How often a lasting trouble is a warning.
 const REMINDER: Duration = Duration::from_secs(5 * 60);
+
+/// The most characters of a trouble: those of a text from outside, and what this crate says of it.
+const LONGEST: usize = 1_500;
 
 /// One sort of trouble, and whether it exists now.
 #[derive(Debug)]
@@ -34,23 +37,22 @@ impl RateLimitedLog {
     }
 
     /// Logs trouble of this `kind`: as a warning if it is new, or if the last warning of this kind is five minutes
-    /// old. Otherwise at `debug`.
+    /// old. Otherwise at `debug`. The details become one line.
     pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display, now: Moment) {
-        let what = self.what;
+        let text = bounded(&format!("{}: {details}", self.what), LONGEST);
         let known = self.raised.iter().position(|raised| raised.kind == kind);
         let mut raised = if let Some(at) = known {
             self.raised.remove(at)
         } else {
-            let text = format!("{what}: {details}").into();
-            Raised { kind, text, began: now, warned: now, times: 0 }
+            Raised { kind, text: (&*text).into(), began: now, warned: now, times: 0 }
         };
         raised.times += 1;
         let (times, lasts) = (raised.times, now.saturating_since(raised.began));
         if known.is_none() || now.saturating_since(raised.warned) >= REMINDER {
             raised.warned = now;
-            tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
+            tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{text}");
         } else {
-            tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{what}: {details}");
+            tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{text}");
         }
         self.raised.push(raised);
     }

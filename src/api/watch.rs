@@ -69,7 +69,7 @@ fn reported(status: &Value) -> ErrLock {
     let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());
     let message = status.get("message").and_then(Value::as_str).unwrap_or("an error without a message");
-    ErrLock::new(ErrLockKind::of(code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)), message)
+    ErrLock::refusal(code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), None, message)
 }
 
 /// Splits `body` at line feeds. A line of more than [`LONGEST`] bytes is an error and ends the stream. A body that
@@ -91,7 +91,7 @@ pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, ErrLock>> + 
                 Ok(frame) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
                 Err(error) => {
                     let message = format!("the watch broke: {error}");
-                    return Some((Err(ErrLock::new(ErrLockKind::Unreachable, message)), None));
+                    return Some((Err(ErrLock::new(ErrLockKind::CutOff, message)), None));
                 }
             }
         }

@@ -20,9 +20,9 @@ pub enum ErrUnhealthy {
     Ended,
     /// The program has built the election, and does not drive it.
     NotBegun,
-    /// This process holds the lease, but has not renewed it within the tolerated time.
-    NotRenewed {
-        /// The time since the last successful renewal was sent.
+    /// The election's task does not run any more: the runtime or the [lock](crate::lease::Lock) blocks it.
+    Stuck {
+        /// The time since it last ran.
         since: Duration,
         /// The tolerated time.
         tolerated: Duration,
@@ -36,9 +36,11 @@ pub enum ErrUnhealthy {
 // === impl Candidate ===
 
 impl Candidate {
-    /// Whether the election is healthy, for a liveness probe. [`ErrUnhealthy`] lists the cases in which it is not. The
-    /// tolerated time is the lease duration plus `max_tolerable_expired`. As in client-go, a follower is healthy, and so is
-    /// a leader that has lost the lease.
+    /// Whether the election is alive, for a liveness probe: it has not ended, the program drives it, and its task runs. Its
+    /// task runs at least once in a retry period, and may be silent for the lease duration plus `max_tolerable_expired`.
+    ///
+    /// An outage of the API server does not count, on a leader or on a follower: a restart does not mend it.
+    /// [`check_ready`](Self::check_ready) tells of it. client-go's check fails then, since its leader ends with the lease.
     ///
     /// # Errors
     /// [`ErrUnhealthy`] says what is wrong. A restart of the process mends an election that has ended or is stuck. It
@@ -50,15 +52,12 @@ impl Candidate {
         }
         let tolerated = timing.lease_duration().saturating_add(max_tolerable_expired);
         let now = self.leadership().now();
-        let built = now.saturating_since(liveness.built);
-        if self.leadership().stage() == Stage::NotBegun && built > tolerated {
-            return Err(ErrUnhealthy::NotBegun);
+        let since = now.saturating_since(liveness.last_ran());
+        if since <= tolerated {
+            return Ok(());
         }
-        let since = liveness.renewed().map_or(Duration::ZERO, |sent| now.saturating_since(sent));
-        if since > tolerated {
-            return Err(ErrUnhealthy::NotRenewed { since, tolerated });
-        }
-        Ok(())
+        let has_begun = self.leadership().stage() != Stage::NotBegun;
+        Err(if has_begun { ErrUnhealthy::Stuck { since, tolerated } } else { ErrUnhealthy::NotBegun })
     }
 
     /// Whether the election is ready, for a readiness probe. It is if it runs, has seen the lease, and is not in
@@ -92,9 +91,9 @@ impl fmt::Display for ErrUnhealthy {
         match self {
             Self::Ended => f.write_str(ENDED),
             Self::NotBegun => f.write_str(NOT_BEGUN),
-            Self::NotRenewed { since, tolerated } => write!(
+            Self::Stuck { since, tolerated } => write!(
                 f,
-                "this process holds the lease and last renewed it {since:?} ago, tolerated: {tolerated:?}"
+                "the task of the election has not run for {since:?}, tolerated: {tolerated:?}; restart the process"
             ),
             Self::InTrouble(trouble) => write!(f, "the election is in trouble: {trouble}"),
             Self::NotSeen(lease) => write!(f, "the election has not seen the lease {lease} yet"),

@@ -104,6 +104,8 @@ pub struct Trouble {
     what: &'static str,
     rate_limited_log: Mutex<RateLimitedLog>,
     leadership: Leadership,
+    /// Whether [`Candidate::trouble`] shows it.
+    is_shown: bool,
 }
 
 pub(super) type WrapLock =
@@ -152,8 +154,18 @@ impl LockContext {
     /// trouble.
     #[must_use]
     pub fn trouble(&self, what: &'static str) -> Trouble {
+        self.note(what, true)
+    }
+
+    /// The same for what does not keep the election from its work: only the log shows it.
+    #[must_use]
+    pub fn remark(&self, what: &'static str) -> Trouble {
+        self.note(what, false)
+    }
+
+    fn note(&self, what: &'static str, is_shown: bool) -> Trouble {
         let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
-        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone() }
+        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone(), is_shown }
     }
 }
 
@@ -166,7 +178,9 @@ impl Trouble {
         let now = self.leadership.now();
         let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);
         rate_limited_log.raise(kind, details, now);
-        self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
+        if self.is_shown {
+            self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
+        }
     }
 
     /// Says that the trouble is over, if there was any.

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{LONGEST_PAUSE, backoff},
-    lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
+    lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
     Stream, StreamExt,
@@ -13,6 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// If a watch has lasted this long, the next one may begin at once.
 const STEADY: Duration = Duration::from_secs(10);
+/// If a watch has lasted this long, watches work. That it has begun proves nothing: many fail at their first line.
+pub(super) const WORKS: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub enum WatchNews {
@@ -27,7 +29,6 @@ pub enum WatchNews {
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
 pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWatch {
-    let patience = timing.call_timeout();
     // When the last watch began or failed to, and how many in a row have failed or ended early.
     let watches = stream::unfold((Instant::now(), 0_u32), move |(since, short_lived)| {
         let lock = lock.clone();
@@ -36,15 +37,34 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
             if let Some(before) = short_lived.checked_sub(1) {
                 sleep(backoff(timing.pause(), before, LONGEST_PAUSE, fastrand::f64())).await;
             }
+            // Longer each time, if the API server is slow.
+            let patience =
+                timing.call_timeout().saturating_mul(1 << short_lived.min(16)).min(timing.longest_call());
             let watch = timeout(patience, lock.watch()).await;
             let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
-                Ok(events) => stream::iter([WatchNews::Up]).chain(until_down(events)).left_stream(),
+                Ok(events) => {
+                    // One early end is normal, as when the API server restarts.
+                    let patient = short_lived == 0;
+                    let begun = Instant::now();
+                    let news = until_down(events).map(move |news| match news {
+                        WatchNews::Down(None) if !patient && begun.elapsed() < STEADY => {
+                            WatchNews::Down(Some(ended_early(begun.elapsed())))
+                        }
+                        news => news,
+                    });
+                    stream::iter([WatchNews::Up]).chain(news).left_stream()
+                }
                 Err(error) => stream::iter([WatchNews::Down(Some(error))]).right_stream(),
             };
             Some((news, (Instant::now(), short_lived.saturating_add(1))))
         }
     });
     watches.flatten().boxed()
+}
+
+/// The API server, or a device on the way, ends watch after watch.
+fn ended_early(after: Duration) -> ErrLock {
+    ErrLock::new(ErrLockKind::CutOff, format!("the watch has ended after {after:.1?}, as the one before"))
 }
 
 /// The events until the first error. The end of the watch comes last, and the events are dropped with it.
@@ -64,7 +84,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::ErrLockKind;
     use futures_util::FutureExt;
 
     #[test]

@@ -10,12 +10,10 @@ use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(super) struct Liveness {
-    /// When the election was built.
-    pub(super) built: Moment,
     /// Whether this process has seen the lease since the election began.
     pub(super) seen: AtomicBool,
-    /// When the last successful renewal was sent; 0 while this process does not hold the lease.
-    renewed: AtomicU64,
+    /// When the election's task last ran. Before the first time: when the election was built.
+    ran: AtomicU64,
     pub(super) orders: watch::Sender<Orders>,
     /// Whether the election contends.
     pub(super) contends: watch::Sender<bool>,
@@ -38,23 +36,22 @@ pub(super) struct Orders {
 impl Liveness {
     pub(super) fn new(built: Moment) -> Self {
         Self {
-            built,
             seen: AtomicBool::new(false),
-            renewed: AtomicU64::new(0),
+            ran: AtomicU64::new(built.as_nanos()),
             orders: watch::Sender::default(),
             contends: watch::Sender::default(),
             ended: watch::Sender::default(),
         }
     }
 
-    /// Records when the last successful renewal was sent. None if this process does not hold the lease.
-    pub(super) fn note_renewal(&self, sent: Option<Moment>) {
-        self.renewed.store(sent.map_or(0, Moment::as_nanos), Ordering::Release);
+    /// Records that the election's task runs now. It does so at least once in a retry period.
+    pub(super) fn note_run(&self, now: Moment) {
+        self.ran.fetch_max(now.as_nanos(), Ordering::AcqRel);
     }
 
-    /// When the last successful renewal was sent. None while this process does not hold the lease, as far as it knows.
-    pub(super) fn renewed(&self) -> Option<Moment> {
-        Some(Moment::from_nanos(self.renewed.load(Ordering::Acquire))).filter(|sent| sent.as_nanos() > 0)
+    /// When the election's task last ran.
+    pub(super) fn last_ran(&self) -> Moment {
+        Moment::from_nanos(self.ran.load(Ordering::Acquire))
     }
 
     /// Gives this order to the elector.

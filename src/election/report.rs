@@ -3,7 +3,7 @@
 use super::{
     candidate::Profile,
     hooks::LeaseCall,
-    lease_watch::WatchNews,
+    lease_watch::{WORKS, WatchNews},
     machine::{Call, Machine},
 };
 use crate::{
@@ -13,6 +13,9 @@ use crate::{
 };
 use std::sync::{Arc, atomic::Ordering};
 
+/// What the Role of a candidate has to grant.
+const ROLE: &str = "grant it get, create, update and watch on leases in coordination.k8s.io, by a Role";
+
 pub(super) struct Report {
     pub(super) profile: Arc<Profile>,
     /// The call under way, and when it was sent.
@@ -20,6 +23,8 @@ pub(super) struct Report {
     calls: RateLimitedLog,
     stuck: RateLimitedLog,
     watch: RateLimitedLog,
+    /// When the present watch began.
+    watched: Option<Moment>,
     former: RateLimitedLog,
     oddity: RateLimitedLog,
     question: RateLimitedLog,
@@ -33,6 +38,7 @@ impl Report {
             calls: RateLimitedLog::new("lease calls fail"),
             stuck: RateLimitedLog::new("lease calls stay on a connection that hangs"),
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled"),
+            watched: None,
             former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
             oddity: RateLimitedLog::new("the lease makes no sense"),
             question: RateLimitedLog::new("the lease is kept for a candidate that has asked for it"),
@@ -42,7 +48,7 @@ impl Report {
     /// Tells what is known now. `leads`: this process has a term.
     pub(super) fn tell(&mut self, machine: &Machine, leads: bool, grantor: &Grantor, now: Moment) {
         let liveness = &self.profile.liveness;
-        liveness.note_renewal(machine.renewed());
+        liveness.note_run(now);
         let record = machine.record();
         if record.is_some() {
             liveness.seen.store(true, Ordering::Release);
@@ -53,6 +59,9 @@ impl Report {
                 if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
             tracing::info!(holder, "{news}");
             grantor.note_holder(holder);
+        }
+        if self.watched.is_some_and(|since| now.saturating_since(since) >= WORKS) {
+            self.watch.settle(now);
         }
         match machine.oddity() {
             Some((kind, details)) => self.oddity.raise(kind, &details, now),
@@ -76,9 +85,14 @@ impl Report {
 
     pub(super) fn watched(&mut self, news: &WatchNews, now: Moment) {
         match news {
-            WatchNews::Up => self.watch.settle(now),
-            WatchNews::Down(Some(error)) => self.watch.raise(error.kind().as_str(), error, now),
-            WatchNews::Down(None) | WatchNews::Event(_) => {}
+            WatchNews::Up => self.watched = Some(now),
+            WatchNews::Down(error) => {
+                self.watched = None;
+                if let Some(error) = error {
+                    self.watch.raise(error.kind().as_str(), &error.explain(ROLE), now);
+                }
+            }
+            WatchNews::Event(_) => {}
         }
     }
 
@@ -132,8 +146,7 @@ impl Report {
                 tracing::debug!(call, "a layer of the lock has withheld the answer: {error}");
             }
             Err(error) => {
-                let (pause, advice) = error.kind().advice().map_or(("", ""), |advice| ("; ", advice));
-                let details = format_args!("{call}: {error}{pause}{advice}");
+                let details = format_args!("{call}: {}", error.explain(ROLE));
                 self.calls.raise(error.kind().as_str(), &details, now);
             }
         }

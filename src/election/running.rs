@@ -60,6 +60,7 @@ impl Election {
         let Profile { lease, identity, timing, .. } = &*self.profile;
         let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
+        self.profile.liveness.note_run(self.grantor.now());
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());

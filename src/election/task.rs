@@ -210,7 +210,7 @@ impl Task {
             self.look_at_the_watch(now);
         }
         self.report.begins(&call, now);
-        let (lock, patience) = (self.lock.clone(), self.report.profile.timing.call_timeout());
+        let (lock, patience) = (self.lock.clone(), call.patience);
         let made = async move {
             match (&call.seen, &call.update) {
                 (_, None) => lock.get().await,

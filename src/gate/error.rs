@@ -3,6 +3,7 @@
 use super::attempt::{Attempt, Forbidden, Refused};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
+    one_line,
     request::{RequestInfo, Verb},
 };
 use std::{error::Error, fmt, io, sync::Arc};
@@ -87,12 +88,13 @@ impl ErrNotLeader {
     }
 
     /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
-    /// the gate that recognises such an answer. `message` is the API server's. If a layer below the gate repeats writes, as
+    /// the gate that recognises such an answer. `message` is the API server's; it becomes [one line](one_line()). If a layer below the gate repeats writes, as
     /// kube's own retry does, this is about the last attempt: the server may have carried out an earlier one.
     #[must_use]
-    pub fn by_server(forbidden: Forbidden, message: impl Into<Arc<str>>) -> Self {
+    pub fn by_server(forbidden: Forbidden, message: impl AsRef<str>) -> Self {
         let refused = Refused::ByServer(forbidden.verb());
-        Self { refused, by: Refuser::Server, holder: None, message: Some(message.into()) }
+        let message = Some(one_line(message.as_ref()).into());
+        Self { refused, by: Refuser::Server, holder: None, message }
     }
 
     /// What the gate refused.

@@ -102,12 +102,14 @@ impl Grantor {
             let opened = self.inner.word.open(deadline.as_nanos());
             state.current = Some(Current { number: opened, term: term.clone() });
             number = Some(opened);
-            true
+            false
         });
         let number = number.ok_or(ErrTooLate(()))?;
         // The writes of the earlier grant end with it.
         self.inner.ended.ring();
         tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
+        // After that line, those who wait for a term begin their work.
+        self.inner.state.send_if_modified(|_| true);
         Ok(Grant::new(self.inner.clone(), term, number))
     }
 

@@ -97,7 +97,7 @@ impl Term {
 
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.lease_uid, self.transitions)
+        write!(f, "{}/{}", self.lease_uid.escape_debug(), self.transitions)
     }
 }
 

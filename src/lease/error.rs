@@ -1,14 +1,17 @@
 //! The errors of a call.
 
-use crate::request::leaves_open;
+use super::advice::Cause;
+use crate::{one_line, request::leaves_open};
 use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
-/// A call to the API server that failed, for a lease or for an Event.
+/// A call to the API server that failed, for a lease or for another object. Its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrLock {
     kind: ErrLockKind,
     message: String,
+    /// What the answer says of the cause, beyond its kind.
+    cause: Option<Cause>,
     /// Whether the client itself has ended: its task has panicked, or its runtime is gone.
     client_is_dead: bool,
     status: Option<StatusCode>,
@@ -16,7 +19,7 @@ pub struct ErrLock {
     retry_after: Option<Duration>,
 }
 
-/// The kinds of failed lease calls.
+/// The kinds of failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrLockKind {
@@ -26,14 +29,24 @@ pub enum ErrLockKind {
     NotFound,
     /// The API server does not know this candidate. Check its token or certificate.
     Unauthorized,
-    /// The API server does not permit this. Check this candidate's Role.
+    /// The API server does not permit this, or an admission plugin refuses it.
     Forbidden,
     /// The watch asked for a version that the API server no longer has.
     Gone,
-    /// The API server did not answer within the call timeout.
+    /// There was no answer within the call timeout.
     Timeout,
-    /// The client could not reach the API server, or the connection broke.
+    /// There is no address for the API server's name.
+    Unresolved,
+    /// There is no connection to the API server's address.
     Unreachable,
+    /// The connection stands, and TLS fails, for example because the certificate is not trusted.
+    Tls,
+    /// The proxy on the way makes no connection.
+    Proxy,
+    /// The client has no credentials: a plugin fails, or a file cannot be read. Nothing was sent.
+    Credentials,
+    /// The connection broke before the answer was complete.
+    CutOff,
     /// The answer makes no sense: it is not a lease, not JSON, or too long.
     Garbage,
     /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease.
@@ -46,19 +59,29 @@ pub enum ErrLockKind {
 // === impl ErrLock ===
 
 impl ErrLock {
-    /// Makes an error of this kind. `message` tells a person what happened.
-    pub fn new(kind: ErrLockKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), client_is_dead: false, status: None, retry_after: None }
+    /// Makes an error of this kind. `message` tells a person what happened. It becomes [one line](one_line()).
+    pub fn new(kind: ErrLockKind, message: impl AsRef<str>) -> Self {
+        let message = one_line(message.as_ref());
+        Self { kind, message, cause: None, client_is_dead: false, status: None, retry_after: None }
     }
 
-    pub(crate) fn timeout(after: Duration) -> Self {
+    /// The error of a call that had no answer within this time.
+    #[must_use]
+    pub fn timeout(after: Duration) -> Self {
         Self::new(ErrLockKind::Timeout, format!("no answer within {after:?}"))
     }
 
-    /// The API server's refusal.
+    /// The API server's refusal. `message` is its own.
     pub(crate) fn refusal(status: StatusCode, retry_after: Option<Duration>, message: &str) -> Self {
-        let message = format!("{}: {message}", status.as_u16());
-        Self { status: Some(status), retry_after, ..Self::new(ErrLockKind::of(status), message) }
+        let message = one_line(message);
+        let said = if message.is_empty() {
+            let name = status.canonical_reason().unwrap_or("unknown");
+            format!("{}: {name}, with an empty answer", status.as_u16())
+        } else {
+            format!("{}: {message}", status.as_u16())
+        };
+        let cause = Cause::of(status, &message);
+        Self { cause, status: Some(status), retry_after, ..Self::new(ErrLockKind::of(status), said) }
     }
 
     pub(crate) fn of_dead_client(self) -> Self {
@@ -74,18 +97,40 @@ impl ErrLock {
         self.retry_after
     }
 
-    /// Whether a write with this error was certainly not carried out.
+    /// Whether a write with this error was certainly not carried out: the server refused it, and does not
+    /// [leave that open](leaves_open). A lock without statuses says it by the kind.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
-        let refused = |status: StatusCode| status.is_client_error() && !leaves_open(status);
-        self.status.is_some_and(refused)
-            || matches!(self.kind, Conflict | Forbidden | NotFound | Unauthorized)
+        match self.status {
+            Some(status) => status.is_client_error() && !leaves_open(status),
+            None => matches!(self.kind, Conflict | Forbidden | NotFound | Unauthorized),
+        }
     }
 
     /// The kind of the failure.
     #[must_use]
     pub const fn kind(&self) -> ErrLockKind {
         self.kind
+    }
+
+    /// The error, and what a person can do if calls keep failing in this way: by the kind, and by what the API server says
+    /// of the cause. `role` says what a Role has to grant; it is the advice if that is the cause.
+    ///
+    /// ```
+    /// use kube_leader_gate::lease::{ErrLock, ErrLockKind};
+    ///
+    /// let error = ErrLock::new(ErrLockKind::Unauthorized, "Unauthorized");
+    /// let told = error.explain("grant it get on leases, by a Role");
+    /// assert_eq!(told, "unauthorized: Unauthorized; check the token or certificate");
+    /// ```
+    #[must_use]
+    pub fn explain(&self, role: &str) -> String {
+        let advice = self.advice(role).map(|advice| format!("; {advice}"));
+        format!("{self}{}", advice.unwrap_or_default())
+    }
+
+    fn advice<'a>(&self, role: &'a str) -> Option<&'a str> {
+        self.cause.map(|cause| cause.advice(role)).or_else(|| self.kind.advice())
     }
 }
 
@@ -102,8 +147,9 @@ impl ErrLockKind {
         }
     }
 
-    /// The word for this kind in log fields.
-    pub(crate) const fn as_str(self) -> &'static str {
+    /// The word for this kind in log fields and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
             Self::NotFound => "not found",
@@ -111,25 +157,46 @@ impl ErrLockKind {
             Self::Forbidden => "forbidden",
             Self::Gone => "gone",
             Self::Timeout => "timeout",
+            Self::Unresolved => "unresolved",
             Self::Unreachable => "unreachable",
+            Self::Tls => "tls",
+            Self::Proxy => "proxy",
+            Self::Credentials => "credentials",
+            Self::CutOff => "cut off",
             Self::Garbage => "garbage",
             Self::Refused => "refused",
             Self::Withheld => "withheld",
         }
     }
 
-    /// What a user can do if lease calls keep failing with this kind.
-    pub(crate) const fn advice(self) -> Option<&'static str> {
+    /// What to do if the answer names no cause.
+    const fn advice(self) -> Option<&'static str> {
         match self {
-            Self::NotFound => {
-                Some("create the lease's namespace; an API server before Kubernetes 1.14 has no such leases")
+            Self::NotFound => Some("check the namespace, and the URL of the API server"),
+            Self::Unauthorized => Some("check the token or certificate"),
+            Self::Forbidden => Some(
+                "the message says what refuses it, if not a Role: an admission plugin, or a proxy on the way",
+            ),
+            Self::Timeout => Some(
+                "check the API server and the network to it; if its answers take that long, set a longer call timeout \
+                 (LeaseTiming::with_call_timeout, or a fourth number in the text of a timing)",
+            ),
+            Self::Unresolved => Some("check the host in the URL of the API server, and the name server"),
+            Self::Unreachable => {
+                Some("check that the API server runs, its address and port, and the network to it")
             }
-            Self::Unauthorized => Some("check this candidate's token or certificate"),
-            Self::Forbidden => {
-                Some("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
+            Self::Tls => {
+                Some("check the certificate authority in the kubeconfig, and that this port speaks TLS")
             }
-            Self::Timeout | Self::Unreachable => Some("check the API server and the network to it"),
-            Self::Conflict | Self::Gone | Self::Garbage | Self::Refused | Self::Withheld => None,
+            Self::Proxy => {
+                Some("check the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY")
+            }
+            Self::Credentials => {
+                Some("run the credential plugin of the kubeconfig by hand, and check the files that it names")
+            }
+            Self::CutOff => Some("the API server has ended, or something on the way closes connections"),
+            Self::Garbage => Some("check that the URL is the API server's, and not another server's"),
+            Self::Conflict | Self::Gone | Self::Refused | Self::Withheld => None,
         }
     }
 }
@@ -146,16 +213,71 @@ impl Error for ErrLock {}
 mod tests {
     use super::*;
 
+    const ROLE: &str = "grant it, by a Role";
+
+    /// Messages of a real API server.
     #[test]
-    fn a_refusal_that_a_user_can_mend_says_how() {
-        for (status, word, advice) in [
-            (401, "unauthorized", "check this candidate's token or certificate"),
-            (403, "forbidden", "by a Role"),
-            (404, "not found", "create the lease's namespace"),
+    fn advice_is_about_the_cause_that_the_message_names() {
+        for (status, message, advice) in [
+            (
+                403,
+                r#"leases.coordination.k8s.io "x" is forbidden: User "a" cannot get resource "leases" in API group "c" in the namespace "b""#,
+                ROLE,
+            ),
+            (
+                403,
+                r#"leases.coordination.k8s.io is forbidden: User "system:anonymous" cannot create resource "leases""#,
+                "knows no credentials",
+            ),
+            (
+                403,
+                r#"leases.coordination.k8s.io "x" is forbidden: unable to create new content in namespace a because it is being terminated"#,
+                "is being deleted",
+            ),
+            (
+                403,
+                r#"leases.coordination.k8s.io "x" is forbidden: exceeded quota: q, requested: count/leases.coordination.k8s.io=1, used: count/leases.coordination.k8s.io=0, limited: count/leases.coordination.k8s.io=0"#,
+                "ResourceQuota",
+            ),
+            (
+                403,
+                r#"admission webhook "w.example.com" denied the request: no leases"#,
+                "exempt this object from the webhook",
+            ),
+            (
+                400,
+                r#"admission webhook "w.example.com" denied the request: no leases"#,
+                "exempt this object from the webhook",
+            ),
+            (
+                500,
+                r#"Internal error occurred: failed calling webhook "w.example.com": failed to call webhook: Post "https://w": EOF"#,
+                "failurePolicy",
+            ),
+            (
+                422,
+                "leases.coordination.k8s.io \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+                "exempt this object from the policy",
+            ),
+            (403, "<html>Access denied</html>", "a proxy on the way"),
+            (404, r#"namespaces "a" not found"#, "create the namespace"),
+            (404, "404 page not found", "does not know this kind"),
+            (401, "Unauthorized", "check the token or certificate"),
+            (302, "a redirect", "itself"),
+            (429, "Too many requests, please try again later.", "priority levels"),
+            (502, "<html> <h1>502 Bad Gateway</h1>", "load balancer"),
         ] {
-            let kind = ErrLockKind::of(StatusCode::from_u16(status).unwrap());
-            assert_eq!(kind.as_str(), word);
-            assert!(kind.advice().unwrap().contains(advice), "{kind:?}");
+            let error = ErrLock::refusal(StatusCode::from_u16(status).unwrap(), None, message);
+            let given = error.advice(ROLE).unwrap();
+            assert!(given.contains(advice), "{status} {message}: {given}");
         }
+        let error = ErrLock::refusal(StatusCode::UNPROCESSABLE_ENTITY, None, "spec: Invalid value");
+        assert_eq!(error.advice(ROLE), None);
+    }
+
+    #[test]
+    fn empty_answer_is_named() {
+        let error = ErrLock::refusal(StatusCode::SERVICE_UNAVAILABLE, None, " \n");
+        assert_eq!(error.to_string(), "refused: 503: Service Unavailable, with an empty answer");
     }
 }

@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 3;
 /// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; the lease holds it |
 /// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)) |
 /// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate without a watch polls |
-/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)) |
+/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)); longer if the API server is [slow](crate::guide::timing#slow-api-servers) |
 ///
 /// The default times are those of `OpenShift`. The `fast` times are those of the core Kubernetes controllers.
 ///
@@ -195,7 +195,7 @@ impl LeaseTiming {
     }
 
     /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
-    fn longest_call(&self) -> Duration {
+    pub(crate) fn longest_call(&self) -> Duration {
         let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
         room / (ATTEMPTS + 1)
     }

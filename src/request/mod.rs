@@ -75,7 +75,7 @@ use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, cell::OnceCell, fmt};
 
-pub(crate) use self::answer::leaves_open;
+pub use self::answer::leaves_open;
 use self::path::{Connection, Kind, Parts, Prefix};
 pub(crate) use self::query::has_no_room;
 pub(crate) use self::resource::ResourceRequest;

@@ -1,7 +1,7 @@
 //! The task that keeps this candidate's `LeaseCandidate` object: it makes the calls that `register` decides.
 
 use crate::{
-    api::{CallError, Failure, call},
+    api::{call, garbage},
     pauses::Pauses,
     record::{CandidateRecord, CandidateSpec},
     register::{Next, Register},
@@ -9,13 +9,14 @@ use crate::{
     watch::{News, follow},
 };
 use futures_util::StreamExt;
-use http::{Method, StatusCode};
+use http::Method;
 use jiff::Timestamp;
 use kube_client::Client;
 use kube_leader_gate::{
     CancellationToken, LeaseTiming,
     election::{LockContext, Trouble},
     leadership::Moment,
+    lease::{ErrLock, ErrLockKind},
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -31,6 +32,14 @@ const CHOOSING: Duration = Duration::from_secs(30);
 /// The register's clock does not begin at its origin: nothing has been read or written yet.
 const ORIGIN: Duration = Duration::from_secs(60 * 60);
 
+/// What the Role of a candidate has to grant.
+const ROLE: &str =
+    "grant it get, create, update, delete and watch on leasecandidates in coordination.k8s.io, by a Role";
+
+/// What the API server needs.
+const API: &str = "a coordinated election needs Kubernetes 1.33 to 1.38, the feature gate CoordinatedLeaderElection of the \
+                   API server and its runtime config coordination.k8s.io/v1beta1=true";
+
 pub(crate) struct Keeper {
     client: Client,
     pauses: Pauses,
@@ -45,8 +54,7 @@ pub(crate) struct Keeper {
     futile: bool,
     calls: Trouble,
     vacancy: Trouble,
-    /// What the watch has failed with since it last began.
-    unwatched: Option<&'static str>,
+    unwatched: Trouble,
 }
 
 // === impl Keeper ===
@@ -72,7 +80,7 @@ impl Keeper {
             futile: false,
             calls: context.trouble("the LeaseCandidate cannot be kept"),
             vacancy: context.trouble("no coordinator names a holder"),
-            unwatched: None,
+            unwatched: context.remark("the LeaseCandidate cannot be watched; it is polled"),
         }
     }
 
@@ -145,27 +153,19 @@ impl Keeper {
         match news {
             News::Up => {
                 self.register.watches(true);
-                if self.unwatched.take().is_some() {
-                    tracing::info!("no longer: the LeaseCandidate cannot be watched; it is polled");
-                }
             }
-            News::Present(record) => self.register.hear(record),
-            News::Deleted(last) => self.register.hear_deletion(&last),
+            News::Present(record) => {
+                self.unwatched.settle();
+                self.register.hear(record);
+            }
+            News::Deleted(last) => {
+                self.unwatched.settle();
+                self.register.hear_deletion(&last);
+            }
             News::Down(error) => {
                 self.register.watches(false);
                 let Some(error) = error else { return };
-                let kind = error.failure.as_str();
-                if self.unwatched.replace(kind) == Some(kind) {
-                    tracing::debug!(
-                        error = kind,
-                        "the LeaseCandidate cannot be watched; it is polled: {error}"
-                    );
-                } else {
-                    tracing::warn!(
-                        error = kind,
-                        "the LeaseCandidate cannot be watched; it is polled: {error}"
-                    );
-                }
+                self.unwatched.raise(error.kind().as_str(), &explain(&error));
             }
         }
     }
@@ -192,9 +192,9 @@ impl Keeper {
         let answer = tokio::select! {
             biased;
             answer = call(&self.client, method, path, body, patience) => answer,
-            () = hurried => Err(CallError::timeout(patience / 2)),
+            () = hurried => Err(ErrLock::timeout(patience / 2)),
         };
-        let gone = matches!(&answer, Err(error) if error.failure == Failure::Status(StatusCode::NOT_FOUND));
+        let gone = matches!(&answer, Err(error) if error.kind() == ErrLockKind::NotFound);
         match (next, answer) {
             (Next::Read, _) if gone => self.register.read(None, stands, sent),
             (Next::Delete(_), answer) if gone || answer.is_ok() => {
@@ -241,12 +241,12 @@ impl Keeper {
         self.calls.raise("another lease", &details);
     }
 
-    fn fail(&mut self, next: &Next, error: &CallError, stands: bool) {
-        let conflict = error.failure == Failure::Status(StatusCode::CONFLICT);
+    fn fail(&mut self, next: &Next, error: &ErrLock, stands: bool) {
+        let conflict = error.kind() == ErrLockKind::Conflict;
         self.futile = !stands && !conflict;
         if !conflict {
-            let details = format_args!("{}: {error}{}", purpose(next), advice(error.failure));
-            self.calls.raise(error.failure.as_str(), &details);
+            let details = format_args!("{}: {}", purpose(next), explain(error));
+            self.calls.raise(error.kind().as_str(), &details);
         }
         self.register.failed(conflict, self.pauses.first, self.pauses.longest, self.now());
     }
@@ -268,9 +268,8 @@ async fn changed(contends: &mut watch::Receiver<bool>, status: &mut watch::Recei
     }
 }
 
-fn record(answer: Value) -> Result<CandidateRecord, CallError> {
-    let error = || CallError::new(Failure::Garbage, "the answer is not a LeaseCandidate");
-    CandidateRecord::from_json(answer).ok_or_else(error)
+fn record(answer: Value) -> Result<CandidateRecord, ErrLock> {
+    CandidateRecord::from_json(answer).ok_or_else(|| garbage("the answer is not a LeaseCandidate"))
 }
 
 /// The word for a call in log messages.
@@ -283,17 +282,8 @@ fn purpose(next: &Next) -> &'static str {
     }
 }
 
-fn advice(failure: Failure) -> &'static str {
-    match failure {
-        Failure::Status(StatusCode::NOT_FOUND) => {
-            "; create the lease's namespace, and start the API server (Kubernetes 1.33 to 1.38) with the feature gate \
-             CoordinatedLeaderElection and the runtime config coordination.k8s.io/v1beta1=true"
-        }
-        Failure::Status(StatusCode::FORBIDDEN) => {
-            "; grant it get, create, update, delete and watch on leasecandidates in coordination.k8s.io, by a Role"
-        }
-        Failure::Status(StatusCode::UNAUTHORIZED) => "; check this candidate's token or certificate",
-        Failure::Timeout | Failure::Unreachable => "; check the API server and the network to it",
-        Failure::Status(_) | Failure::Garbage => "",
-    }
+/// The error, and what to do. A server that does not know the kind does not know the API either.
+fn explain(error: &ErrLock) -> String {
+    let text = error.explain(ROLE);
+    if error.kind() == ErrLockKind::NotFound { format!("{text}; {API}") } else { text }
 }

@@ -1,7 +1,7 @@
 //! Follows this candidate's `LeaseCandidate` object for ever. If the watch ends, it connects again.
 
 use crate::{
-    api::{CallError, Failure, backoff, request},
+    api::{backoff, garbage, request},
     pauses::Pauses,
     record::{CandidateRecord, CandidateSpec},
 };
@@ -11,6 +11,7 @@ use futures_util::{
 };
 use http::Method;
 use kube_client::{Client, core::WatchEvent};
+use kube_leader_gate::lease::ErrLock;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -32,7 +33,7 @@ pub(crate) enum News {
     Present(CandidateRecord),
     Deleted(CandidateRecord),
     /// The watch has ended, with or without an error. The stream begins another one.
-    Down(Option<CallError>),
+    Down(Option<ErrLock>),
 }
 
 struct State {
@@ -62,7 +63,7 @@ impl State {
     async fn next(&mut self) -> News {
         let Some(events) = &mut self.events else { return self.connect().await };
         while let Some(event) = events.next().await {
-            match event.map_err(CallError::from).and_then(read) {
+            match event.map_err(ErrLock::from).and_then(read) {
                 Ok(Some((name, news))) if name == self.card.identity.as_str() => {
                     self.failures = 0;
                     return news;
@@ -93,7 +94,7 @@ impl State {
         }
     }
 
-    async fn watch(&mut self) -> Result<Events, CallError> {
+    async fn watch(&mut self) -> Result<Events, ErrLock> {
         let seconds = SECONDS + fastrand::u64(..SECONDS);
         let path = format!(
             "{}?watch=true&timeoutSeconds={seconds}&fieldSelector=metadata.name%3D{}",
@@ -103,23 +104,22 @@ impl State {
         let request = request(Method::GET, path, None)?;
         let patience = self.pauses.call_timeout;
         let opened = timeout(patience, self.client.request_events::<Value>(request)).await;
-        let events = opened.map_err(|_| CallError::timeout(patience))?.map_err(CallError::from)?;
+        let events = opened.map_err(|_| ErrLock::timeout(patience))??;
         let over = sleep(Duration::from_secs(seconds) + OVERDUE);
         Ok(events.take_until(over).boxed())
     }
 }
 
 /// Reads an event: the name of the object, and the news. None for a bookmark.
-pub(crate) fn read(event: WatchEvent<Value>) -> Result<Option<(String, News)>, CallError> {
+pub(crate) fn read(event: WatchEvent<Value>) -> Result<Option<(String, News)>, ErrLock> {
     let record = |object| {
-        let garbage = || CallError::new(Failure::Garbage, "the watch shows no LeaseCandidate");
-        CandidateRecord::from_json(object).ok_or_else(garbage)
+        CandidateRecord::from_json(object).ok_or_else(|| garbage("the watch shows no LeaseCandidate"))
     };
     let (record, news): (_, fn(_) -> _) = match event {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => (record(object)?, News::Present),
         WatchEvent::Deleted(object) => (record(object)?, News::Deleted),
         WatchEvent::Bookmark(_) => return Ok(None),
-        WatchEvent::Error(status) => return Err(CallError::status(status.code, &status.message)),
+        WatchEvent::Error(status) => return Err(kube_client::Error::Api(status).into()),
     };
     Ok(Some((record.name().to_owned(), news(record))))
 }

@@ -3,15 +3,15 @@
 use crate::{
     ended::Ended,
     holder::{Holder, HolderPod},
-    pods::{CallError, Events, Pods},
+    pods::{Events, Pods, ROLE},
     proof,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use kube_leader_gate::{
     election::Trouble,
-    kube_client::core::WatchEvent,
-    lease::{LeaseRecord, LeaseTiming},
+    kube_client::{Error, core::WatchEvent},
+    lease::{ErrLock, LeaseRecord, LeaseTiming},
 };
 use serde_json::Value;
 use std::{convert::Infallible, time::Duration};
@@ -133,7 +133,7 @@ impl Follower {
     }
 
     /// Reads the pod anew, since the watch may lag. If the end is still the same, the lease is shown as free.
-    async fn confirm(&mut self, record: &LeaseRecord, holder: &Holder) -> Result<(), CallError> {
+    async fn confirm(&mut self, record: &LeaseRecord, holder: &Holder) -> Result<(), ErrLock> {
         let (Some(pod), Some(end)) = (&mut self.watched.pod, &self.watched.end) else { return Ok(()) };
         // That it is gone proves nothing.
         pod.seen = self.pods.get(&pod.name).await?;
@@ -149,7 +149,7 @@ impl Follower {
     }
 
     /// Takes in the next event of the watch. Begins a watch if there is none. Cancel-safe.
-    async fn listen(&mut self, holder: &Holder) -> Result<(), CallError> {
+    async fn listen(&mut self, holder: &Holder) -> Result<(), ErrLock> {
         let Some(pod) = &mut self.watched.pod else { return Ok(()) };
         let Some(events) = &mut pod.events else {
             pod.events = Some(self.pods.watch(&pod.name).await?);
@@ -159,7 +159,7 @@ impl Follower {
             Some(Ok(WatchEvent::Added(shown) | WatchEvent::Modified(shown))) => Some(shown),
             Some(Ok(WatchEvent::Deleted(_))) => None,
             Some(Ok(WatchEvent::Bookmark(_))) => return Ok(()),
-            Some(Ok(WatchEvent::Error(status))) => return Err(CallError::refusal(&status)),
+            Some(Ok(WatchEvent::Error(status))) => return Err(Error::Api(status).into()),
             Some(Err(error)) => return Err(error),
             None => {
                 pod.events = None;
@@ -182,11 +182,11 @@ impl Follower {
         }
     }
 
-    fn failed(&mut self, error: &CallError) {
+    fn failed(&mut self, error: &ErrLock) {
         if let Some(pod) = &mut self.watched.pod {
             pod.events = None;
         }
-        self.trouble.raise(error.kind, &format_args!("{error}{}", error.advice()));
+        self.trouble.raise(error.kind().as_str(), &error.explain(ROLE));
         let longest =
             pause(&self.timing).saturating_mul(1 << self.watched.failures.min(16)).min(LONGEST_PAUSE);
         self.watched.not_before = Instant::now() + longest.mul_f64(0.5 + 0.5 * fastrand::f64());

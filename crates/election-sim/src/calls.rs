@@ -61,6 +61,7 @@ impl World {
             let seen = call.seen.as_ref().map_or("none", |it| it.resource_version());
             format!("{} sends {} over {seen}", p + 1, call.what.as_str())
         });
+        let patience = u64::try_from(call.patience.as_millis()).expect("a small number");
         let cut = self.now < self.all[p].cut_until;
         let (to, back) = (self.delay(), self.delay());
         let arrives = !cut || self.rng.u64(..10) >= 8;
@@ -69,9 +70,7 @@ impl World {
             let answer_after = (!lost).then_some(back);
             self.at(to, Event::Request { p, process, call, id, answer_after, told });
         }
-        let patience = self.all[p].timing.call_timeout();
         let answer = Err(error(ErrLockKind::Timeout));
-        let patience = u64::try_from(patience.as_millis()).expect("a small number");
         self.at(patience, Event::Answer { p, process, id, answer });
     }
 

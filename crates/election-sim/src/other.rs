@@ -86,7 +86,8 @@ impl Other {
             let goes_on = self.leads && self.names_me();
             self.write(if goes_on { LeaseCall::Renew } else { LeaseCall::Acquire }, wall)
         } else {
-            Call { what: LeaseCall::Read, seen: None, update: None }
+            let patience = self.timing.call_timeout();
+            Call { what: LeaseCall::Read, seen: None, update: None, patience }
         };
         self.flight = Some((call.clone(), now));
         Next::Call(call)
@@ -106,7 +107,7 @@ impl Other {
         };
         update.renew_time = time;
         update.transitions = before + u64::from(changes && !release);
-        Call { what, seen: self.seen.clone(), update: Some(update) }
+        Call { what, seen: self.seen.clone(), update: Some(update), patience: self.timing.call_timeout() }
     }
 
     fn observe(&mut self, next: Option<LeaseRecord>, now: Moment) {

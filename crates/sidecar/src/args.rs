@@ -85,8 +85,8 @@ pub struct Args {
     pub accept_host: Vec<String>,
 
     /// What to log on standard error: a level, or levels by part
-    // The election reports each of its troubles once. kube's client would report them with each attempt.
-    #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info,kube_client=off", value_parser = filter)]
+    // The election reports each of its troubles once. The libraries below it would report them with each attempt.
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "kube_leader_gate=info", value_parser = filter)]
     pub log: String,
 }
 

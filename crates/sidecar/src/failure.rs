@@ -1,5 +1,6 @@
 //! What is said of an error.
 
+use kube_leader_gate::one_line;
 use std::{error::Error, iter};
 
 /// Any error, for the user.
@@ -11,11 +12,15 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// the token.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
-    iter::successors(Some(error), |&error| error.source()).fold(String::new(), |text, error| {
-        match error.to_string().lines().next() {
+    let text =
+        iter::successors(Some(error), |&error| error.source()).fold(String::new(), |text, error| match error
+            .to_string()
+            .lines()
+            .next()
+        {
             Some(line) if text.is_empty() => line.to_owned(),
             Some(line) if !text.contains(line) => format!("{text}: {line}"),
             _ => text,
-        }
-    })
+        });
+    one_line(&text)
 }

@@ -2,16 +2,21 @@
 
 use crate::failure::{Failure, chain};
 use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use std::{net::SocketAddr, path::Path};
+use std::{
+    env,
+    net::{IpAddr, SocketAddr},
+    path::Path,
+};
 use tokio::net::lookup_host;
 
 /// The configuration from `file`, or from where kubectl and pods have it.
 pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
-    let config = match file {
+    let mut config = match file {
         Some(file) => {
             let options = KubeConfigOptions::default();
             let read = async { Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await };
@@ -20,15 +25,28 @@ pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         }
         None => Config::infer().await?,
     };
+    let is_own =
+        names_a_proxy(&file.map_or_else(Kubeconfig::read, Kubeconfig::read_from).unwrap_or_default());
+    if !is_own && config.proxy_url.as_ref().is_some_and(|proxy| goes_direct(&config.cluster_url, proxy)) {
+        config.proxy_url = None;
+    }
     // kube would panic on such a token. Only the library of its secret type can read it.
     let token = serde_json::to_value(&config.auth_info)?["token"].take();
     let problem = if !matches!(config.cluster_url.scheme_str(), Some("http" | "https")) {
         let server = shown(&config.cluster_url);
         format!("the server {server} in the kubeconfig is not a URL such as https://10.0.0.1:6443")
     } else if let Some(proxy) = config.proxy_url.as_ref().map(shown) {
-        format!(
-            "the kubeconfig or HTTPS_PROXY sets the proxy {proxy}, but the sidecar does not support proxies"
-        )
+        let server = shown(&config.cluster_url);
+        if is_own {
+            format!(
+                "the kubeconfig sets the proxy {proxy} for {server} (proxy-url), but the sidecar does not support proxies"
+            )
+        } else {
+            format!(
+                "the variable HTTPS_PROXY sets the proxy {proxy} for {server}, but the sidecar does not support proxies; \
+                 add the server's host to NO_PROXY, or unset the variable"
+            )
+        }
     } else if token.as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
         "the token in the kubeconfig has a line break or other characters that an HTTP header cannot contain"
             .into()
@@ -41,6 +59,28 @@ pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         return Ok(config);
     };
     Err(problem.into())
+}
+
+/// Whether the current cluster names a proxy. If not, kube takes it from `HTTPS_PROXY`.
+fn names_a_proxy(kubeconfig: &Kubeconfig) -> bool {
+    let named = || {
+        let current = kubeconfig.current_context.as_ref()?;
+        let context = kubeconfig.contexts.iter().find(|it| it.name == *current)?.context.as_ref()?;
+        let cluster = kubeconfig.clusters.iter().find(|it| it.name == context.cluster)?.cluster.as_ref()?;
+        cluster.proxy_url.as_ref().map(|proxy| !proxy.is_empty())
+    };
+    named().unwrap_or_default()
+}
+
+/// Whether this server is reached without the proxy of the variables, as kubectl does: a loopback address, or one of
+/// `NO_PROXY`.
+fn goes_direct(server: &Uri, proxy: &Uri) -> bool {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_loopback = host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_loopback());
+    let no = ["NO_PROXY", "no_proxy"].iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));
+    let matcher = Matcher::builder().all(proxy.to_string()).no(no.unwrap_or_default()).build();
+    is_loopback || matcher.intercept(server).is_none()
 }
 
 /// Whether the kubeconfig impersonates in any way. Then the caller must not add to that.

@@ -5,6 +5,7 @@ use kube_leader_gate_sidecar::{Args, Failure, Order, Sidecar, chain};
 use std::{
     io::{self, Write},
     process::ExitCode,
+    time::{Duration, Instant},
 };
 use tokio::{
     runtime::Builder,
@@ -12,6 +13,10 @@ use tokio::{
     sync::oneshot,
 };
 use tracing_subscriber::EnvFilter;
+
+/// A second signal that comes earlier than this is the first one again: `timeout`, a shell or a supervisor may signal this
+/// process and then its group.
+const MEANT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     // A usage error ends the process here, with status 2.
@@ -52,17 +57,23 @@ fn start(args: &Args) -> Result<(), Failure> {
     outcome
 }
 
-/// Stops the sidecar at the first signal, and ends the process at the second one.
+/// Stops the sidecar at the first signal, and ends the process at a second one that a person means.
 async fn end_when_told(mut signals: (Signal, Signal), stop: oneshot::Sender<()>) {
     let (first, _) = next(&mut signals).await;
+    let told = Instant::now();
     tracing::info!(
-        "{first}: stopping; a second signal ends this process at once, without releasing the lease"
+        "{first}: stopping; a second signal, a second later or more, ends this process at once, without releasing the \
+         lease"
     );
     // Sending fails only when the sidecar is ending already.
     let _ = stop.send(());
-    let (second, exit_code) = next(&mut signals).await;
-    tracing::warn!("{second}: ending at once; the lease is not released and will expire");
-    std::process::exit(exit_code)
+    loop {
+        let (second, exit_code) = next(&mut signals).await;
+        if told.elapsed() >= MEANT {
+            tracing::warn!("{second}: ending at once; the lease is not released and will expire");
+            std::process::exit(exit_code)
+        }
+    }
 }
 
 /// A signal's name, and the exit status that a shell reports for a death by it.

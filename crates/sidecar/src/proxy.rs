@@ -16,7 +16,10 @@ use http::{
 use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
-use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader, Policy, request::RequestInfo};
+use kube_leader_gate::{
+    Candidate, ErrLeadershipLost, ErrNotLeader, Policy,
+    request::{RequestInfo, leaves_open},
+};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -102,13 +105,13 @@ impl Proxy {
         };
         let mut response = match outcome {
             Ok(response) => response,
-            Err(error) => return fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
+            Err(error) => return fail(error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
         };
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         *response.version_mut() = Version::HTTP_11;
         headers::to_caller(response.headers_mut(), switches);
-        if !is_read && response.status().is_server_error() {
-            // The API server, or what is behind it, may have carried the write out. The body says what it said.
+        if !is_read && leaves_open(response.status()) {
+            // The write may have been carried out. The body says what the API server, or what is behind it, said.
             *response.status_mut() = reply::UNKNOWN;
             response.headers_mut().remove(RETRY_AFTER);
         }
@@ -131,16 +134,16 @@ fn has_no_upgrade(plain: &RequestInfo<'_>) -> bool {
     plain.is_read() && !plain.resource().is_empty() && plain.subresource().is_empty()
 }
 
-fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
-    if let Some(refused) = ErrNotLeader::find(&**error) {
+fn fail(error: tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
+    if let Some(refused) = ErrNotLeader::find(&*error) {
         tracing::debug!("{refused}");
         return reply::not_leader(refused, asked);
     }
-    if let Some(lost) = ErrLeadershipLost::find(&**error) {
+    if let Some(lost) = ErrLeadershipLost::find(&*error) {
         tracing::debug!("{lost}");
         return reply::leadership_lost(lost, asked);
     }
-    if let Some(message) = upstream::broken_body(error) {
+    if let Some(message) = upstream::broken_body(&error) {
         tracing::debug!("{message}");
         let mut answer = reply::bad_request(&message);
         // The sidecar cannot tell where the next request begins.

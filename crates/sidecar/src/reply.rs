@@ -21,7 +21,11 @@ pub(crate) const UNKNOWN: StatusCode = StatusCode::FAILED_DEPENDENCY;
 
 /// The gate rejected the write.
 pub(crate) fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
-    status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &error.to_string(), Some(asked))
+    let mut message = error.to_string();
+    if message.ends_with("in the policy") {
+        message += ", which is --allow of the sidecar";
+    }
+    status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &message, Some(asked))
 }
 
 /// The gate cut the write off.

@@ -15,7 +15,7 @@ use hyper_util::{
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::Election;
+use kube_leader_gate::{Election, lease::ErrLock};
 use kube_leader_gate_fence::Fence;
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
@@ -95,16 +95,17 @@ pub(crate) fn broken_body(error: &BoxError) -> Option<String> {
 }
 
 /// Describes the failure, and says whether the request may have been sent.
-pub(crate) fn explain(error: &BoxError) -> (bool, String) {
+pub(crate) fn explain(error: BoxError) -> (bool, String) {
     let Some(failed) = error.downcast_ref::<hyper_util::client::legacy::Error>() else {
         // A plugin may have printed a token.
         let text = "could not get credentials for the API server, nothing was sent; the election logs why";
         return (false, text.to_owned());
     };
-    let what = if failed.is_connect() {
-        "the API server cannot be reached, nothing was sent"
-    } else {
+    let is_sent = !failed.is_connect();
+    let what = if is_sent {
         "the API server did not answer; it is unknown whether it carried the request out"
+    } else {
+        "the API server cannot be reached, nothing was sent"
     };
-    (!failed.is_connect(), format!("{what}: {}", chain(failed)))
+    (is_sent, format!("{what}: {}", ErrLock::from(kube_client::Error::Service(error)).explain("")))
 }

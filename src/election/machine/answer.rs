@@ -24,6 +24,7 @@ impl Machine {
     ) -> Result<(), ErrLock> {
         let Some(Flight { call, sent, knew, settles }) = self.flight.take() else { return Ok(()) };
         self.look_at_the_clock(now);
+        self.note_time_taken(&answer, now.saturating_since(sent));
         let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
         if carried_out && call.what != LeaseCall::Read {
             self.spread.answered(now.saturating_since(sent));
@@ -80,6 +81,14 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// If the API server is slow, the next call waits longer: twice as long after each call without an answer, and twice as long
+    /// as the last answer took.
+    fn note_time_taken(&mut self, answer: &Result<Option<LeaseRecord>, ErrLock>, took: Duration) {
+        let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
+        let longer = if timed_out { self.patience } else { took }.saturating_mul(2);
+        self.patience = longer.min(self.timing.longest_call()).max(self.timing.call_timeout());
     }
 
     fn read(&mut self, lease: Option<LeaseRecord>, settles: bool, knew: u64, now: Moment) {

@@ -60,6 +60,8 @@ pub struct Call {
     pub seen: Option<LeaseRecord>,
     /// None for a read.
     pub update: Option<LeaseUpdate>,
+    /// How long it may take (rule S9).
+    pub patience: Duration,
 }
 
 /// One candidate of an election.
@@ -109,6 +111,8 @@ pub struct Machine {
     pub(super) acquired: Moment,
     pub(super) not_before: Moment,
     pub(super) failures: u32,
+    /// How long the next call may take, if there is the time: longer if answers come late.
+    pub(super) patience: Duration,
     /// When it may ask the holder the next time.
     pub(super) ask_from: Moment,
     pub(super) spread: Spread,
@@ -200,6 +204,7 @@ impl Machine {
             acquired: Moment::default(),
             not_before: Moment::default(),
             failures: 0,
+            patience: timing.call_timeout(),
             ask_from: Moment::default(),
             spread: Spread::new(timing.pause()),
             altered: None,

@@ -91,9 +91,20 @@ impl Machine {
         if update.is_some() {
             seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
         }
-        let call = Call { what, seen, update };
+        let call = Call { what, seen, update, patience: self.patience(now) };
         self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest, settles: true });
         Next::Call(call)
+    }
+
+    /// How long a call may take that begins now. A holder's leaves three quarters of the time that is left, and a whole call
+    /// timeout after the pause (rule S9).
+    fn patience(&self, now: Moment) -> Duration {
+        let shortest = self.timing.call_timeout();
+        let most = self.term.as_ref().map_or(self.patience, |_| {
+            let left = self.deadline().saturating_since(now);
+            left.saturating_sub(self.timing.pause() + shortest) / 4
+        });
+        self.patience.min(most).max(shortest)
     }
 
     pub(super) fn look_at_the_clock(&mut self, now: Moment) {

@@ -193,7 +193,7 @@ impl Following {
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
             Ok(Phase::Over(None)) | Err(_) => {
-                Err(ErrLock::new(ErrLockKind::Unreachable, "the shared watch ended at once"))
+                Err(ErrLock::new(ErrLockKind::CutOff, "the shared watch ended at once"))
             }
             Ok(Phase::Connecting | Phase::Standing) => Ok(()),
         }

@@ -15,7 +15,7 @@ use test_support::apiserver::{Audit, AuditEvent, Cluster};
 use tokio::time::{Instant, sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-const LOGGED: &str = "info,kube_client=off";
+const LOGGED: &str = "info,kube_client=off,rustls_platform_verifier=off";
 const TRACED: &str = "info,kube_client=debug,kube_runtime=debug,kube_leader_gate=debug,hyper_util=debug";
 
 /// A replica without a write or a look for so long has nothing left to do.

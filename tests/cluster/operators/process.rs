@@ -25,7 +25,7 @@ pub struct Replica {
 impl Replica {
     /// `name` is the holder in the lease.
     pub fn start(name: &str, kubeconfig: &Value, options: &[&str]) -> Self {
-        Self::start_logging(name, kubeconfig, options, "info,kube_client=off")
+        Self::start_logging(name, kubeconfig, options, "info,kube_client=off,rustls_platform_verifier=off")
     }
 
     /// `filter` says what it logs, in the syntax of `RUST_LOG`.

@@ -166,22 +166,3 @@ async fn s9_three_failed_renewals_do_not_end_term() {
         assert!(lease_writes(&server, "a").len() >= 2, "it renewed after that");
     }
 }
-
-/// client-go's health check: only a holder that cannot renew is unhealthy.
-#[tokio::test(start_paused = true)]
-async fn holder_that_cannot_renew_becomes_unhealthy() {
-    let server = ApiServer::new();
-    let (a, _) = leading(&server, "a").await;
-    let b = candidate(&server, "b").start();
-    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
-    let _outage = server.inject(Fault::drop_before());
-    pass(Duration::from_secs(14)).await;
-    a.candidate().check(Duration::ZERO).expect("not yet expired");
-    a.candidate().check(Duration::from_secs(5)).expect("tolerated");
-    pass(Duration::from_secs(3)).await;
-    assert!(a.candidate().check(Duration::ZERO).is_err());
-    a.candidate().check(Duration::from_secs(5)).expect("tolerated");
-    pass(Duration::from_secs(60)).await;
-    assert!(a.candidate().check(Duration::from_secs(5)).is_err());
-    b.candidate().check(Duration::ZERO).expect("a follower is healthy");
-}

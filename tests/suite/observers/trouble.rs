@@ -68,8 +68,8 @@ async fn server_without_leases_is_named() {
     let connect = move || Ok(Client::new(service.clone(), "default"));
     let running = builder("a").build_in(&LeasePool::over(connect).expect("a client")).unwrap().start();
     let trouble = in_trouble(running.candidate(), FIRST).await;
-    let said = "lease calls fail: acquire: not found: 404: 404 page not found; create the lease's namespace; an API \
-                server before Kubernetes 1.14 has no such leases";
+    let said = "lease calls fail: acquire: not found: 404: 404 page not found; the server does not know this kind: its \
+                version is too old, the API is disabled, or the URL has a wrong path";
     assert_eq!(*trouble, *said);
     assert!(!running.candidate().can_write());
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::error::ConnectionDropped;
 use crate::path::Collection;
+use crate::status::Refusal;
 
 /// One piece of a watch stream: bytes, or the loss of the connection.
 pub(crate) type Piece = Result<Bytes, ConnectionDropped>;
@@ -18,6 +19,8 @@ pub enum WatchBreak {
     Cut,
     /// The server sends a line that is not JSON, then goes on.
     Garbage,
+    /// The server reports in the stream that the version has expired, and ends it.
+    Expired,
 }
 
 /// Makes the line `{"type":…,"object":…}`.
@@ -60,6 +63,9 @@ impl WatchBreak {
                 ]
             }
             Self::Garbage => vec![Ok(Bytes::from_static(b"<html>\xff\xfe not json\n"))],
+            Self::Expired => {
+                vec![Ok(line("ERROR", Refusal::expired(1, 2).to_status().to_string().as_bytes()))]
+            }
         }
     }
 }

@@ -139,12 +139,16 @@ async fn missing_namespace_gets_404() {
 async fn new_watch_breaks_after_existing_objects() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
-    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage] {
+    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage, WatchBreak::Expired] {
         let _guard = server.inject(Fault::break_watch(how).times(1));
         let mut broken = watch(&server, &format!("{MAPS}?watch=true")).await;
         assert_eq!(broken.brief().await, "ADDED x");
         match (how, broken.next().await) {
             (WatchBreak::End, Next::End) => {}
+            (WatchBreak::Expired, Next::Event(kind, status)) => {
+                assert_eq!((&*kind, &status["code"]), ("ERROR", &json!(410)));
+                assert_eq!(broken.next().await, Next::End);
+            }
             (WatchBreak::Cut, Next::Junk(_)) => assert_eq!(broken.next().await, Next::Broken),
             (WatchBreak::Garbage, Next::Junk(_)) => {
                 ask(&server, "DELETE", &format!("{MAPS}/x"), "").await;

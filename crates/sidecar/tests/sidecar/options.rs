@@ -176,14 +176,15 @@ async fn every_loopback_address_serves() {
     assert_eq!(code(sidecar.status, "/leader").await, 200);
 }
 
-/// Runs the sidecar with a variable. Its exit status must be [`FAILURE`]. Returns what it said.
-async fn fails_with_variable(name: &str, value: &[u8]) -> String {
+/// Runs the sidecar for this server, with these variables. Its exit status must be [`FAILURE`]. Returns what it said.
+async fn fails_with(server: &str, variables: &[(&str, &[u8])]) -> String {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
-    fs::write(&file, kubeconfig("http://127.0.0.1:1", "a").to_string()).unwrap();
+    fs::write(&file, kubeconfig(server, "a").to_string()).unwrap();
     let mut command = Command::new(binary());
     command.args(["--listen", "127.0.0.1:0", "--lease", "default/app", "--kubeconfig"]).arg(&file);
-    let (status, said) = run_by(command.env(name, OsStr::from_bytes(value))).await;
+    command.envs(variables.iter().map(|(name, value)| (name, OsStr::from_bytes(value))));
+    let (status, said) = run_by(&command).await;
     assert_eq!(status.code(), Some(FAILURE), "{said}");
     said
 }
@@ -191,14 +192,54 @@ async fn fails_with_variable(name: &str, value: &[u8]) -> String {
 /// Not passed over: the name of the host may be that of every replica.
 #[tokio::test]
 async fn pod_name_that_is_not_utf8_is_refused() {
-    let said = fails_with_variable("POD_NAME", b"pod-\xff").await;
+    let said = fails_with("http://127.0.0.1:1", &[("POD_NAME", b"pod-\xff")]).await;
     assert!(said.contains("allowed: UTF-8; set POD_NAME from the downward API's metadata.name"), "{said}");
 }
 
 /// kube takes the proxy from there if the kubeconfig has none.
 #[tokio::test]
 async fn error_names_the_variable_with_a_proxy() {
-    let said = fails_with_variable("HTTPS_PROXY", b"http://user:planted@127.0.0.1:3128").await;
-    assert!(said.contains("HTTPS_PROXY") && said.contains("http://127.0.0.1:3128"), "{said}");
-    assert!(!said.contains("planted"), "{said}");
+    let proxy = b"http://user:planted@127.0.0.1:3128";
+    let no: (&str, &[u8]) = ("NO_PROXY", b"10.0.0.0/9, other.example");
+    for variables in [&[("HTTPS_PROXY", &proxy[..])][..], &[("https_proxy", &proxy[..]), no]] {
+        let said = fails_with("https://10.128.0.1:6443", variables).await;
+        for part in ["variable HTTPS_PROXY", "http://127.0.0.1:3128", "https://10.128.0.1:6443", "NO_PROXY"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("planted"), "{said}");
+    }
+}
+
+/// As kubectl does. Nobody listens at the proxy's address.
+#[tokio::test]
+async fn loopback_and_no_proxy_go_direct() {
+    let upstream = Upstream::start().await;
+    let port = upstream.url().rsplit(':').next().unwrap().to_owned();
+    for (server, no) in
+        [(upstream.url(), ""), (format!("http://localhost:{port}"), ""), (upstream.url(), "other.example")]
+    {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("kubeconfig");
+        fs::write(&file, kubeconfig(&server, "a").to_string()).unwrap();
+        let mut command = Command::new(binary());
+        command.args([
+            "--listen",
+            "127.0.0.1:0",
+            "--status",
+            "127.0.0.1:0",
+            "--lease",
+            "default/app",
+            "--kubeconfig",
+        ]);
+        command.arg(&file).env("HTTPS_PROXY", "http://127.0.0.1:1").env("NO_PROXY", no);
+        let sidecar = Sidecar::start_by(command, folder).await;
+        assert_eq!(ask(sidecar.addr, request("GET", "/version", "")).await.code, 200, "{server}");
+    }
+    // It is refused for its own reason.
+    for no in ["10.0.0.0/8", "*", "10.0.0.1"] {
+        let variables: [(&str, &[u8]); 3] =
+            [("HTTPS_PROXY", b"http://127.0.0.1:1"), ("NO_PROXY", no.as_bytes()), ("POD_NAME", b"\xff")];
+        let said = fails_with("https://10.0.0.1:6443", &variables).await;
+        assert!(!said.contains("proxy") && said.contains("POD_NAME"), "{no}: {said}");
+    }
 }

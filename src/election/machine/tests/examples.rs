@@ -41,8 +41,17 @@ impl Stage {
         Self::of(1, Priority::new(key, precedes).ok())
     }
 
+    /// One with these times.
+    pub(super) fn timed(timing: LeaseTiming) -> Self {
+        Self::with(1, None, timing)
+    }
+
     pub(super) fn of(process: u64, priority: Option<Priority>) -> Self {
-        let mut machine = Machine::new(Identity::new("me").unwrap(), process, priority, LeaseTiming::fast());
+        Self::with(process, priority, LeaseTiming::fast())
+    }
+
+    fn with(process: u64, priority: Option<Priority>, timing: LeaseTiming) -> Self {
+        let mut machine = Machine::new(Identity::new("me").unwrap(), process, priority, timing);
         let now = Moment::from_nanos(1_000_000_000_000);
         machine.watched(WatchNews::Up, now);
         // As it is made together with the Role.

@@ -9,6 +9,7 @@ mod notes;
 mod odd_ends;
 mod odd_looks;
 mod priority;
+mod slow_answers;
 mod stops;
 mod storms;
 mod terms;

@@ -2,7 +2,7 @@
 
 use super::heard::{Event, Heard};
 use crate::support::{candidate, leading, pass, within};
-use kube_leader_gate::testing::{ApiServer, Fault};
+use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
 use std::time::Duration;
 
 /// What was logged at `info` and above about this trouble.
@@ -45,6 +45,35 @@ async fn outage_is_warned_every_five_minutes() {
     let texts: Vec<_> = events.iter().map(|it| it.message.split(": 503").next().unwrap()).collect();
     assert!(texts[1].starts_with("lease calls fail: read: refused"), "{texts:?}");
     assert_eq!(texts[1], texts[2], "the message is the same");
+}
+
+/// A watch opens, and then fails: that it has opened is no success.
+#[tokio::test(start_paused = true)]
+async fn watch_that_opens_and_fails_is_warned_every_five_minutes() {
+    for (how, kind) in [
+        (WatchBreak::Expired, "gone"),
+        (WatchBreak::Garbage, "garbage"),
+        (WatchBreak::Cut, "cut off"),
+        (WatchBreak::End, "cut off"),
+    ] {
+        let heard = Heard::listen();
+        let server = ApiServer::new();
+        let broken = server.inject(Fault::break_watch(how));
+        let a = candidate(&server, "a").start();
+        pass(Duration::from_secs(3600)).await;
+        let events = about(&heard, "the lease cannot be watched");
+        assert!(
+            events.iter().all(|it| it.level == "warn" && it.values["error"].contains(kind)),
+            "{events:#?}"
+        );
+        assert!((11..=12).contains(&events.len()), "{how:?}: {} times in an hour", events.len());
+        assert!(events[1].values["times"].parse::<u64>().unwrap() > 5, "{events:#?}");
+        drop(broken);
+        pass(Duration::from_secs(150)).await;
+        let over = about(&heard, "the lease cannot be watched").split_off(events.len());
+        assert_eq!(over.iter().map(|it| &*it.level).collect::<Vec<_>>(), ["info"], "{how:?}: {over:#?}");
+        a.stop().await;
+    }
 }
 
 /// A candidate that works without a permission all its life.

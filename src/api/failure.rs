@@ -1,0 +1,133 @@
+//! Why a kube client's call failed, without what a log must not show.
+
+use crate::lease::error::{ErrLock, ErrLockKind};
+use http::{StatusCode, Uri, uri::Authority};
+use hyper_util::client::legacy;
+use kube_client::{Error, client::AuthError};
+use std::{error::Error as StdError, io, iter};
+use tower::buffer::error::{Closed, ServiceError};
+
+/// How many causes of an error are looked at.
+const DEEPEST: usize = 8;
+
+impl From<Error> for ErrLock {
+    /// Why the call of a kube client failed. The text shows no [secrets](crate::without_secrets).
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Api(status) => {
+                let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                Self::refusal(code, None, &status.message)
+            }
+            Error::SerdeError(error) => {
+                Self::new(ErrLockKind::Garbage, format!("the answer is not JSON of this kind: {error}"))
+            }
+            error => {
+                let is_dead = is_dead(&error);
+                let error = without_secrets(error);
+                let failed = Self::new(kind(&error), text(&error));
+                if is_dead { failed.of_dead_client() } else { failed }
+            }
+        }
+    }
+}
+
+/// Whether the client can send nothing any more. Each kube client has a buffer with a task.
+fn is_dead(error: &Error) -> bool {
+    match error {
+        Error::Service(error) => error.is::<Closed>() || error.is::<ServiceError>(),
+        _ => false,
+    }
+}
+
+/// What kept the call from its answer.
+fn kind(error: &Error) -> ErrLockKind {
+    if causes(error).any(<dyn StdError>::is::<AuthError>) {
+        return ErrLockKind::Credentials;
+    }
+    if matches!(error, Error::ProxyProtocolUnsupported { .. } | Error::ProxyProtocolDisabled { .. }) {
+        return ErrLockKind::Proxy;
+    }
+    let connects = |it: &(dyn StdError + 'static)| {
+        it.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect)
+    };
+    if !causes(error).any(connects) {
+        return ErrLockKind::CutOff;
+    }
+    // hyper-util does not export these two types.
+    let says = |start: &str| causes(error).any(|it| it.to_string().starts_with(start));
+    // Of the kernel, or of a limit of time for the connection. TLS has no such error.
+    let of_tcp = |it: &(dyn StdError + 'static)| {
+        it.downcast_ref::<io::Error>()
+            .is_some_and(|it| it.raw_os_error().is_some() || it.kind() == io::ErrorKind::TimedOut)
+    };
+    if says("tunnel error") || says("SOCKS error") {
+        ErrLockKind::Proxy
+    } else if says("dns error") {
+        ErrLockKind::Unresolved
+    } else if causes(error).any(of_tcp) {
+        ErrLockKind::Unreachable
+    } else {
+        ErrLockKind::Tls
+    }
+}
+
+/// The error and its causes, outermost first.
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    let outermost: &(dyn StdError + 'static) = error;
+    iter::successors(Some(outermost), |&it| it.source()).take(DEEPEST)
+}
+
+/// The causes in words, without those that only say in which part of the client it failed.
+fn text(error: &Error) -> String {
+    let is_frame = |it: &&(dyn StdError + 'static)| {
+        it.is::<legacy::Error>() || matches!(it.downcast_ref(), Some(Error::Service(_) | Error::Auth(_)))
+    };
+    let inner: Vec<_> = causes(error).filter(|it| !is_frame(it)).collect();
+    if inner.is_empty() {
+        return error.to_string();
+    }
+    inner.iter().fold(String::new(), |text, it| match it.to_string() {
+        more if text.is_empty() => more,
+        more if text.contains(&more) => text,
+        more => format!("{text}: {more}"),
+    })
+}
+
+/// The same error without what a log must not show: the user part of a proxy's URL, and what a credential plugin was given
+/// and has printed. No error of this crate shows them.
+#[must_use]
+pub fn without_secrets(mut error: Error) -> Error {
+    match &mut error {
+        Error::ProxyProtocolUnsupported { proxy_url } | Error::ProxyProtocolDisabled { proxy_url, .. } => {
+            let mut parts = proxy_url.clone().into_parts();
+            let host = |it: Authority| it.as_str().rsplit('@').next()?.parse().ok();
+            parts.authority = parts.authority.and_then(host);
+            **proxy_url = Uri::from_parts(parts).unwrap_or_default();
+        }
+        Error::Auth(error) => hide_secrets(error),
+        Error::Service(error) => {
+            if let Some(error) = error.downcast_mut() {
+                hide_secrets(error);
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
+fn hide_secrets(error: &mut AuthError) {
+    match error {
+        AuthError::AuthExecRun { cmd, out } => {
+            // Variables come before the program, and arguments after it. A quote within one of them is escaped.
+            let command = format!(" {cmd}");
+            let program = command.split(" \"").nth(1).and_then(|it| it.split('"').next()).unwrap_or_default();
+            let status = out.status;
+            *error = AuthError::AuthExec(format!("the credential plugin {program:?} failed ({status})"));
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
+            *error =
+                AuthError::AuthExec("what the credential plugin has printed is no ExecCredential".into());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,99 @@
+//! What a person can do about a call that keeps failing. A status alone says too little: the API server answers 403 for a
+//! missing Role and for a full quota.
+
+use http::StatusCode;
+
+/// What a refusal says of its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// RBAC, or another authorizer.
+    Role,
+    /// The request had no credentials that the API server knows.
+    Anonymous,
+    /// The namespace is being deleted.
+    Terminating,
+    Quota,
+    /// An admission webhook says no.
+    Webhook,
+    /// The API server cannot ask a webhook that it has to ask.
+    DeadWebhook,
+    /// A `ValidatingAdmissionPolicy` says no.
+    Policy,
+    /// The namespace does not exist.
+    NoNamespace,
+    /// The API server has no such kind.
+    NoKind,
+    Redirect,
+    TooMany,
+    /// A gateway, or a server that is not ready.
+    Unready,
+}
+
+/// How the API server words its refusals. Each row: a part of the message, and the cause.
+///
+/// | cause | where Kubernetes 1.36 makes the message |
+/// | --- | --- |
+/// | role, anonymous | `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `forbiddenMessage` |
+/// | terminating | `apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go` |
+/// | quota | `apiserver/pkg/admission/plugin/resourcequota/controller.go` |
+/// | webhook, dead webhook | `apiserver/pkg/admission/plugin/webhook/errors/statuserror.go`, `.../webhook/mutating/dispatcher.go` |
+/// | policy | `apiserver/pkg/admission/plugin/policy/validating/dispatcher.go` |
+/// | no kind | `apiserver/pkg/endpoints/handlers`, `404 page not found` of an unserved group |
+const WORDS: [(&str, Cause); 11] = [
+    ("failed calling webhook", Cause::DeadWebhook),
+    ("admission webhook \"", Cause::Webhook),
+    ("ValidatingAdmissionPolicy '", Cause::Policy),
+    ("because it is being terminated", Cause::Terminating),
+    ("exceeded quota: ", Cause::Quota),
+    ("failed quota: ", Cause::Quota),
+    ("User \"system:anonymous\" cannot ", Cause::Anonymous),
+    ("\" cannot ", Cause::Role),
+    ("namespaces \"", Cause::NoNamespace),
+    ("404 page not found", Cause::NoKind),
+    ("the server could not find the requested resource", Cause::NoKind),
+];
+
+// === impl Cause ===
+
+impl Cause {
+    /// What this status and message say.
+    pub(super) fn of(status: StatusCode, message: &str) -> Option<Self> {
+        let said = WORDS.iter().find(|(words, _)| message.contains(words)).map(|(_, cause)| *cause);
+        let by_status = || match status {
+            StatusCode::TOO_MANY_REQUESTS => Some(Self::TooMany),
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+                Some(Self::Unready)
+            }
+            _ => status.is_redirection().then_some(Self::Redirect),
+        };
+        said.or_else(by_status)
+    }
+
+    /// What to do. `role` says what a Role has to grant.
+    pub(super) fn advice(self, role: &str) -> &str {
+        match self {
+            Self::Role => role,
+            Self::Anonymous => {
+                "the API server knows no credentials of this request; check the token or certificate"
+            }
+            Self::Terminating => {
+                "the namespace is being deleted; move to another one, or wait until it exists again"
+            }
+            Self::Quota => "raise the ResourceQuota that the message names, or delete unused objects",
+            Self::Webhook => "exempt this object from the webhook that the message names",
+            Self::DeadWebhook => {
+                "let the webhook that the message names run, exempt this object from it, or set its failurePolicy to Ignore"
+            }
+            Self::Policy => "exempt this object from the policy that the message names",
+            Self::NoNamespace => "create the namespace",
+            Self::NoKind => {
+                "the server does not know this kind: its version is too old, the API is disabled, or the URL has a wrong path"
+            }
+            Self::Redirect => "use the URL of the API server itself; a redirect is not followed",
+            Self::TooMany => "the API server has too many requests; look at its priority levels",
+            Self::Unready => {
+                "wait until the API server is ready, or look at the proxy or load balancer before it"
+            }
+        }
+    }
+}
