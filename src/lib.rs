@@ -47,8 +47,7 @@
 //! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover), and
 //! [`kube-leader-gate-coordination`](https://docs.rs/kube-leader-gate-coordination) (experimental).
 //!
-//! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature, or build with
-//! `--features k8s-openapi/latest`.
+//! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature.
 //!
 //! [The guarantees](guide::guarantees) explain the rules S1 to S15 and list what does not hold. Each rule has tests that
 //! carry its number.

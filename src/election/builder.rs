@@ -10,6 +10,7 @@ use super::{
     priority::Priority,
 };
 use crate::{
+    gate::{WriteObserver, beside},
     leadership::{BootClock, Clock, Grantor},
     lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock},
     policy::Policy,
@@ -116,6 +117,12 @@ impl ElectionBuilder {
     /// Sets the clock for deadlines. Default: the machine's clock.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
+    }
+
+    /// Adds an observer of each write that a gate of this election or [`Candidate::guard`] judges.
+    pub fn write_observer(mut self, observer: Arc<dyn WriteObserver>) -> Self {
+        self.hooks.writes = Some(beside(self.hooks.writes.take(), observer));
+        self
     }
 
     /// Adds an observer that needs a task. The election calls `attend` when it begins, with a handle to follow it.

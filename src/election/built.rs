@@ -12,10 +12,11 @@ use crate::{
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
     lease::BoxLock,
+    one_line,
     policy::Policy,
 };
 use kube_client::{
-    Client, Config,
+    Client, Config, Error as KubeError,
     client::{ClientBuilder, retry::RetryPolicy},
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
@@ -131,8 +132,9 @@ impl Election {
         }
     }
 
-    /// Puts the gate in front of an existing client, which keeps its own retries and connections. After a freeze these
-    /// connections may still send what they were given, unlike those of [`client`](Self::client).
+    /// Puts the gate in front of an existing client, which keeps its own retries and connections. After a loss these
+    /// connections may still send what they were given, a body in memory to its end, unlike those of
+    /// [`client`](Self::client).
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
@@ -158,7 +160,15 @@ impl fmt::Display for ErrBuild {
         match self {
             Self::Invalid(error) => error.fmt(f),
             Self::Client(error) => {
-                write!(f, "cannot make a client for the election from the configuration: {error}")
+                let text = one_line(&error.to_string());
+                write!(f, "cannot make a client for the election from the configuration: {text}")?;
+                if matches!(error, KubeError::ProxyProtocolDisabled { .. }) {
+                    f.write_str(
+                        "; enable it, or unset the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY (kube \
+                         ignores NO_PROXY without that feature)",
+                    )?;
+                }
+                Ok(())
             }
             Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }

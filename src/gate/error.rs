@@ -1,10 +1,10 @@
-//! What becomes of a write that the gate does not just pass on: its errors, and who observes it.
+//! The errors of a write that the gate refuses or cuts off.
 
 use super::attempt::{Attempt, Forbidden, Refused};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
     one_line,
-    request::{RequestInfo, Verb},
+    request::Verb,
 };
 use std::{error::Error, fmt, io, sync::Arc};
 
@@ -44,25 +44,6 @@ pub struct ErrLeadershipLost {
     verb: Option<Verb>,
     label: Option<&'static str>,
     loss: Loss,
-}
-
-/// Receives the outcome of each write; see [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer).
-/// It receives nothing about reads.
-///
-/// The gate calls it in the task that sends the write, so it must not block or panic, and should not allocate. A panic in the
-/// buffer of a kube client ends that client. Each method does nothing by default.
-pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
-    /// The policy exempts this request: it passes on leaders and followers.
-    fn exempted(&self, _request: &RequestInfo<'_>) {}
-
-    /// The gate admits this write. It calls the inner service next.
-    fn admitted(&self, _attempt: &Attempt<'_>) {}
-
-    /// The gate rejected a write. Nothing was sent.
-    fn rejected(&self, _error: &ErrNotLeader) {}
-
-    /// The gate cut off a write that it had admitted. Its outcome is unknown.
-    fn cut_off(&self, _error: &ErrLeadershipLost) {}
 }
 
 // === impl ErrNotLeader ===
@@ -120,6 +101,9 @@ impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
         write!(f, "write attempt rejected as client is not leader: {attempt}")?;
+        if attempt.verb() == Some(Verb::Unknown) {
+            f.write_str(" (the gate cannot tell what this request does; spell it as kubectl does)")?;
+        }
         let message = self.message.as_deref().unwrap_or_default();
         let Refuser::Gate(stage) = self.by else {
             let refused = "; the API server refused it, and nothing was changed";

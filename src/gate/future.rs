@@ -2,7 +2,8 @@
 
 use super::{
     attempt::{Admitted, Forbidden},
-    error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
+    error::{ErrLeadershipLost, ErrNotLeader},
+    observer::WriteObserver,
 };
 use crate::{
     leadership::WritePermit,
@@ -63,7 +64,6 @@ pin_project! {
 pub(super) enum Right {
     Whole(WritePermit),
     /// The body of the request holds it too, until it is over.
-    #[cfg(feature = "election")]
     WithBody(Arc<WritePermit>),
 }
 
@@ -150,7 +150,6 @@ impl Right {
     pub(super) fn permit(&self) -> &WritePermit {
         match self {
             Self::Whole(permit) => permit,
-            #[cfg(feature = "election")]
             Self::WithBody(permit) => permit,
         }
     }
@@ -159,7 +158,6 @@ impl Right {
     fn answered(&mut self) {
         let permit = match self {
             Self::Whole(permit) => Some(permit),
-            #[cfg(feature = "election")]
             Self::WithBody(permit) => Arc::get_mut(permit),
         };
         permit.into_iter().for_each(WritePermit::answered);

@@ -19,15 +19,15 @@
 //!
 //! # What the gate cannot do
 //! - The gate cannot stop a request that has left the process. A request has left once the inner service hands it to
-//!   another task: hyper's connection task may send it when the process wakes from a freeze. The connections of an
-//!   `Election`'s client check leadership again before they send.
+//!   another task: hyper's connection task sends what it has got, a body in memory to its end, also after the loss. The
+//!   [connections](crate::Election::connections) of an `Election` check leadership again before they send.
 //! - The API server reads a request body to its end before it changes a resource. A backend behind it may respond
 //!   earlier, and nothing shows when the last bytes leave. So a write with a body to a backend counts as a write without
 //!   an answer ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)).
 //! - The gate counts a write until its body is over, and a lost term cuts the body off, if the body is a
 //!   `UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>` of http-body-util. The connection gets 64 KiB of it at a time, and
-//!   may still send what it has got. The gate also counts kube's own body on its way to a backend, but hands it on whole. If
-//!   such a body ends after the answer began, the write has no answer.
+//!   may still send what it has got. The gate also counts kube's own body on its way to a backend. Such a body is in memory, and
+//!   the connection gets all of it at once. If a body ends after the answer began, the write has no answer.
 //! - The gate cannot look into other types of bodies. The rest of one may leave after the answer, when the write counts as
 //!   answered: after a release, or after a loss. An API server that reads a change to its end does nothing with it, and one
 //!   that answers early has refused the write. An aggregated API may do otherwise. So box a body that is not in memory:
@@ -52,7 +52,7 @@
 //! does not answer, etcd may still store it. The gates of an [`Election`](crate::Election) do so, unless
 //! [`ElectionBuilder::request_deadline`](crate::election::ElectionBuilder::request_deadline) says otherwise.
 //!
-//! - The parameter never raises a limit. The server takes the smaller one of it and of its own. If the caller has
+//! - The parameter never raises a limit. It is 1 ms at least, and an hour at most. The server takes the smaller one of it and of its own. If the caller has
 //!   set a shorter `timeout`, without escapes (`timeout=1m30s`), that one stays.
 //! - It is the same for every verb that changes a resource, also of an aggregated API: the API server that receives the
 //!   request keeps the time. It is not added to reads, watches, logs, `exec`, `attach`, `portforward` or `proxy`, nor to
@@ -73,19 +73,20 @@
 //! [`Candidate::guard`](crate::Candidate::guard) does the same with any future, for example a call of a cloud API.
 
 mod attempt;
-#[cfg(feature = "election")]
 mod body;
 mod deadline;
 mod error;
 mod future;
+mod observer;
 mod service;
 mod settings;
 
-#[cfg(feature = "election")]
-pub(crate) use self::settings::Settings;
 pub use self::{
     attempt::{Attempt, Forbidden},
-    error::{ErrLeadershipLost, ErrNotLeader, WriteObserver},
+    error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
+    observer::WriteObserver,
     service::{WriteGate, WriteGateLayer},
 };
+#[cfg(feature = "election")]
+pub(crate) use self::{observer::beside, settings::Settings};

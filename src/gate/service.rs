@@ -2,9 +2,9 @@
 
 use super::{
     attempt::{Attempt, Refused},
-    deadline,
-    error::WriteObserver,
+    body, deadline,
     future::{ResponseFuture, Sent},
+    observer::WriteObserver,
     settings::Settings,
 };
 use crate::{
@@ -56,7 +56,7 @@ impl WriteGateLayer {
         Self { policy: Arc::new(policy), ..self }
     }
 
-    /// Reports the outcome of each write to `observer`. It replaces any earlier observer.
+    /// Reports the outcome of each write to `observer` too, after those that were added before, as the metrics are.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer), ..self }
@@ -113,10 +113,7 @@ where
                 observer.admitted(&Attempt::Request(asked.clone()));
             }
             let (verb, receiver) = asked.effect();
-            #[cfg(feature = "election")]
-            let (right, has_body) = super::body::follow(request.body_mut(), permit, receiver);
-            #[cfg(not(feature = "election"))]
-            let (right, has_body) = (super::future::Right::Whole(permit), None);
+            let (right, has_body) = body::follow(request.body_mut(), permit, receiver);
             if *has_request_deadline
                 && receiver == Receiver::ApiServer
                 && let Some(uri) = deadline::within(request.uri(), left)

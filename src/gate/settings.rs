@@ -2,8 +2,9 @@
 
 use super::{
     attempt::{Attempt, Refused},
-    error::{ErrNotLeader, WriteObserver},
+    error::ErrNotLeader,
     future::{ResponseFuture, Right},
+    observer::{WriteObserver, beside},
 };
 use crate::{
     leadership::{Leadership, WritePermit},
@@ -24,7 +25,7 @@ impl Settings {
     }
 
     pub(super) fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
-        Self { observer: Some(observer), ..self }
+        Self { observer: Some(beside(self.observer, observer)), ..self }
     }
 
     /// Makes the error of a write that was not admitted.

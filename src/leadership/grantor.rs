@@ -105,11 +105,11 @@ impl Grantor {
             false
         });
         let number = number.ok_or(ErrTooLate(()))?;
-        // The writes of the earlier grant end with it.
-        self.inner.ended.ring();
         tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
         // After that line, those who wait for a term begin their work.
         self.inner.state.send_if_modified(|_| true);
+        // The writes of the earlier grant end with it.
+        self.inner.ended.ring();
         Ok(Grant::new(self.inner.clone(), term, number))
     }
 

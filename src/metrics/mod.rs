@@ -35,8 +35,8 @@ impl ElectionBuilder {
         }
         let labels = Labels::new(&self.namespace, &self.name);
         let (tally, calls) = (Arc::new(Tally::new()), Arc::new(Calls::new(labels.clone())));
-        self.hooks.writes = Some(tally.clone());
         self.hooks.lease = Some(calls.clone());
-        self.attend(|candidate, stopped| observer::attend(labels, tally, calls, candidate, stopped))
+        self.write_observer(tally.clone())
+            .attend(|candidate, stopped| observer::attend(labels, tally, calls, candidate, stopped))
     }
 }

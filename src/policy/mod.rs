@@ -15,7 +15,8 @@
 //! A rule permits exactly what it says. An empty string in it is an error, not a wildcard: see [`Policy::validate`].
 //!
 //! **An exempted request is not protected.** Every replica may send it at any time, and so may a replica that has
-//! just lost leadership. Exempt only what several replicas may safely do twice or at once.
+//! just lost leadership. Exempt only what several replicas may safely do twice or at once. A rule on `leases` also covers the
+//! election's own Lease: give it a name.
 //!
 //! ```
 //! use http::Request;

@@ -166,6 +166,11 @@ impl Rule {
             let allowed = "a group without its version, as \"apps\"; \"\" for the core group";
             return self.refuse("group", &self.group, allowed);
         }
+        if let Some((resource, group)) = self.resource.split_once('.') {
+            let allowed =
+                format!("the plural alone, and the group before it: Rule::new({group:?}, {resource:?})");
+            return self.refuse("resource", &self.resource, &allowed);
+        }
         // Paths of the legacy verbs begin with these words.
         if !is_word(&self.resource) || ["watch", "proxy"].contains(&self.resource.as_str()) {
             let allowed = "the plural that stands in paths, as \"deployments\"";
@@ -225,6 +230,7 @@ impl Rule {
     fn can_meet(&self, verb: Verb) -> bool {
         let named = self.name.is_some() || self.is_for_namespaces() && self.namespace.is_some();
         match verb {
+            _ if self.resource.contains('.') => false,
             Verb::Connect => true,
             _ if self.is_connection() => false,
             Verb::DeleteCollection => !named && self.subresource.is_none(),

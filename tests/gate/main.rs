@@ -4,7 +4,6 @@
 
 mod abandoned;
 mod allocations;
-#[cfg(feature = "election")]
 mod bodies;
 mod classification;
 mod clock;

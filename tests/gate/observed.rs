@@ -81,6 +81,18 @@ fn observer_learns_outcome_of_each_write() {
     hears_the_outcomes(layer.layer(Probe::default()), &grantor, &notes);
 }
 
+/// As metrics and an observer of one's own.
+#[test]
+fn each_of_two_observers_learns_outcome_of_each_write() {
+    for at in [0, 1] {
+        let (grantor, leadership, _clock) = stage();
+        let notes = [Arc::new(Notes::default()), Arc::new(Notes::default())];
+        let layer = WriteGateLayer::new(leadership.clone()).with_policy(policy());
+        let layer = layer.with_observer(notes[0].clone()).with_observer(notes[1].clone());
+        hears_the_outcomes(layer.layer(Probe::default()), &grantor, &notes[at]);
+    }
+}
+
 fn hears_the_outcomes(mut service: WriteGate<Probe>, grantor: &Grantor, notes: &Notes) {
     let request = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap();
     let event = "/apis/events.k8s.io/v1/namespaces/a/events";

@@ -15,7 +15,7 @@ const MANUAL: &str = "\
 Answers:
   503 NotLeader       another replica leads, or the fence refused: nothing was sent or changed
   424 LeadershipLost  leadership was lost during the write: its outcome is unknown
-  424                 the API server failed (500 or more), or did not answer: the same
+  424                 the API server failed (500 or more, or 408), or did not answer: the same
   502 BadGateway      a read without an answer, or nothing could be sent
   403 Forbidden       a Host or an origin that is not accepted
   400 BadRequest      a request that no API server takes
@@ -25,7 +25,7 @@ The page /leader of --status names the holder. /healthz fails if a restart would
 
 Signals:
   SIGTERM or SIGINT stops in order: streams end, admitted writes finish, the lease is released, the last answers are
-  delivered. A second one ends the process at once and releases nothing.
+  delivered. Another one, a second later or more, ends the process at once and releases nothing.
 
 Exit status:
   0    stopped in order; `probe`: the page says yes

@@ -79,8 +79,9 @@ fn goes_direct(server: &Uri, proxy: &Uri) -> bool {
     let is_loopback = host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_loopback());
     let no = ["NO_PROXY", "no_proxy"].iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));
-    let matcher = Matcher::builder().all(proxy.to_string()).no(no.unwrap_or_default()).build();
-    is_loopback || matcher.intercept(server).is_none()
+    let no = no.unwrap_or_default();
+    let matcher = Matcher::builder().all(proxy.to_string()).no(&*no).build();
+    is_loopback || no.split(',').any(|it| it.trim() == "*") || matcher.intercept(server).is_none()
 }
 
 /// Whether the kubeconfig impersonates in any way. Then the caller must not add to that.

@@ -18,6 +18,12 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         (Rule::new("core", "pods"), r#"the group is "core""#, &["POST ~/pods"]),
         (Rule::new("apps", "Deployment"), r#"the resource is "Deployment""#, &[]),
         (Rule::new("apps", "deployments/status"), r#"the resource is "deployments/status""#, &[]),
+        // As errors and metrics spell it.
+        (
+            Rule::new("", "deployments.apps"),
+            r#""deployments.apps", allowed: the plural alone, and the group before it: Rule::new("apps", "deployments")"#,
+            &["POST ~/deployments.apps", "POST /apis/apps/v1/namespaces/a/deployments"],
+        ),
         (Rule::new("apps", "*"), r#"the resource is "*""#, &["POST /apis/apps/v1/deployments"]),
         (
             Rule::new("", "").verbs([Verb::Patch]),

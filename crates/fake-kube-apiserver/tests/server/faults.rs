@@ -139,7 +139,7 @@ async fn missing_namespace_gets_404() {
 async fn new_watch_breaks_after_existing_objects() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
-    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Garbage, WatchBreak::Expired] {
+    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Expired, WatchBreak::Garbage] {
         let _guard = server.inject(Fault::break_watch(how).times(1));
         let mut broken = watch(&server, &format!("{MAPS}?watch=true")).await;
         assert_eq!(broken.brief().await, "ADDED x");

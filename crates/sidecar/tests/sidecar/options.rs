@@ -126,7 +126,11 @@ async fn kubeconfig_error_names_the_problem() {
         (user, json!({ "as-uid": "a" }), &["as-uid", "no user in `as`"]),
         (user, json!({ "as-user-extra": { "a": ["b"] } }), &["as-user-extra", "no user in `as`"]),
         (user, json!({ "as": "", "as-groups": ["a"] }), &["as-groups", "no user in `as`"]),
-        (user, json!({ "token": null, "exec": plugin }), &["auth exec", "false"]),
+        (
+            user,
+            json!({ "token": null, "exec": plugin }),
+            &["credential plugin \"false\" failed", "exit status: 1"],
+        ),
         (
             user,
             json!({ "token": "planted", "as-groups": { "not": "a list" } }),

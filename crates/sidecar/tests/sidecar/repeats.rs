@@ -57,7 +57,7 @@ async fn kube_does_not_repeat_unknown_outcomes() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let maps = maps(&sidecar);
-    let faults = [500, 502, 503, 504].map(Fault::status).into_iter();
+    let faults = [408, 500, 502, 503, 504].map(Fault::status).into_iter();
     for (number, fault) in faults.chain([Fault::drop_before(), Fault::drop_after()]).enumerate() {
         let fault = upstream.server.inject(fault.resource("configmaps").times(1));
         reason(create(&maps).await);

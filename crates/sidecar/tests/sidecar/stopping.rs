@@ -167,6 +167,18 @@ async fn stop_answers_hanging_permitted_write() {
     assert!(sidecar.process.ended(SOON).await.expect("the sidecar ends").success());
 }
 
+/// Sends the signal again and again. Returns the exit status.
+async fn insists(process: &mut Guarded, signal: Signal) -> Option<i32> {
+    let mut status = None;
+    until("the process ends", || {
+        process.signal(signal);
+        status = process.try_wait().expect("its status");
+        status.is_some()
+    })
+    .await;
+    status.and_then(|status| status.code())
+}
+
 #[tokio::test]
 async fn second_signal_ends_sidecar_at_once() {
     let upstream = Upstream::start().await;
@@ -178,9 +190,7 @@ async fn second_signal_ends_sidecar_at_once() {
         until("the request hangs", || hang.hits() == 1).await;
         sidecar.process.signal(signal);
         until("the sidecar is stopping", || sidecar.log().contains("stopping")).await;
-        sidecar.process.signal(signal);
-        let status = sidecar.process.ended(SOON).await.expect("the sidecar ends");
-        assert_eq!(status.code(), Some(code));
+        assert_eq!(insists(&mut sidecar.process, signal).await, Some(code));
         assert_eq!(write.rest().await, "", "it did not wait for the answer");
         assert_eq!(holder(&upstream), "a", "nothing was released");
         drop(hang);
@@ -208,8 +218,31 @@ async fn second_signal_ends_a_start_that_hangs() {
     until("the plugin hangs", || path("begun").exists()).await;
     sidecar.signal(Signal::TERM);
     until("it is stopping", || fs::read_to_string(path("log")).unwrap().contains("stopping")).await;
-    sidecar.signal(Signal::TERM);
-    assert_eq!(sidecar.ended(SOON).await.expect("it ends").code(), Some(143));
+    assert_eq!(insists(&mut sidecar, Signal::TERM).await, Some(143));
+}
+
+/// As `timeout` and some supervisors do: they signal the process and its group.
+#[tokio::test]
+async fn two_signals_at_once_are_one() {
+    for (first, second) in
+        [(Signal::TERM, Signal::TERM), (Signal::TERM, Signal::INT), (Signal::INT, Signal::TERM)]
+    {
+        let upstream = Upstream::start().await;
+        let mut sidecar = Sidecar::leading(&upstream, "a").await;
+        let held = upstream.hold();
+        let write = tokio::spawn(create(sidecar.addr, "x"));
+        until("the write is under way", || upstream.waiting() == 1).await;
+        sidecar.process.signal(first);
+        sidecar.process.signal(second);
+        until("the sidecar is stopping", || sidecar.log().contains("stopping")).await;
+        drop(held);
+        assert_eq!(write.await.unwrap().code, 201);
+        assert!(
+            sidecar.process.ended(SOON).await.expect("the sidecar ends").success(),
+            "{first:?} {second:?}"
+        );
+        assert_eq!(holder(&upstream), "", "the lease was released");
+    }
 }
 
 #[tokio::test]
