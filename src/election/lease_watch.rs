@@ -48,7 +48,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
                     let begun = Instant::now();
                     let news = until_down(events).map(move |news| match news {
                         WatchNews::Down(None) if !patient && begun.elapsed() < STEADY => {
-                            WatchNews::Down(Some(ended_early(begun.elapsed())))
+                            WatchNews::Down(Some(ended_early()))
                         }
                         news => news,
                     });
@@ -63,8 +63,8 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
 }
 
 /// The API server, or a device on the way, ends watch after watch.
-fn ended_early(after: Duration) -> ErrLock {
-    ErrLock::new(ErrLockKind::CutOff, format!("the watch has ended after {after:.1?}, as the one before"))
+fn ended_early() -> ErrLock {
+    ErrLock::new(ErrLockKind::CutOff, format!("the watch has ended within {STEADY:?}, as the one before"))
 }
 
 /// The events until the first error. The end of the watch comes last, and the events are dropped with it.

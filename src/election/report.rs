@@ -138,7 +138,7 @@ impl Report {
                 }
                 Self::worked(what, machine, now);
             }
-            Err(error) if error.kind() == ErrLockKind::Conflict => {
+            Err(error) if error.kind() == ErrLockKind::Conflict && !machine.loses_each_race() => {
                 tracing::debug!(call, "another candidate was faster: {error}");
             }
             // The layer says so itself.

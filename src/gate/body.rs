@@ -3,6 +3,8 @@
 use super::{error::ErrLeadershipLost, future::Right};
 use crate::{leadership::WritePermit, request::Receiver};
 use bytes::Bytes;
+#[cfg(feature = "election")]
+use futures_util::FutureExt;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use std::{
@@ -46,8 +48,19 @@ pub(super) fn follow<B: 'static>(
 ) -> (Right, Option<bool>) {
     let body: &mut dyn Any = body;
     #[cfg(feature = "election")]
-    if let Some(kube) = body.downcast_mut() {
-        return follow_kube(kube, permit, receiver);
+    if let Some(kube) = body.downcast_mut::<kube_client::client::Body>() {
+        let has_body = !kube.is_end_stream();
+        // The API server reads a change to its end, so the rest of one in memory matters only to a backend.
+        let bytes = || kube.try_clone()?.collect_bytes().now_or_never()?.ok();
+        if has_body
+            && receiver != Receiver::ApiServer
+            && let Some(bytes) = bytes()
+        {
+            let permit = Arc::new(permit);
+            *kube = Piece::of(bytes, &permit).into();
+            return (Right::WithBody(permit), Some(true));
+        }
+        return (Right::Whole(permit), Some(has_body));
     }
     #[cfg(not(feature = "election"))]
     let _ = receiver;
@@ -59,28 +72,6 @@ pub(super) fn follow<B: 'static>(
     let ended = Box::pin(permit.term_ended());
     *streamed = Followed { inner, rest: Bytes::new(), permit: permit.clone(), ended }.boxed_unsync();
     (Right::WithBody(permit), Some(true))
-}
-
-/// The same of kube's own body, which is in memory.
-#[cfg(feature = "election")]
-fn follow_kube(
-    kube: &mut kube_client::client::Body,
-    permit: WritePermit,
-    receiver: Receiver,
-) -> (Right, Option<bool>) {
-    use futures_util::FutureExt;
-    let has_body = !kube.is_end_stream();
-    // The API server reads a change to its end, so the rest of one matters only to a backend.
-    let bytes = || kube.try_clone()?.collect_bytes().now_or_never()?.ok();
-    if has_body
-        && receiver != Receiver::ApiServer
-        && let Some(bytes) = bytes()
-    {
-        let permit = Arc::new(permit);
-        *kube = Piece::of(bytes, &permit).into();
-        return (Right::WithBody(permit), Some(true));
-    }
-    (Right::Whole(permit), Some(has_body))
 }
 
 impl Piece {

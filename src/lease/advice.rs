@@ -82,7 +82,7 @@ impl Cause {
             Self::Quota => "raise the ResourceQuota that the message names, or delete unused objects",
             Self::Webhook => "exempt this object from the webhook that the message names",
             Self::DeadWebhook => {
-                "let the webhook that the message names run, exempt this object from it, or set its failurePolicy to Ignore"
+                "start the webhook that the message names, exempt this object from it, or set its failurePolicy to Ignore"
             }
             Self::Policy => "exempt this object from the policy that the message names",
             Self::NoNamespace => "create the namespace",

@@ -175,11 +175,11 @@ impl ErrLockKind {
             Self::NotFound => Some("check the namespace, and the URL of the API server"),
             Self::Unauthorized => Some("check the token or certificate"),
             Self::Forbidden => Some(
-                "the message says what refuses it, if not a Role: an admission plugin, or a proxy on the way",
+                "the message says what refuses it: an admission plugin of the API server, or a proxy on the way",
             ),
             Self::Timeout => Some(
                 "check the API server and the network to it; if its answers take that long, set a longer call timeout \
-                 (LeaseTiming::with_call_timeout, or a fourth number in the text of a timing)",
+                 (LeaseTiming::with_call_timeout, or the fourth number of a timing such as 137/107/26/10)",
             ),
             Self::Unresolved => Some("check the host in the URL of the API server, and the name server"),
             Self::Unreachable => {
@@ -194,9 +194,15 @@ impl ErrLockKind {
             Self::Credentials => {
                 Some("run the credential plugin of the kubeconfig by hand, and check the files that it names")
             }
-            Self::CutOff => Some("the API server has ended, or something on the way closes connections"),
+            Self::CutOff => {
+                Some("look whether the API server restarts, and what closes connections on the way to it")
+            }
             Self::Garbage => Some("check that the URL is the API server's, and not another server's"),
-            Self::Conflict | Self::Gone | Self::Refused | Self::Withheld => None,
+            Self::Gone => Some("look at the log of the API server and of its etcd"),
+            Self::Conflict => {
+                Some("another program changes this object again and again; the audit log says which")
+            }
+            Self::Refused | Self::Withheld => None,
         }
     }
 }

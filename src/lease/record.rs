@@ -126,7 +126,10 @@ impl LeaseRecord {
                 return Some("the duration is missing or not a positive number; this candidate uses its own");
             }
             Some(duration) if duration > LONGEST_SANE => {
-                return Some("the duration is longer than a day; it is respected");
+                return Some(
+                    "the duration is longer than a day; it is respected; if that holder is gone, set \
+                     spec.leaseDurationSeconds",
+                );
             }
             Some(_) => {}
         }

@@ -230,7 +230,6 @@ impl Rule {
     fn can_meet(&self, verb: Verb) -> bool {
         let named = self.name.is_some() || self.is_for_namespaces() && self.namespace.is_some();
         match verb {
-            _ if self.resource.contains('.') => false,
             Verb::Connect => true,
             _ if self.is_connection() => false,
             Verb::DeleteCollection => !named && self.subresource.is_none(),

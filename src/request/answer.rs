@@ -27,6 +27,7 @@ use http::StatusCode;
 /// assert!(!leaves_open(StatusCode::UNPROCESSABLE_ENTITY));
 /// ```
 #[must_use]
+#[inline]
 pub fn leaves_open(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT
 }

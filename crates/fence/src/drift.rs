@@ -1,6 +1,7 @@
 //! What is wrong with a fence in a cluster, in words.
 
 use crate::server::{Kind, is_ending, name};
+use kube_leader_gate::one_line;
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt};
 
@@ -50,7 +51,7 @@ const MEANINGS: &[(Kind, &str, &str)] = &[
 
 impl Drift {
     pub(crate) fn new(place: impl Into<String>, what: impl Into<String>, meaning: impl Into<String>) -> Self {
-        Self { place: place.into(), what: what.into(), meaning: meaning.into() }
+        Self { place: one_line(&place.into()), what: one_line(&what.into()), meaning: meaning.into() }
     }
 
     /// Where the difference is: a kind and the path of a field, for example.

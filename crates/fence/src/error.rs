@@ -1,6 +1,6 @@
 //! The errors of a fence.
 
-use kube_leader_gate::{ErrInvalid, kube_client};
+use kube_leader_gate::{ErrInvalid, kube_client, one_line};
 use std::{error::Error, fmt};
 
 /// The fence in the cluster could not be read or changed.
@@ -81,10 +81,10 @@ impl fmt::Display for ErrFence {
                  Kubernetes 1.30 or newer",
             ),
             Self::Forbidden { verb, resource, message } => {
-                write!(f, "RBAC does not allow it; grant {verb} on {resource}: {message}")
+                write!(f, "RBAC does not allow it; grant {verb} on {resource}: {}", one_line(message))
             }
             Self::Foreign { kind, name, manager } => {
-                let manager = manager.as_deref().unwrap_or("unknown");
+                let manager = one_line(manager.as_deref().unwrap_or("unknown"));
                 write!(
                     f,
                     "the {kind} {name:?} was not made by kube-leader-gate (managed by: {manager}), which changes only \
@@ -94,9 +94,11 @@ impl fmt::Display for ErrFence {
             Self::Ending { kind, name, finalizers } => write!(
                 f,
                 "the {kind} {name:?} is being deleted, and stays in force until its finalizers are gone ({finalizers}); \
-                 try again then"
+                 try again then",
+                finalizers = one_line(finalizers)
             ),
             Self::Changed { kind, message } => {
+                let message = one_line(message);
                 write!(f, "another client changed the {kind} at the same moment; try again: {message}")
             }
             Self::NoPodInToken { username } => write!(
@@ -105,7 +107,7 @@ impl fmt::Display for ErrFence {
                  that Kubernetes mounts into a pod, or kubectl create token --bound-object-kind Pod"
             ),
             Self::Request { what, source: kube_client::Error::Api(status) } => {
-                write!(f, "cannot {what}: {}", status.message)
+                write!(f, "cannot {what}: {}", one_line(&status.message))
             }
             Self::Request { what, .. } => write!(f, "cannot {what}"),
             Self::HalfDone { stands, .. } => f.write_str(stands),
@@ -120,6 +122,28 @@ impl Error for ErrFence {
             Self::Request { source, .. } => Some(source),
             Self::HalfDone { source, .. } => Some(source),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_the_cluster_stays_on_one_line() {
+        let planted = "planted\r\nERROR forged \u{1b}[2J\u{202e}".to_owned();
+        let (kind, message) = ("ValidatingAdmissionPolicy", planted.clone());
+        for error in [
+            ErrFence::Forbidden { verb: "get", resource: "leases", message: message.clone() },
+            ErrFence::Foreign { kind, name: planted.clone(), manager: Some(planted.clone()) },
+            ErrFence::Ending { kind, name: planted.clone(), finalizers: planted.clone() },
+            ErrFence::Changed { kind, message },
+            ErrFence::NoPodInToken { username: planted },
+        ] {
+            let text = error.to_string();
+            let steers = |it: char| it.is_control() || it == '\u{202e}';
+            assert!(text.contains("planted") && !text.contains(steers), "{text:?}");
         }
     }
 }

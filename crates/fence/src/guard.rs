@@ -1,6 +1,6 @@
 //! Who asks the fence, and what it tells of the answers.
 
-use crate::probe::{Probe, ProbeFailure, UNREACHABLE};
+use crate::probe::{Probe, ProbeFailure};
 use kube_leader_gate::{Candidate, election::Trouble, leadership::Term, lease::LeaseRecord};
 use tokio::time::timeout;
 
@@ -27,8 +27,8 @@ impl Guard {
             |own: Term| own.lease_uid() == term.lease_uid() && own.transitions() == term.transitions();
         match answer {
             Ok(()) => self.gone.settle(),
-            Err(ProbeFailure { kind, message })
-                if kind != UNREACHABLE && self.candidate.term().is_some_and(leads) =>
+            Err(ProbeFailure { kind, message, is_answered: true })
+                if self.candidate.term().is_some_and(leads) =>
             {
                 self.gone.raise(kind, &message);
                 if self.gives_way {

@@ -151,7 +151,7 @@ impl FenceLock {
         let asks = async {
             let mut pause = FIRST_PAUSE;
             while let Err(obstacle) = self.guard.probe.ask(&term).await {
-                let ProbeFailure { kind, message } = &obstacle;
+                let ProbeFailure { kind, message, .. } = &obstacle;
                 tracing::debug!(error = kind, "the fence does not let this term pass yet: {message}");
                 last = obstacle;
                 sleep(pause).await;

@@ -8,12 +8,11 @@ use kube_leader_gate::{
     Identity,
     kube_client::{Client, Error},
     leadership::Term,
+    lease::ErrLock,
+    one_line,
 };
 use serde_json::Value;
 use std::{fmt, time::Duration};
-
-/// The kind of an obstacle that says nothing about the fence.
-pub(crate) const UNREACHABLE: &str = "unreachable";
 
 /// Asks the [`Question`] for one replica. One answer shows that the fence is in force on the API server that answers, that
 /// it judges this client, and that this API server has heard of this very term. A question that is admitted shows that
@@ -38,10 +37,10 @@ impl Probe {
 
     /// What the answer says about `term`.
     fn judge(&self, answer: Result<Value, Error>, term: &Term) -> Result<(), ProbeFailure> {
-        let obstacle = |kind, message| Err(ProbeFailure { kind, message });
+        let obstacle = |kind, message: String| Err(ProbeFailure::new(kind, &message));
         let status = match answer {
             Err(Error::Api(status)) => status,
-            Err(error) => return obstacle(UNREACHABLE, error.to_string()),
+            Err(error) => return Err(ProbeFailure::unanswered(&ErrLock::from(error))),
             Ok(_) => {
                 let message = format!(
                     "no fence {:?} judges this client; apply the policy and its binding, and check that they name this \
@@ -78,13 +77,24 @@ impl Probe {
 pub(crate) struct ProbeFailure {
     /// The word for it in log fields.
     pub(crate) kind: &'static str,
+    /// One line.
     pub(crate) message: String,
+    /// Whether the API server has answered. If not, this says nothing about the fence.
+    pub(crate) is_answered: bool,
 }
 
 impl ProbeFailure {
+    fn new(kind: &'static str, message: &str) -> Self {
+        Self { kind, message: one_line(message), is_answered: true }
+    }
+
+    fn unanswered(error: &ErrLock) -> Self {
+        Self { is_answered: false, ..Self::new(error.kind().as_str(), &error.explain("")) }
+    }
+
     /// There was no answer within this time.
     pub(crate) fn silent(patience: Duration) -> Self {
-        Self { kind: "timeout", message: format!("no answer within {patience:?}") }
+        Self::unanswered(&ErrLock::timeout(patience))
     }
 }
 

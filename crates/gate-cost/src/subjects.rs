@@ -28,7 +28,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "read", beside: "read-bare", at_most: 470, run: |n| followed(read, n) },
     Subject { name: "reads", beside: "reads-bare", at_most: 630, run: |n| followed(reads, n) },
     Subject { name: "metric", beside: "metric-bare", at_most: 1_750, run: |n| followed(metric, n) },
-    Subject { name: "write-admitted", beside: "write-bare", at_most: 1_195, run: led },
+    Subject { name: "write-admitted", beside: "write-bare", at_most: 1_205, run: led },
     Subject { name: "write-exempted", beside: "write-bare", at_most: 1_170, run: exempted },
     Subject { name: "write-rejected", beside: "write-bare", at_most: 555, run: |n| followed(write, n) },
 ];

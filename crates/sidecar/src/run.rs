@@ -12,7 +12,7 @@ use crate::{
     upstream,
 };
 use kube_client::Client;
-use kube_leader_gate::{Candidate, Election, Policy, election::LeaseEnd};
+use kube_leader_gate::{Candidate, Election, Policy, election::LeaseEnd, without_secrets};
 use kube_leader_gate_fence::Fence;
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot};
@@ -56,7 +56,8 @@ impl Sidecar {
             None => None,
         };
         if let Some(fence) = &fence {
-            builder = builder.layer_lock(fence.layer(Client::try_from(config.clone())?));
+            builder =
+                builder.layer_lock(fence.layer(Client::try_from(config.clone()).map_err(without_secrets)?));
         }
         let election = builder.build(&config)?;
         let proxy = Proxy {

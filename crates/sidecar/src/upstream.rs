@@ -15,7 +15,7 @@ use hyper_util::{
     rt::TokioTimer,
 };
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{Election, lease::ErrLock};
+use kube_leader_gate::{Election, lease::ErrLock, without_secrets};
 use kube_leader_gate_fence::Fence;
 use std::{error::Error, time::Duration};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
@@ -62,7 +62,7 @@ pub(crate) fn connect(
         })
         .layer(election.layer())
         .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
+        .option_layer(config.auth_layer().map_err(without_secrets)?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(client);

@@ -26,6 +26,11 @@ impl Machine {
         self.failures > 0
     }
 
+    /// Whether it loses each race. Another candidate that wins one ends that.
+    pub const fn loses_each_race(&self) -> bool {
+        self.failures > 8
+    }
+
     /// Whether what is known may be old.
     pub fn is_in_doubt(&self) -> bool {
         self.staleness != Staleness::Fresh
@@ -46,7 +51,7 @@ impl Machine {
         if claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own {
             return Some((
                 "identity",
-                "another process uses this identity; give each process its own".into(),
+                "another process uses this identity; give each process its own, for example the name of its pod".into(),
             ));
         }
         seen.stored.record.oddity().map(|oddity| (oddity, oddity.to_owned()))

@@ -1,6 +1,10 @@
 //! The clients for lease calls, and how a fresh client replaces one that did not answer (rule S9).
 
-use crate::{api, lease::error::ErrLock};
+use crate::{
+    api::{self, RateLimitedLog},
+    leadership::Moment,
+    lease::error::ErrLock,
+};
 use http::Method;
 use kube_client::{
     Client, Config,
@@ -44,6 +48,8 @@ pub(in crate::lease) struct Clients {
     /// Bounds the threads that make clients. One that hangs, for example in a credential plugin, cannot be stopped.
     threads: Arc<Semaphore>,
     room: Semaphore,
+    begun: Instant,
+    failing: Mutex<RateLimitedLog>,
 }
 
 #[derive(Clone)]
@@ -84,6 +90,8 @@ impl Clients {
             making: Arc::new(Semaphore::new(1)),
             threads: Arc::new(Semaphore::new(THREADS)),
             room: Semaphore::new(ROOM),
+            begun: Instant::now(),
+            failing: Mutex::new(RateLimitedLog::new("cannot make a fresh client for lease calls")),
         }))
     }
 
@@ -113,9 +121,22 @@ impl Clients {
             Ok(client) => {
                 let mut newest = self.newest();
                 *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
+                self.failing().settle(self.now());
             }
-            Err(error) => tracing::warn!("cannot make a fresh client for lease calls: {error}"),
+            Err(error) => {
+                let error = ErrLock::from(error);
+                self.failing().raise(error.kind().as_str(), &error.explain(""), self.now());
+            }
         }
+    }
+
+    fn failing(&self) -> MutexGuard<'_, RateLimitedLog> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the log. These clients may serve elections with other clocks.
+    fn now(&self) -> Moment {
+        Moment::from_nanos(0).saturating_add(self.begun.elapsed())
     }
 }
 

@@ -22,7 +22,7 @@ fn invalid() -> Vec<(Rule, &'static str, &'static [&'static str])> {
         (
             Rule::new("", "deployments.apps"),
             r#""deployments.apps", allowed: the plural alone, and the group before it: Rule::new("apps", "deployments")"#,
-            &["POST ~/deployments.apps", "POST /apis/apps/v1/namespaces/a/deployments"],
+            &["POST /apis/apps/v1/namespaces/a/deployments"],
         ),
         (Rule::new("apps", "*"), r#"the resource is "*""#, &["POST /apis/apps/v1/deployments"]),
         (

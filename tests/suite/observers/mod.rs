@@ -1,6 +1,8 @@
 //! What people and machines see of an election: probes, log lines, metrics, Events, troubles.
 
 mod events;
+#[cfg(all(feature = "metrics", feature = "runtime"))]
+mod foreign_text;
 mod health;
 #[cfg(all(feature = "metrics", feature = "runtime"))]
 pub mod listening;

@@ -118,3 +118,21 @@ async fn rejected_write_names_the_failed_renewals() {
     within(Duration::from_secs(3), "the candidate leads again", a.candidate().elected()).await;
     assert_eq!(a.candidate().trouble(), None);
 }
+
+/// To lose a race is normal. To lose each one, while no other candidate holds the lease, is not.
+#[tokio::test(start_paused = true)]
+async fn endless_conflicts_are_named() {
+    let server = ApiServer::new();
+    let conflicts = server.inject(Fault::status(409).resource("leases").writes());
+    let running = candidate(&server, "a").start();
+    until(Duration::from_secs(5), "some races are lost", || conflicts.hits() > 3).await;
+    assert_eq!(running.candidate().trouble(), None, "{}", conflicts.hits());
+    let trouble = in_trouble(running.candidate(), Duration::from_secs(60)).await;
+    assert!(trouble.starts_with("lease calls fail: acquire: conflict: 409"), "{trouble}");
+    assert!(
+        trouble.ends_with("another program changes this object again and again; the audit log says which")
+    );
+    drop(conflicts);
+    within(Duration::from_secs(5), "the candidate leads", running.candidate().elected()).await;
+    assert_eq!(running.candidate().trouble(), None);
+}

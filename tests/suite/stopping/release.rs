@@ -10,6 +10,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault},
 };
 use std::{future::pending, panic::AssertUnwindSafe, time::Duration};
+use test_support::wait::timed;
 use tokio::{sync::oneshot, time::Instant};
 
 /// Pinniped's order: no write can pass from the moment when the release is sent, even if the release fails.
@@ -278,4 +279,22 @@ async fn each_order_to_give_way_is_carried_out() {
     assert_eq!(a.candidate().elected().await.transitions(), second.transitions());
     a.candidate().give_way();
     until(SOON, "it gives way a third time", || !a.candidate().can_write()).await;
+}
+
+/// A refused creation has made no lease, so a stop waits for nothing. After an answer that leaves that open, it looks whether
+/// the lease appears.
+#[tokio::test(start_paused = true)]
+async fn stop_after_a_refused_creation_leaves_no_lease() {
+    for code in [400, 401, 403, 404, 405, 413, 422, 429, 451, 408, 500, 502, 503, 504] {
+        let server = ApiServer::new();
+        let refused = server.inject(Fault::status(code).verb("create").resource("leases"));
+        let a = candidate(&server, "a").start();
+        until(FIRST, "it has tried", || refused.hits() > 0).await;
+        until(SOON, "it has heard", || a.candidate().trouble().is_some()).await;
+        let leaves_open = code == 408 || code >= 500;
+        let (took, end) = timed(a.stop()).await;
+        assert_eq!(end, LeaseEnd::Released, "{code}");
+        assert_eq!(took > SOON, leaves_open, "{code}: {took:?}");
+        assert!(server.object(LEASE).is_none());
+    }
 }

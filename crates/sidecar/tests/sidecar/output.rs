@@ -54,6 +54,36 @@ async fn broken_output_ends_no_request_and_no_release() {
     assert_eq!(holder(), "");
 }
 
+/// The election reports a trouble once. The libraries below it would do so with each attempt.
+#[tokio::test]
+async fn default_filter_shows_only_own_lines() {
+    let folder = TempDir::new().unwrap();
+    let (file, log) = (folder.path().join("kubeconfig"), folder.path().join("log"));
+    // Nobody listens there.
+    fs::write(&file, kubeconfig("https://127.0.0.1:1", "a").to_string()).unwrap();
+    let mut command = Command::new(binary());
+    command.args([
+        "--lease",
+        "default/app",
+        "--timing",
+        "1/0.5/0.02",
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+    ]);
+    command.arg(&file).args(["--status", "127.0.0.1:0"]).env_remove("RUST_LOG");
+    let out = fs::File::create(&log).unwrap();
+    let mut sidecar = Guarded::spawn_with(&command, Stdio::null(), out.into()).unwrap();
+    let lines = || fs::read_to_string(&log).unwrap();
+    until("the election is in trouble", || lines().contains("lease calls fail")).await;
+    sidecar.signal(Signal::TERM);
+    sidecar.ended(SOON).await.expect("it ends");
+    for line in lines().lines() {
+        assert!(line.contains(" kube_leader_gate"), "{line}");
+    }
+    assert_eq!(lines().matches("lease calls fail").count(), 1, "{}", lines());
+}
+
 #[tokio::test]
 async fn broken_output_keeps_the_exit_status() {
     let folder = TempDir::new().unwrap();

@@ -12,3 +12,16 @@ pub const SOON: Duration = Duration::from_secs(40);
 pub async fn until(what: &str, condition: impl FnMut() -> bool) {
     crate::wait::until(SOON, what, condition).await;
 }
+
+/// Waits until `look`, which asks a server, finds something.
+pub async fn until_some<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    within(SOON, what, async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+}

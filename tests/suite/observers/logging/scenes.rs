@@ -163,7 +163,7 @@ async fn no_fresh_client() {
         Ok(Client::new(service.clone(), "default"))
     };
     let election = builder("a").build_in(&LeasePool::over(connect).expect("a client"));
-    let _hang = server.inject(Fault::hang_before().verb("get").times(1));
+    let _hang = server.inject(Fault::hang_before().verb("get").times(2));
     leads(&election.unwrap().start()).await;
 }
 
