@@ -11,7 +11,7 @@ use crate::{
     gate::WriteGateLayer,
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
-    lease::BoxLock,
+    lease::{BoxLock, ErrLockKind},
     one_line,
     policy::Policy,
 };
@@ -162,13 +162,15 @@ impl fmt::Display for ErrBuild {
             Self::Client(error) => {
                 let text = one_line(&error.to_string());
                 write!(f, "cannot make a client for the election from the configuration: {text}")?;
-                if matches!(error, KubeError::ProxyProtocolDisabled { .. }) {
-                    f.write_str(
-                        "; enable it, or unset the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY (kube \
-                         ignores NO_PROXY without that feature)",
-                    )?;
-                }
-                Ok(())
+                let advice = match error {
+                    KubeError::ProxyProtocolDisabled { .. } => Some(
+                        "build the program with this Cargo feature, or unset the proxy: `proxy-url` in the kubeconfig, or \
+                         the variable HTTPS_PROXY (without the feature, the client ignores NO_PROXY)",
+                    ),
+                    KubeError::Auth(_) => ErrLockKind::Credentials.advice(),
+                    _ => None,
+                };
+                advice.map_or(Ok(()), |advice| write!(f, ". To do: {advice}"))
             }
             Self::Lock(error) => write!(f, "cannot make the lock of the election: {error}"),
         }

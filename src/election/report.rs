@@ -37,7 +37,7 @@ impl Report {
             call: (LeaseCall::Read, Moment::from_nanos(0)),
             calls: RateLimitedLog::new("lease calls fail"),
             stuck: RateLimitedLog::new("lease calls stay on a connection that hangs"),
-            watch: RateLimitedLog::new("the lease cannot be watched; it is polled"),
+            watch: RateLimitedLog::new("the lease cannot be watched; it is polled, so handovers take longer"),
             watched: None,
             former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
             oddity: RateLimitedLog::new("the lease makes no sense"),

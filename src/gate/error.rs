@@ -101,9 +101,6 @@ impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
         write!(f, "write attempt rejected as client is not leader: {attempt}")?;
-        if attempt.verb() == Some(Verb::Unknown) {
-            f.write_str(" (the gate cannot tell what this request does; spell it as kubectl does)")?;
-        }
         let message = self.message.as_deref().unwrap_or_default();
         let Refuser::Gate(stage) = self.by else {
             let refused = "; the API server refused it, and nothing was changed";
@@ -122,8 +119,11 @@ impl fmt::Display for ErrNotLeader {
             Stage::Over => {
                 f.write_str("the election of this process has stopped, and it will not lead again")
             }
+            Stage::UnderWay if attempt.verb() == Some(Verb::Unknown) => f.write_str(
+                "the gate does not recognise this path, so the request counts as a write; spell the path as kubectl does",
+            ),
             Stage::UnderWay if attempt.request().is_some() => {
-                f.write_str("write again once this process leads, or exempt the request in the policy")
+                f.write_str("write again once this process leads, or exempt the request in the election's policy")
             }
             Stage::UnderWay => f.write_str("write again once this process leads"),
         }

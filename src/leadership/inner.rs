@@ -18,7 +18,7 @@ const ENDS: usize = 8;
 /// The trouble of a leadership that can have no more grants.
 pub(crate) const ENDED: &str = "the leader election has ended; restart the process to contend again";
 /// The trouble of an election that the program does not drive yet.
-pub(crate) const NOT_BEGUN: &str = "the election of this process has not begun: drive it with `run`, `run_until`, \
+pub(crate) const NOT_BEGUN: &str = "the election of this process has not begun: its code must call `run`, `run_until`, \
                                     `run_while_leading` or `start`";
 
 #[derive(Debug)]

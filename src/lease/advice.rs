@@ -73,26 +73,23 @@ impl Cause {
     pub(super) fn advice(self, role: &str) -> &str {
         match self {
             Self::Role => role,
-            Self::Anonymous => {
-                "the API server knows no credentials of this request; check the token or certificate"
-            }
-            Self::Terminating => {
-                "the namespace is being deleted; move to another one, or wait until it exists again"
-            }
-            Self::Quota => "raise the ResourceQuota that the message names, or delete unused objects",
-            Self::Webhook => "exempt this object from the webhook that the message names",
+            Self::Anonymous => "check the token or certificate; the API server has found none that it knows",
+            Self::Terminating => "use another namespace, or create this one again when it is gone",
+            Self::Quota => "raise the ResourceQuota that the message names",
+            Self::Webhook => "give the object what the webhook asks for, or exempt it from the webhook",
             Self::DeadWebhook => {
-                "start the webhook that the message names, exempt this object from it, or set its failurePolicy to Ignore"
+                "start the webhook that the message names, exempt the object from it, or set its failurePolicy to Ignore"
             }
-            Self::Policy => "exempt this object from the policy that the message names",
+            Self::Policy => "give the object what the policy asks for, or exempt it from the policy",
             Self::NoNamespace => "create the namespace",
             Self::NoKind => {
-                "the server does not know this kind: its version is too old, the API is disabled, or the URL has a wrong path"
+                "check the URL and its path; if they are right, this version of the API server lacks the kind, or has it \
+                 switched off"
             }
             Self::Redirect => "use the URL of the API server itself; a redirect is not followed",
-            Self::TooMany => "the API server has too many requests; look at its priority levels",
+            Self::TooMany => "find out which FlowSchema and PriorityLevelConfiguration limit this client",
             Self::Unready => {
-                "wait until the API server is ready, or look at the proxy or load balancer before it"
+                "wait until the API server is ready; if it is, look at the proxy or load balancer in front of it"
             }
         }
     }

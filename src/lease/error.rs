@@ -56,6 +56,9 @@ pub enum ErrLockKind {
     Withheld,
 }
 
+/// What to do about a certificate that is not accepted.
+const TRUST: &str = "check the certificate authority and the server's name in the kubeconfig";
+
 // === impl ErrLock ===
 
 impl ErrLock {
@@ -121,16 +124,20 @@ impl ErrLock {
     ///
     /// let error = ErrLock::new(ErrLockKind::Unauthorized, "Unauthorized");
     /// let told = error.explain("grant it get on leases, by a Role");
-    /// assert_eq!(told, "unauthorized: Unauthorized; check the token or certificate");
+    /// assert_eq!(told, "unauthorized: Unauthorized. To do: check the token or certificate");
     /// ```
     #[must_use]
     pub fn explain(&self, role: &str) -> String {
-        let advice = self.advice(role).map(|advice| format!("; {advice}"));
+        let advice = self.advice(role).map(|advice| format!(". To do: {advice}"));
         format!("{self}{}", advice.unwrap_or_default())
     }
 
     fn advice<'a>(&self, role: &'a str) -> Option<&'a str> {
-        self.cause.map(|cause| cause.advice(role)).or_else(|| self.kind.advice())
+        let by_kind = || match self.kind {
+            ErrLockKind::Tls if self.message.contains("certificate") => Some(TRUST),
+            kind => kind.advice(),
+        };
+        self.cause.map(|cause| cause.advice(role)).or_else(by_kind)
     }
 }
 
@@ -170,37 +177,35 @@ impl ErrLockKind {
     }
 
     /// What to do if the answer names no cause.
-    const fn advice(self) -> Option<&'static str> {
+    pub(crate) const fn advice(self) -> Option<&'static str> {
         match self {
             Self::NotFound => Some("check the namespace, and the URL of the API server"),
             Self::Unauthorized => Some("check the token or certificate"),
             Self::Forbidden => Some(
-                "the message says what refuses it: an admission plugin of the API server, or a proxy on the way",
+                "look for a proxy on the way, or an admission plugin of the API server; it is no missing Role",
             ),
             Self::Timeout => Some(
                 "check the API server and the network to it; if its answers take that long, set a longer call timeout \
-                 (LeaseTiming::with_call_timeout, or the fourth number of a timing such as 137/107/26/10)",
+                 (LeaseTiming::with_call_timeout, or a timing with a fourth number, in seconds: 137/107/26/10)",
             ),
             Self::Unresolved => Some("check the host in the URL of the API server, and the name server"),
             Self::Unreachable => {
                 Some("check that the API server runs, its address and port, and the network to it")
             }
-            Self::Tls => {
-                Some("check the certificate authority in the kubeconfig, and that this port speaks TLS")
-            }
+            Self::Tls => Some("check that this port speaks TLS, and the certificates in the kubeconfig"),
             Self::Proxy => {
                 Some("check the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY")
             }
-            Self::Credentials => {
-                Some("run the credential plugin of the kubeconfig by hand, and check the files that it names")
-            }
-            Self::CutOff => {
-                Some("look whether the API server restarts, and what closes connections on the way to it")
-            }
+            Self::Credentials => Some(
+                "run the credential plugin of the kubeconfig by hand, and check the files that the kubeconfig names",
+            ),
+            Self::CutOff => Some(
+                "look whether the API server restarts, or a proxy or firewall on the way closes connections",
+            ),
             Self::Garbage => Some("check that the URL is the API server's, and not another server's"),
-            Self::Gone => Some("look at the log of the API server and of its etcd"),
+            Self::Gone => Some("if it goes on, look for errors in the logs of the API server and of etcd"),
             Self::Conflict => {
-                Some("another program changes this object again and again; the audit log says which")
+                Some("find the program that changes this object again and again, in the audit log")
             }
             Self::Refused | Self::Withheld => None,
         }
@@ -233,12 +238,12 @@ mod tests {
             (
                 403,
                 r#"leases.coordination.k8s.io is forbidden: User "system:anonymous" cannot create resource "leases""#,
-                "knows no credentials",
+                "none that it knows",
             ),
             (
                 403,
                 r#"leases.coordination.k8s.io "x" is forbidden: unable to create new content in namespace a because it is being terminated"#,
-                "is being deleted",
+                "use another namespace",
             ),
             (
                 403,
@@ -248,12 +253,12 @@ mod tests {
             (
                 403,
                 r#"admission webhook "w.example.com" denied the request: no leases"#,
-                "exempt this object from the webhook",
+                "exempt it from the webhook",
             ),
             (
                 400,
                 r#"admission webhook "w.example.com" denied the request: no leases"#,
-                "exempt this object from the webhook",
+                "exempt it from the webhook",
             ),
             (
                 500,
@@ -263,14 +268,14 @@ mod tests {
             (
                 422,
                 "leases.coordination.k8s.io \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
-                "exempt this object from the policy",
+                "exempt it from the policy",
             ),
-            (403, "<html>Access denied</html>", "a proxy on the way"),
+            (403, "<html>Access denied</html>", "look for a proxy on the way"),
             (404, r#"namespaces "a" not found"#, "create the namespace"),
-            (404, "404 page not found", "does not know this kind"),
+            (404, "404 page not found", "lacks the kind"),
             (401, "Unauthorized", "check the token or certificate"),
             (302, "a redirect", "itself"),
-            (429, "Too many requests, please try again later.", "priority levels"),
+            (429, "Too many requests, please try again later.", "PriorityLevelConfiguration"),
             (502, "<html> <h1>502 Bad Gateway</h1>", "load balancer"),
         ] {
             let error = ErrLock::refusal(StatusCode::from_u16(status).unwrap(), None, message);

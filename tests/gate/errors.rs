@@ -54,7 +54,7 @@ fn not_leader_error_names_request_and_holder() {
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
          the last known holder of the lease is \"operator-0\"; nothing was sent: write again once this process leads, or \
-         exempt the request in the policy"
+         exempt the request in the election's policy"
     );
     assert!(error.source().is_none());
 }

@@ -22,8 +22,8 @@ pub(crate) const UNKNOWN: StatusCode = StatusCode::FAILED_DEPENDENCY;
 /// The gate rejected the write.
 pub(crate) fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
     let mut message = error.to_string();
-    if message.ends_with("in the policy") {
-        message += ", which is --allow of the sidecar";
+    if message.ends_with("in the election's policy") {
+        message += ", by --allow of the sidecar";
     }
     status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &message, Some(asked))
 }

@@ -25,7 +25,7 @@ use web_servers::{actix, axum, health::probes_of, hyper};
 /// Far longer than it takes, so that a busy machine does not fail a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const NOT_BEGUN: &str = "the election of this process has not begun: drive it with `run`, `run_until`, \
+const NOT_BEGUN: &str = "the election of this process has not begun: its code must call `run`, `run_until`, \
                          `run_while_leading` or `start`\n";
 
 /// Plays a replica's life, and asks the probes that `serve` serves.

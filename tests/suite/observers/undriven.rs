@@ -15,7 +15,7 @@ use kube_leader_gate::{
 use serde_json::Value;
 use std::{future::pending, sync::Arc, time::Duration};
 
-const SAID: &str = "the election of this process has not begun: drive it with `run`, `run_until`, \
+const SAID: &str = "the election of this process has not begun: its code must call `run`, `run_until`, \
                     `run_while_leading` or `start`";
 
 /// Whether the candidate's readiness and trouble say that the election has not begun.
