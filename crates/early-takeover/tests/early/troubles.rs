@@ -70,7 +70,7 @@ async fn only_a_forbidden_watch_asks_for_permission() {
         let b = replica(&server, "b").start();
         until(SOON, "there is trouble", || b.candidate().trouble().is_some()).await;
         let trouble = b.candidate().trouble().expect("trouble");
-        let advice = "; grant it get and watch on pods, by a Role";
+        let advice = ". To do: grant it get and watch on pods, by a Role";
         assert!(trouble.starts_with(TROUBLE) && trouble.ends_with(advice) == advised, "{trouble}");
         drop(refused);
         until(Duration::from_secs(60), "it is over", || b.candidate().trouble().is_none()).await;
