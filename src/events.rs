@@ -12,8 +12,8 @@
 //! 1. The election never waits for an event. A separate task writes the events one after the other, each within the
 //!    election's call timeout. A stop waits for the last ones, but at most for one call timeout. If the election is
 //!    dropped or the process is killed, it reports nothing.
-//! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event, it
-//!    is not tried again, unless the answer says when to. At most 16 events wait. After that the oldest are dropped, and the log says
+//! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event (401,
+//!    403, 404), it is not tried again. At most 16 events wait. After that the oldest are dropped, and the log says
 //!    how many.
 //! 3. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
 //!
@@ -161,7 +161,8 @@ async fn write(
             return rate_limited_log.settle(now());
         }
         rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
-        if error.is_certain() && error.retry_after().is_none() {
+        let refused = [ErrLockKind::Unauthorized, ErrLockKind::Forbidden, ErrLockKind::NotFound];
+        if refused.contains(&error.kind()) {
             return;
         }
     }

@@ -72,12 +72,12 @@ fn said(answer: &[u8]) -> String {
 /// A URL without its user part and its query, which may be secret.
 fn place(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    match path.split_once("://") {
-        Some((scheme, rest)) => {
+    match path.split_once("//") {
+        Some((scheme, rest)) if scheme.is_empty() || scheme.ends_with(':') => {
             let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-            format!("{scheme}://{}/{path}", host.rsplit('@').next().unwrap_or_default())
+            format!("{scheme}//{}/{path}", host.rsplit('@').next().unwrap_or_default())
         }
-        None => path.to_owned(),
+        _ => path.to_owned(),
     }
 }
 
@@ -91,6 +91,7 @@ mod tests {
             ("https://login.example/start?state=secret#secret", "https://login.example/start"),
             ("https://user:secret@login.example", "https://login.example/"),
             ("/login?next=secret", "/login"),
+            ("//user:secret@login.example/start", "//login.example/start"),
         ] {
             assert_eq!(place(url), shown);
         }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 /// If a watch has lasted this long, the next one may begin at once.
 const STEADY: Duration = Duration::from_secs(10);
 /// If a watch has lasted this long, watches work. That it has begun proves nothing: many fail at their first line.
-pub(super) const WORKS: Duration = Duration::from_secs(60);
+pub(super) const WORKS: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub enum WatchNews {

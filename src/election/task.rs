@@ -17,7 +17,10 @@ use crate::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
 use std::{future::poll_fn, sync::Arc, task::Poll};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 type Answer = Result<Option<LeaseRecord>, ErrLock>;
 
@@ -26,6 +29,9 @@ pub(super) struct Task {
     lock: Arc<ReleaseLock<VettedLock<BoxLock>>>,
     /// The call under way.
     call: Option<BoxFuture<'static, Answer>>,
+    /// When it was sent, and when it is given up.
+    sent: Instant,
+    gives_up: Instant,
     grantor: Grantor,
     grant: Option<Grant>,
     /// The deadline of the grant.
@@ -53,6 +59,8 @@ impl Task {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
             call: None,
+            sent: Instant::now(),
+            gives_up: Instant::now(),
             grantor,
             grant: None,
             deadline: Moment::default(),
@@ -95,11 +103,20 @@ impl Task {
                 self.watched(WatchNews::Down(None), now);
                 lease_watch = self.watch();
             }
+            if self.machine.is_ending() {
+                let patience = self.report.profile.timing.call_timeout();
+                self.gives_up = self.gives_up.min(Instant::now() + patience);
+            }
             let drains = writes.under_way && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
                 biased;
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
+                () = sleep_until(self.gives_up), if self.call.is_some() => {
+                    self.call = None;
+                    let waited = self.gives_up.saturating_duration_since(self.sent);
+                    self.on_answer(Err(ErrLock::timeout(waited)), leadership.now());
+                }
                 Ok(()) = self.orders.changed() => {}
                 // At the deadline the writes that are waited for are cut off.
                 () = leadership.idle(), if drains => {}
@@ -210,7 +227,9 @@ impl Task {
             self.look_at_the_watch(now);
         }
         self.report.begins(&call, now);
-        let (lock, patience) = (self.lock.clone(), call.patience);
+        self.sent = Instant::now();
+        self.gives_up = self.sent + call.patience;
+        let lock = self.lock.clone();
         let made = async move {
             match (&call.seen, &call.update) {
                 (_, None) => lock.get().await,
@@ -218,9 +237,7 @@ impl Task {
                 (Some(seen), Some(update)) => lock.update(seen, update).await.map(Some),
             }
         };
-        let limited =
-            async move { timeout(patience, made).await.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) };
-        self.call = Some(limited.boxed());
+        self.call = Some(made.boxed());
     }
 
     fn on_answer(&mut self, answer: Answer, now: Moment) {

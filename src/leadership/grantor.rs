@@ -102,14 +102,13 @@ impl Grantor {
             let opened = self.inner.word.open(deadline.as_nanos());
             state.current = Some(Current { number: opened, term: term.clone() });
             number = Some(opened);
-            false
+            true
         });
         let number = number.ok_or(ErrTooLate(()))?;
-        tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
-        // After that line, those who wait for a term begin their work.
-        self.inner.state.send_if_modified(|_| true);
         // The writes of the earlier grant end with it.
         self.inner.ended.ring();
+        // Last: a log that blocks holds up neither the deadline nor those writes.
+        tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
         Ok(Grant::new(self.inner.clone(), term, number))
     }
 

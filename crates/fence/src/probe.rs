@@ -67,7 +67,10 @@ impl Probe {
                 );
                 obstacle("forbidden", message)
             }
-            Some(ProbeReply::Fails) | None => obstacle("refused", message),
+            Some(ProbeReply::Fails) => obstacle("refused", message),
+            None if status.code == 422 => obstacle("refused", message),
+            // It was not the fence that spoke, and perhaps it was not asked.
+            None => Err(ProbeFailure::unanswered(&ErrLock::from(Error::Api(status)))),
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::{
 };
 use std::time::Duration;
 
+/// So many call timeouts are the most that a call may take, since a call that hangs delays the next one.
+const MOST_PATIENT: u32 = 4;
+
 impl Machine {
     /// Takes in the answer to the call under way, or that there is none in time.
     ///
@@ -24,7 +27,7 @@ impl Machine {
     ) -> Result<(), ErrLock> {
         let Some(Flight { call, sent, knew, settles }) = self.flight.take() else { return Ok(()) };
         self.look_at_the_clock(now);
-        self.note_time_taken(&answer, now.saturating_since(sent));
+        self.note_time_taken(call.what, &answer, now.saturating_since(sent));
         let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
         if carried_out && call.what != LeaseCall::Read {
             self.spread.answered(now.saturating_since(sent));
@@ -83,12 +86,23 @@ impl Machine {
         Ok(())
     }
 
-    /// If the API server is slow, the next call waits longer: twice as long after each call without an answer, and twice as long
-    /// as the last answer took.
-    fn note_time_taken(&mut self, answer: &Result<Option<LeaseRecord>, ErrLock>, took: Duration) {
-        let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
-        let longer = if timed_out { self.patience } else { took }.saturating_mul(2);
-        self.patience = longer.min(self.timing.longest_call()).max(self.timing.call_timeout());
+    /// If the API server is slow, the next call of this sort waits longer: twice as long after each one without an answer, and
+    /// twice as long as the last one that was carried out. A refusal is faster than a write.
+    fn note_time_taken(
+        &mut self,
+        what: LeaseCall,
+        answer: &Result<Option<LeaseRecord>, ErrLock>,
+        took: Duration,
+    ) {
+        let shortest = self.timing.call_timeout();
+        let longest = self.timing.longest_call().min(shortest.saturating_mul(MOST_PATIENT)).max(shortest);
+        let patience =
+            if what == LeaseCall::Read { &mut self.patience.read } else { &mut self.patience.write };
+        *patience = match answer {
+            Ok(_) => took.saturating_mul(2).max(shortest).min(longest),
+            Err(error) if error.kind() == ErrLockKind::Timeout => patience.saturating_mul(2).min(longest),
+            Err(_) => took.saturating_mul(2).min(longest).max(*patience),
+        };
     }
 
     fn read(&mut self, lease: Option<LeaseRecord>, settles: bool, knew: u64, now: Moment) {

@@ -111,13 +111,20 @@ pub struct Machine {
     pub(super) acquired: Moment,
     pub(super) not_before: Moment,
     pub(super) failures: u32,
-    /// How long the next call may take, if there is the time: longer if answers come late.
-    pub(super) patience: Duration,
+    /// How long the next read and the next write may take, if there is the time: longer if answers come late.
+    pub(super) patience: Patience,
     /// When it may ask the holder the next time.
     pub(super) ask_from: Moment,
     pub(super) spread: Spread,
     /// The server has stored something else than this candidate wrote.
     pub(super) altered: Option<&'static str>,
+}
+
+/// How long calls may take. An API server whose disk is slow answers reads fast.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) read: Duration,
+    pub(super) write: Duration,
 }
 
 /// How far to trust what is known.
@@ -204,7 +211,7 @@ impl Machine {
             acquired: Moment::default(),
             not_before: Moment::default(),
             failures: 0,
-            patience: timing.call_timeout(),
+            patience: Patience { read: timing.call_timeout(), write: timing.call_timeout() },
             ask_from: Moment::default(),
             spread: Spread::new(timing.pause()),
             altered: None,

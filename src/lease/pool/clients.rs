@@ -119,8 +119,11 @@ impl Clients {
     fn succeed(&self) {
         match (self.make)() {
             Ok(client) => {
-                let mut newest = self.newest();
-                *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
+                {
+                    let mut newest = self.newest();
+                    *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
+                }
+                // Not under the lock of the clients: a log that blocks must hold up no call.
                 self.failing().settle(self.now());
             }
             Err(error) => {

@@ -6,6 +6,7 @@ use crate::support::{
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
+    LeaseTiming,
     election::LeaseEnd,
     testing::{ApiServer, Fault},
 };
@@ -296,5 +297,22 @@ async fn stop_after_a_refused_creation_leaves_no_lease() {
         assert_eq!(end, LeaseEnd::Released, "{code}");
         assert_eq!(took > SOON, leaves_open, "{code}: {took:?}");
         assert!(server.object(LEASE).is_none());
+    }
+}
+
+/// Renewals hang, and the election has learned to wait. A stop does not: it releases the lease over a fresh connection.
+#[tokio::test(start_paused = true)]
+async fn s4_stop_beside_a_hung_renewal_releases() {
+    let seconds = Duration::from_secs;
+    for (lease, deadline, retry) in [(137, 107, 26), (137, 136, 26)] {
+        let timing = LeaseTiming::new(seconds(lease), seconds(deadline), seconds(retry)).unwrap();
+        let server = ApiServer::new();
+        let a = build(&server, "a", builder("a").timing(timing)).unwrap().start();
+        within(FIRST, "a leads", a.candidate().elected()).await;
+        let hung = server.inject(Fault::hang_before().verb("update").resource("leases").times(4));
+        until(seconds(100), "four renewals hang", || hung.hits() == 4).await;
+        let (took, end) = timed(a.stop()).await;
+        assert_eq!(end, LeaseEnd::Released, "{timing}");
+        assert!(took < timing.call_timeout() * 2, "{timing}: {took:?}");
     }
 }

@@ -67,3 +67,17 @@ async fn silence_is_no_news() {
     pass(SOON).await;
     assert_eq!(*wall.probes.lock().unwrap(), probes);
 }
+
+/// A load balancer without a backend, a full queue, an expired token: none of them has asked the fence.
+#[tokio::test(start_paused = true)]
+async fn answer_that_did_not_ask_the_fence_is_no_news() {
+    for code in [401, 408, 429, 500, 502, 503, 504] {
+        let wall = Wall::new(Mood::Follows);
+        let a = leading(&wall, true).await;
+        let term = a.candidate().term();
+        wall.turn(Mood::Says(code));
+        pass(LOOKS_WITHIN * 3).await;
+        assert_eq!(a.candidate().term(), term, "{code}");
+        assert_eq!(a.candidate().trouble(), None, "{code}");
+    }
+}

@@ -38,6 +38,8 @@ pub enum Mood {
     Broken,
     /// The API server does not answer.
     Silent,
+    /// A gateway, or an overloaded API server, answers.
+    Says(u16),
 }
 
 /// An API server behind a fence.
@@ -124,6 +126,7 @@ impl Wall {
         let (holder, term) = self.holder();
         Some(match mood {
             Mood::Silent => return None,
+            Mood::Says(code) => status(code, "the server is currently unable to handle the request"),
             Mood::Absent => status(201, "created"),
             Mood::KnowsAnEarlierTerm => denial("the fence lets the holder pass in term earlier/0"),
             Mood::Forbidden => status(403, "User \"a\" cannot create resource \"leases\""),
