@@ -6,8 +6,7 @@ use std::iter;
 const LONGEST: usize = 500;
 
 /// The text as one line of at most 500 characters. White space becomes one space each, and a character that is not
-/// printable is spelled out, as `\u{1b}`. So whoever answers in the API server's place can neither forge a line of the log
-/// nor steer a terminal.
+/// printable is spelled out, as `\u{1b}`. So a server or a proxy can neither forge a line of the log nor steer a terminal.
 ///
 /// ```
 /// use kube_leader_gate::one_line;

@@ -39,7 +39,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
             }
             // Longer each time, if the API server is slow.
             let patience =
-                timing.call_timeout().saturating_mul(1 << short_lived.min(16)).min(timing.longest_call());
+                timing.call_timeout().saturating_mul(1 << short_lived.min(16)).min(timing.longest_patience());
             let watch = timeout(patience, lock.watch()).await;
             let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
                 Ok(events) => {

@@ -69,8 +69,9 @@ impl ErrNotLeader {
     }
 
     /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
-    /// the gate that recognises such an answer. `message` is the API server's; it becomes [one line](one_line()). If a layer below the gate repeats writes, as
-    /// kube's own retry does, this is about the last attempt: the server may have carried out an earlier one.
+    /// the gate that recognises such an answer. `message` is the API server's; it becomes [one line](one_line()). If a layer
+    /// below the gate repeats writes, as kube's own retry does, this is about the last attempt: the server may have carried
+    /// out an earlier one.
     #[must_use]
     pub fn by_server(forbidden: Forbidden, message: impl AsRef<str>) -> Self {
         let refused = Refused::ByServer(forbidden.verb());

@@ -52,8 +52,8 @@
 //! does not answer, etcd may still store it. The gates of an [`Election`](crate::Election) do so, unless
 //! [`ElectionBuilder::request_deadline`](crate::election::ElectionBuilder::request_deadline) says otherwise.
 //!
-//! - The parameter never raises a limit. It is 1 ms at least, and an hour at most. The server takes the smaller one of it and of its own. If the caller has
-//!   set a shorter `timeout`, without escapes (`timeout=1m30s`), that one stays.
+//! - The parameter never raises a limit. It is 1 ms at least, and an hour at most. The server takes the smaller one of it
+//!   and of its own. If the caller has set a shorter `timeout`, without escapes (`timeout=1m30s`), that one stays.
 //! - It is the same for every verb that changes a resource, also of an aggregated API: the API server that receives the
 //!   request keeps the time. It is not added to reads, watches, logs, `exec`, `attach`, `portforward` or `proxy`, nor to
 //!   a path that is not a resource or has an odd spelling: a backend could read it. Nor is it added to what the policy

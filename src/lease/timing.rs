@@ -194,8 +194,14 @@ impl LeaseTiming {
         self.longest_call().min(DEFAULT_CALL)
     }
 
+    /// The longest time that a call may take if the API server is slow: four call timeouts, since a call that hangs delays the
+    /// next one.
+    pub(crate) fn longest_patience(&self) -> Duration {
+        self.longest_call().min(self.call_timeout.saturating_mul(4))
+    }
+
     /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
-    pub(crate) fn longest_call(&self) -> Duration {
+    fn longest_call(&self) -> Duration {
         let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
         room / (ATTEMPTS + 1)
     }

@@ -6,7 +6,7 @@ use crate::{
     record::{CandidateRecord, CandidateSpec},
     register::{Next, Register},
     status::LockStatus,
-    watch::{News, follow},
+    watch::{News, STEADY, follow},
 };
 use futures_util::StreamExt;
 use http::Method;
@@ -55,6 +55,8 @@ pub(crate) struct Keeper {
     calls: Trouble,
     vacancy: Trouble,
     unwatched: Trouble,
+    /// When the present watch began.
+    watched: Option<Instant>,
 }
 
 // === impl Keeper ===
@@ -81,6 +83,7 @@ impl Keeper {
             calls: context.trouble("the LeaseCandidate cannot be kept"),
             vacancy: context.trouble("no coordinator names a holder"),
             unwatched: context.remark("the LeaseCandidate cannot be watched; it is polled"),
+            watched: None,
         }
     }
 
@@ -96,6 +99,9 @@ impl Keeper {
         let mut watch = follow(self.client.clone(), self.register.card.clone(), self.pauses);
         loop {
             let vacant = self.judge_vacancy();
+            if self.watched.is_some_and(|since| since.elapsed() >= STEADY) {
+                self.unwatched.settle();
+            }
             let (stands, now) = (self.stands(), self.now());
             let next = self.register.next(stands, now, Timestamp::now());
             self.tell(stands, &next);
@@ -153,17 +159,13 @@ impl Keeper {
         match news {
             News::Up => {
                 self.register.watches(true);
+                self.watched = Some(Instant::now());
             }
-            News::Present(record) => {
-                self.unwatched.settle();
-                self.register.hear(record);
-            }
-            News::Deleted(last) => {
-                self.unwatched.settle();
-                self.register.hear_deletion(&last);
-            }
+            News::Present(record) => self.register.hear(record),
+            News::Deleted(last) => self.register.hear_deletion(&last),
             News::Down(error) => {
                 self.register.watches(false);
+                self.watched = None;
                 let Some(error) = error else { return };
                 self.unwatched.raise(error.kind().as_str(), &explain(&error));
             }

@@ -14,10 +14,13 @@ use kube_client::{Client, core::WatchEvent};
 use kube_leader_gate::lease::ErrLock;
 use serde_json::Value;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// The longest pause between two attempts to watch, for example if the API server refuses the watch.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// If a watch has lasted this long, watches work, and the next one may begin at once.
+pub(crate) const STEADY: Duration = Duration::from_secs(10);
 
 /// The time that a watch asks for, in seconds.
 const SECONDS: u64 = 300;
@@ -41,7 +44,9 @@ struct State {
     card: CandidateSpec,
     pauses: Pauses,
     events: Option<Events>,
-    /// How many watches in a row ended before they showed something.
+    /// When the last watch began, or failed to.
+    since: Instant,
+    /// How many watches in a row have failed or ended early.
     failures: u32,
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn follow(
     card: CandidateSpec,
     pauses: Pauses,
 ) -> impl Stream<Item = News> + Send + Unpin {
-    let state = State { client, card, pauses, events: None, failures: 0 };
+    let state = State { client, card, pauses, events: None, since: Instant::now(), failures: 0 };
     let next = |mut state: State| async move {
         let news = state.next().await;
         Some((news, state))
@@ -64,10 +69,7 @@ impl State {
         let Some(events) = &mut self.events else { return self.connect().await };
         while let Some(event) = events.next().await {
             match event.map_err(ErrLock::from).and_then(read) {
-                Ok(Some((name, news))) if name == self.card.identity.as_str() => {
-                    self.failures = 0;
-                    return news;
-                }
+                Ok(Some((name, news))) if name == self.card.identity.as_str() => return news,
                 // A bookmark, or another object from a server that ignores the selector.
                 Ok(_) => {}
                 Err(error) => {
@@ -81,11 +83,17 @@ impl State {
     }
 
     async fn connect(&mut self) -> News {
+        // That it has shown the object proves nothing: it may fail after that, each time.
+        if self.since.elapsed() >= STEADY {
+            self.failures = 0;
+        }
         if let Some(before) = self.failures.checked_sub(1) {
             sleep(backoff(self.pauses.first, before, LONGEST_PAUSE)).await;
         }
         self.failures = self.failures.saturating_add(1);
-        match self.watch().await {
+        let watch = self.watch().await;
+        self.since = Instant::now();
+        match watch {
             Ok(events) => {
                 self.events = Some(events);
                 News::Up

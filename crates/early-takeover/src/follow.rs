@@ -20,6 +20,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+/// If a watch has lasted this long, watches work.
+const STEADY: Duration = Duration::from_secs(10);
+
 /// The longest pause between attempts to watch.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -40,8 +43,10 @@ pub(crate) struct Follower {
 /// The pod that is watched, and how that goes.
 pub(crate) struct Watched {
     pod: Option<Pod>,
+    /// When the present watch began.
+    begun: Instant,
     end: Option<End>,
-    /// How many calls in a row have failed.
+    /// How many calls and short watches in a row have failed.
     failures: u32,
     not_before: Instant,
 }
@@ -153,9 +158,18 @@ impl Follower {
         let Some(pod) = &mut self.watched.pod else { return Ok(()) };
         let Some(events) = &mut pod.events else {
             pod.events = Some(self.pods.watch(&pod.name).await?);
+            self.watched.begun = Instant::now();
             return Ok(());
         };
-        pod.seen = match events.next().await {
+        let event = tokio::select! {
+            event = events.next() => event,
+            // That it has shown the pod proves nothing: it may fail after that, each time.
+            () = sleep_until(self.watched.begun + STEADY), if self.watched.failures > 0 => {
+                self.worked();
+                return Ok(());
+            }
+        };
+        pod.seen = match event {
             Some(Ok(WatchEvent::Added(shown) | WatchEvent::Modified(shown))) => Some(shown),
             Some(Ok(WatchEvent::Deleted(_))) => None,
             Some(Ok(WatchEvent::Bookmark(_))) => return Ok(()),
@@ -171,7 +185,6 @@ impl Follower {
         if let Some(Err(reason)) = pod.seen.as_ref().map(|pod| proof::end(holder, pod)) {
             tracing::debug!(pod = pod.name, "no early takeover: {reason}");
         }
-        self.worked();
         Ok(())
     }
 
@@ -196,7 +209,7 @@ impl Follower {
 
 impl Watched {
     pub(crate) fn nothing() -> Self {
-        Self { pod: None, end: None, failures: 0, not_before: Instant::now() }
+        Self { pod: None, begun: Instant::now(), end: None, failures: 0, not_before: Instant::now() }
     }
 }
 

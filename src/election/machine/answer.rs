@@ -12,9 +12,6 @@ use crate::{
 };
 use std::time::Duration;
 
-/// So many call timeouts are the most that a call may take, since a call that hangs delays the next one.
-const MOST_PATIENT: u32 = 4;
-
 impl Machine {
     /// Takes in the answer to the call under way, or that there is none in time.
     ///
@@ -94,8 +91,7 @@ impl Machine {
         answer: &Result<Option<LeaseRecord>, ErrLock>,
         took: Duration,
     ) {
-        let shortest = self.timing.call_timeout();
-        let longest = self.timing.longest_call().min(shortest.saturating_mul(MOST_PATIENT)).max(shortest);
+        let (shortest, longest) = (self.timing.call_timeout(), self.timing.longest_patience());
         let patience =
             if what == LeaseCall::Read { &mut self.patience.read } else { &mut self.patience.write };
         *patience = match answer {

@@ -71,6 +71,18 @@ async fn ping_is_answered_after_each_broken_watch() {
     }
 }
 
+/// Each watch shows the object, and then fails. That it has shown something is no success.
+#[tokio::test(start_paused = true)]
+async fn watch_that_opens_and_fails_is_asked_for_in_growing_pauses() {
+    let server = ApiServer::new();
+    let _a = coordinated(&server, "a").start();
+    is_listed(&server, "a").await;
+    let broken = server.inject(Fault::break_watch(WatchBreak::Expired).resource("leasecandidates"));
+    server.break_watches(|_| true, WatchBreak::End);
+    pass(600 * SECOND).await;
+    assert!((8..40).contains(&broken.hits()), "{} requests in ten minutes", broken.hits());
+}
+
 #[tokio::test(start_paused = true)]
 async fn follower_and_leader_withdraw_when_they_stop() {
     let server = ApiServer::new();

@@ -59,6 +59,24 @@ async fn forbidden_watch_is_asked_for_in_growing_pauses() {
     assert!((10..40).contains(&refused.hits()), "{} requests in ten minutes", refused.hits());
 }
 
+/// Each watch shows the pod, and then fails. That it has shown something is no success.
+#[tokio::test(start_paused = true)]
+async fn watch_that_opens_and_fails_is_asked_for_in_growing_pauses() {
+    let server = ApiServer::new();
+    let broken = server.inject(Fault::break_watch(WatchBreak::Expired).resource("pods"));
+    let a = replica(&server, "a").start();
+    within(FIRST, "a leads", a.candidate().elected()).await;
+    let b = replica(&server, "b").start();
+    until(SOON, "there is trouble", || b.candidate().trouble().is_some()).await;
+    for _ in 0..600 {
+        pass(Duration::from_secs(1)).await;
+        assert!(b.candidate().trouble().is_some_and(|it| it.starts_with(TROUBLE)));
+    }
+    assert!((10..40).contains(&broken.hits()), "{} requests in ten minutes", broken.hits());
+    drop(broken);
+    until(Duration::from_secs(90), "it is over", || b.candidate().trouble().is_none()).await;
+}
+
 /// The trouble says how to mend it, and ends with it.
 #[tokio::test(start_paused = true)]
 async fn only_a_forbidden_watch_asks_for_permission() {

@@ -85,7 +85,7 @@ fn s9_patience_does_not_shorten_the_tolerated_outage() {
     for timing in timings {
         // From the last renewal before the outage to its end.
         let from = timing.retry_period();
-        for learned in [Duration::ZERO, timing.call_timeout(), longest(timing).mul_f64(0.85)] {
+        for learned in [Duration::ZERO, timing.call_timeout(), timing.longest_patience().mul_f64(0.85)] {
             let mut stage = Stage::timed(timing);
             stage.play(seconds(600), |stage, call| late(stage, call, learned));
             assert!(stage.is_open(), "{timing} {learned:?}");
@@ -106,11 +106,6 @@ fn s9_patience_does_not_shorten_the_tolerated_outage() {
             assert!(stage.is_open(), "{timing} {learned:?}");
         }
     }
-}
-
-/// The longest time that a call may take.
-fn longest(timing: LeaseTiming) -> Duration {
-    timing.longest_call().min(timing.call_timeout() * 4)
 }
 
 /// As with a slow disk of etcd. A fast read or a conflict does not say that writes are fast.
