@@ -1,7 +1,8 @@
-//! The README's program as processes.
+//! The whole programs of the documents, as processes.
 #![cfg(unix)]
 
-use kube_leader_gate::testing::ApiServer;
+use crate::support::releases;
+use kube_leader_gate::testing::{ApiServer, Endpoint};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 use test_support::{apiserver::Guarded, program::example, wait::until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
 struct Program {
     process: Guarded,
@@ -21,7 +24,7 @@ struct Program {
 }
 
 impl Program {
-    fn start(binary: &Path, folder: &Path, name: &str, server: &str) -> Self {
+    fn start(binary: &Path, folder: &Path, name: &str, server: &str, options: &[&str]) -> Self {
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
             "clusters": [{ "name": "it", "cluster": { "server": server } }],
@@ -31,7 +34,12 @@ impl Program {
         let (file, log) = (folder.join(name), folder.join(format!("{name}.log")));
         fs::write(&file, kubeconfig.to_string()).unwrap();
         let mut command = Command::new(binary);
-        command.env("KUBECONFIG", file).env("POD_NAME", name).env("PORT", "0").env_remove("RUST_LOG");
+        command
+            .args(options)
+            .env("KUBECONFIG", file)
+            .env("POD_NAME", name)
+            .env("PORT", "0")
+            .env_remove("RUST_LOG");
         let out = File::create(&log).unwrap();
         let process =
             Guarded::spawn_with(&command, Stdio::from(out.try_clone().unwrap()), Stdio::from(out)).unwrap();
@@ -47,27 +55,142 @@ impl Program {
     }
 }
 
+/// Programs of one kind before one server.
+struct Stage {
+    server: ApiServer,
+    endpoint: Endpoint,
+    binary: PathBuf,
+    folder: TempDir,
+}
+
+impl Stage {
+    async fn new(program: &str) -> Self {
+        let server = ApiServer::new();
+        let endpoint = server.serve().await.unwrap();
+        Self { server, endpoint, binary: example(program), folder: TempDir::new().unwrap() }
+    }
+
+    fn start(&self, name: &str, options: &[&str]) -> Program {
+        Program::start(&self.binary, self.folder.path(), name, &self.endpoint.uri(), options)
+    }
+
+    fn put_guest(&self, name: &str) {
+        let guest = json!({ "metadata": { "labels": { "greet": "yes" } } });
+        self.server.put("admin", &format!("{MAPS}/{name}"), guest).unwrap();
+    }
+
+    /// Who has written objects of this kind, in order.
+    fn writers(&self, resource: &str) -> Vec<String> {
+        let mut writes = self.server.write_log();
+        writes.retain(|it| it.resource == resource && it.user != "admin" && it.took_effect());
+        writes.into_iter().map(|it| it.user).collect()
+    }
+
+    /// Waits until this one has written both config maps.
+    async fn greeted_and_reported_by(&self, user: &str) {
+        let has_written = |name: &str| {
+            self.server.write_log().iter().any(|it| {
+                it.user == user
+                    && it.took_effect()
+                    && it.resource == "configmaps"
+                    && it.name.as_deref() == Some(name)
+            })
+        };
+        until(PATIENCE, &format!("{user} greets and reports"), || {
+            has_written("ada") && has_written("report")
+        })
+        .await;
+    }
+
+    /// Waits until this one holds the lease.
+    async fn led_by(&self, name: &str) {
+        let holder = || Some(self.server.objects(LEASES).first()?["spec"]["holderIdentity"].clone());
+        until(PATIENCE, &format!("{name} leads"), || holder().is_some_and(|it| it == name)).await;
+    }
+
+    /// Ends it as Kubernetes ends a pod. It must have released the lease, so that the others need not wait.
+    async fn stop(&self, mut program: Program, name: &str) {
+        program.process.signal(Signal::TERM);
+        let status = program.process.ended(PATIENCE).await;
+        assert!(status.is_some_and(|it| it.success()), "{status:?}: {}", program.log.display());
+        assert_eq!(releases(&self.server, name).len(), 1, "{name} has released the lease");
+    }
+}
+
 #[tokio::test]
 async fn program_of_readme_greets_and_hands_over() {
-    let server = ApiServer::new();
-    server.put("admin", "/api/v1/namespaces/blue", json!({})).unwrap();
-    let endpoint = server.serve().await.unwrap();
-    let (binary, folder) = (example("minimal"), TempDir::new().unwrap());
-    let start = |name| Program::start(&binary, folder.path(), name, &endpoint.uri());
-    let mut first = start("first");
+    let stage = Stage::new("minimal").await;
+    stage.server.put("admin", "/api/v1/namespaces/blue", json!({})).unwrap();
+    let first = stage.start("first", &[]);
     first.will_say("greeted blue").await;
-    let second = start("second");
+    let second = stage.start("second", &[]);
     second.will_say("the lease has changed hands").await;
     assert!(!second.says("greeted"), "it follows");
-    first.process.signal(Signal::TERM);
-    assert!(first.process.ended(PATIENCE).await.is_some_and(|status| status.success()), "it ends in order");
+    stage.stop(first, "first").await;
     second.will_say("greeted blue").await;
     assert!(!second.says("ERROR"), "a follower's rejected write is no error");
-    let writes = server.write_log();
-    let greeted: Vec<_> = writes
-        .iter()
-        .filter(|it| it.resource == "configmaps" && it.took_effect())
-        .map(|it| &*it.user)
-        .collect();
-    assert_eq!(greeted, ["first", "second"], "each as the leader, once");
+    assert_eq!(stage.writers("configmaps"), ["first", "second"], "each as the leader, once");
+}
+
+#[tokio::test]
+async fn program_of_guide_greets_and_hands_over() {
+    let stage = Stage::new("getting_started").await;
+    stage.put_guest("ada");
+    let first = stage.start("first", &[]);
+    first.will_say("greeted ada").await;
+    let second = stage.start("second", &[]);
+    second.will_say("the lease has changed hands").await;
+    stage.put_guest("bob");
+    first.will_say("greeted bob").await;
+    stage.stop(first, "first").await;
+    second.will_say("leadership gained").await;
+    stage.put_guest("eve");
+    second.will_say("greeted eve").await;
+    assert_eq!(stage.writers("configmaps"), ["first", "first", "second"]);
+}
+
+/// Its lease lasts for longer than the test waits, so the second one cannot have waited for its end.
+#[tokio::test]
+async fn leading_only_program_of_guide_hands_over() {
+    let stage = Stage::new("leading_only").await;
+    let first = stage.start("first", &[]);
+    stage.led_by("first").await;
+    let second = stage.start("second", &[]);
+    let watches = |name| move |stage: &Stage| stage.server.reads(name, "watch", "configmaps") > 0;
+    until(PATIENCE, "the leader works", || watches("first")(&stage)).await;
+    until(PATIENCE, "the second one follows", || stage.server.reads("second", "watch", "leases") > 0).await;
+    assert!(!watches("second")(&stage), "a follower does no work");
+    stage.stop(first, "first").await;
+    stage.led_by("second").await;
+    until(PATIENCE, "the second one works", || watches("second")(&stage)).await;
+    drop(second);
+}
+
+#[tokio::test]
+async fn mixed_program_shares_one_election() {
+    let stage = Stage::new("mixed").await;
+    stage.put_guest("ada");
+    let first = stage.start("first", &[]);
+    first.will_say("has the certificate").await;
+    let second = stage.start("second", &[]);
+    second.will_say("has the certificate").await;
+    stage.greeted_and_reported_by("first").await;
+    assert!(!stage.writers("configmaps").contains(&"second".to_owned()), "it follows");
+    stage.stop(first, "first").await;
+    stage.greeted_and_reported_by("second").await;
+    assert_eq!(stage.writers("secrets"), ["first"], "the certificate stays");
+    stage.stop(second, "second").await;
+}
+
+#[tokio::test]
+async fn mixed_program_alone_needs_no_lease() {
+    let stage = Stage::new("mixed").await;
+    stage.put_guest("ada");
+    let mut only = stage.start("only", &["--leader-elect=false"]);
+    only.will_say("has the certificate").await;
+    stage.greeted_and_reported_by("only").await;
+    only.process.signal(Signal::TERM);
+    assert!(only.process.ended(PATIENCE).await.is_some_and(|it| it.success()));
+    let leases = stage.server.write_log().iter().filter(|it| it.resource == "leases").count();
+    assert_eq!(leases as u64 + stage.server.reads("only", "get", "leases"), 0);
 }

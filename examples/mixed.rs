@@ -1,0 +1,127 @@
+//! Two controllers on one election, and what an operator writes at its start. `--leader-elect=false` runs one replica alone.
+//!
+//! - The greeter runs on every replica, and the gate judges its writes. The report runs on the leader alone.
+//! - Every replica needs the certificate of the webhook. The leader writes it, and each replica waits for it. The
+//!   controllers wait for nothing. `examples/operator` shows a controller that has to wait until its own kind is there.
+
+use futures_util::StreamExt;
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{ConfigMap, Secret},
+};
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
+    runtime::{Controller, controller::Action, wait::await_condition, watcher},
+};
+use kube_leader_gate::{
+    CancellationToken, Candidate, Election, LeaseTiming, runtime::gated, shutdown_signal,
+};
+use serde_json::json;
+use std::{env, error::Error, future::pending, sync::Arc, time::Duration};
+use tokio::time::{sleep, timeout};
+
+const CERTIFICATE: &str = "webhook-certificate";
+/// How long a reconciliation may take to end after the signal.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt().init();
+    let (for_controller, signal) = (shutdown_signal()?, shutdown_signal()?);
+    let config = Config::infer().await?;
+    let builder = Election::builder(&config.default_namespace, "mixed").timing(LeaseTiming::fast());
+    let is_alone = env::args().any(|it| it == "--leader-elect=false");
+    let election = if is_alone { builder.build_alone()? } else { builder.build(&config)? };
+    let (client, candidate) = (election.client(&config)?, election.candidate());
+
+    let ended = CancellationToken::new();
+    let everywhere = async {
+        tokio::join!(webhook(client.clone(), &candidate), async {
+            greeter(client.clone(), &candidate, for_controller).await;
+            ended.cancel();
+        });
+        pending::<()>().await;
+    };
+    // The lease is released once both controllers have ended.
+    let shutdown = async {
+        signal.await;
+        let _ = timeout(GRACE, ended.cancelled()).await;
+    };
+    tokio::select! {
+        led = election.run_while_leading(shutdown, |over, _term| report(client.clone(), over)) => led?.into_output(),
+        () = everywhere => {}
+    }
+    Ok(())
+}
+
+/// On every replica: greets each `ConfigMap` with the label `greet=yes`. The gate leaves that to the leader.
+async fn greeter(
+    client: Client,
+    candidate: &Candidate,
+    shutdown: impl Future<Output = ()> + Send + Sync + 'static,
+) {
+    let guests: Api<ConfigMap> = Api::default_namespaced(client);
+    Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"))
+        .reconcile_all_on(candidate.gains())
+        .graceful_shutdown_on(shutdown)
+        .run(gated(greet), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(guests))
+        .for_each(|_| async {})
+        .await;
+}
+
+async fn greet(guest: Arc<ConfigMap>, guests: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+    let greeting = Patch::Merge(json!({ "data": { "greeting": format!("Hello, {}!", guest.name_any()) } }));
+    guests.patch(&guest.name_any(), &PatchParams::default(), &greeting).await?;
+    Ok(Action::await_change())
+}
+
+/// On every replica: serves with a certificate that the leader writes, unless an earlier one has.
+async fn webhook(client: Client, candidate: &Candidate) {
+    let secrets: Api<Secret> = Api::default_namespaced(client);
+    let serve = async {
+        match await_condition(secrets.clone(), CERTIFICATE, |it: Option<&Secret>| it.is_some()).await {
+            Ok(_) => println!("has the certificate"), // and serves
+            Err(error) => eprintln!("cannot watch the certificate: {error}"),
+        }
+    };
+    let write = async {
+        loop {
+            candidate.elected().await; // a follower waits here alone
+            match secrets.create(&PostParams::default(), &new_certificate()).await {
+                Ok(_) => break,
+                Err(kube::Error::Api(status)) if status.is_already_exists() => break,
+                Err(error) => eprintln!("cannot write the certificate: {error}"),
+            }
+            sleep(Duration::from_secs(5)).await;
+        }
+    };
+    tokio::join!(serve, write);
+}
+
+fn new_certificate() -> Secret {
+    Secret {
+        metadata: ObjectMeta { name: Some(CERTIFICATE.to_owned()), ..ObjectMeta::default() },
+        data: Some([("tls.crt".to_owned(), ByteString(b"yours".to_vec()))].into()),
+        ..Secret::default()
+    }
+}
+
+/// On the leader alone, anew in each term: counts the guests once a second.
+async fn report(client: Client, over: CancellationToken) {
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut reported = None;
+    while !over.is_cancelled() {
+        match maps.list_metadata(&ListParams::default().labels("greet=yes")).await {
+            Ok(guests) if reported != Some(guests.items.len()) => {
+                let count = guests.items.len();
+                let report = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "report" },
+                    "data": { "guests": count.to_string() } });
+                let written = maps.patch("report", &PatchParams::apply("mixed"), &Patch::Apply(report)).await;
+                reported = written.is_ok().then_some(count);
+            }
+            _ => {}
+        }
+        over.run_until_cancelled(sleep(Duration::from_secs(1))).await;
+    }
+}
