@@ -10,7 +10,8 @@ use std::{future::Future, io};
 /// Listening begins with the call, not with the first poll: from then on these signals no longer end the process by
 /// themselves. Every call returns a future of its own, and one signal ends all of them. So
 /// [`run_until`](crate::Election::run_until) and a kube-runtime `Controller::graceful_shutdown_on` can each have one.
-/// Dropping one leaves the signal to the others.
+/// Dropping one leaves the signal to the others. kube-runtime's `shutdown_on_signal` listens beside them; in it, a second
+/// signal drops the reconciliations under way.
 ///
 /// ```
 /// # tokio_test::block_on(async {

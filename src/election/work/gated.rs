@@ -19,7 +19,8 @@ impl Election {
     ///
     /// When the workload ends or panics, it is dropped, and the election [stops](crate::election::Running::stop): writes
     /// that the workload left behind may finish within the drain timeout. A panic continues after that. To shut down on a
-    /// signal, let the workload end on the signal, or use [`run_until`](Self::run_until).
+    /// signal, let the workload end on the signal, as kube-runtime's `shutdown_on_signal()` does, or use
+    /// [`run_until`](Self::run_until).
     ///
     /// Dropping the future drops the workload and closes the gate at once. The lease then expires by itself.
     ///

@@ -82,6 +82,11 @@ impl Election {
     ///    and the work's writes pass. Then the order of rule S4 follows. Work that has not ended continues until its
     ///    admitted writes have finished, and is then dropped.
     ///
+    /// A kube-runtime `Controller` needs `graceful_shutdown_on(token.cancelled_owned())`. Its `shutdown_on_signal()` alone
+    /// ends it on a signal, but not at a loss: it is dropped after the grace then. It does not end the election either:
+    /// `shutdown` has to listen to the same signals, as [`shutdown_signal`](crate::shutdown_signal) does. Otherwise the
+    /// controller ended by itself (3), and the process goes on and leads again.
+    ///
     /// Dropping the future drops the work and closes the gate at once. The lease then expires by itself. The work
     /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not end in time.
     ///
@@ -136,7 +141,11 @@ impl Election {
                 End::Early => {
                     pause = backoff.after(leadership.now().saturating_since(begun));
                     let ended = || {
-                        tracing::warn!(?pause, "the work ended by itself; giving up leadership for a while");
+                        tracing::warn!(
+                            ?pause,
+                            "the work ended by itself; giving up leadership for a while: if it ends on a signal, give \
+                             run_while_leading the same signal"
+                        );
                     };
                     shift.span().in_scope(ended);
                 }
@@ -229,7 +238,12 @@ async fn wind_down<W: Future<Output = ()>>(
     select! {
         biased;
         () = late => {
-            shift.span().in_scope(|| tracing::warn!("the work did not end in time; it is dropped"));
+            let dropped = || {
+                tracing::warn!(
+                    "the work did not end in time; it is dropped: let it end when its token is cancelled"
+                );
+            };
+            shift.span().in_scope(dropped);
         }
         () = &mut *shift => {}
     }

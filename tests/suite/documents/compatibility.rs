@@ -1,6 +1,7 @@
 //! `docs/COMPATIBILITY.md` says what the manifests say, and shows the operators that are tested.
 
-use std::{fs, path::Path};
+use serde_json::Value;
+use std::{fs, path::Path, process::Command};
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -58,4 +59,27 @@ fn guide_shows_the_tested_operator() {
         let function = operator.split("\n\n").find(|it| it.starts_with(shown)).expect("the operator has it");
         assert!(guide.contains(function.trim()), "the guide does not have:\n{function}");
     }
+}
+
+/// The build script of k8s-openapi fails before cargo compiles this crate, so the page has the words of that script.
+#[test]
+fn page_quotes_the_panic_about_a_missing_version() {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--locked", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let own = read("Cargo.toml");
+    let version = bound(&own, "k8s-openapi");
+    let mut packages = metadata["packages"].as_array().expect("packages").iter();
+    let package = packages.find(|it| {
+        it["name"] == "k8s-openapi" && it["version"].as_str().is_some_and(|it| it.starts_with(version))
+    });
+    let manifest = Path::new(package.expect("the package")["manifest_path"].as_str().expect("a path"));
+    let script = fs::read_to_string(manifest.with_file_name("build.rs")).expect("its build script");
+    let page = read("docs/TROUBLESHOOTING.md");
+    let quoted = page.split_once("**A build script panics: `").and_then(|it| it.1.split_once('`'));
+    let message = quoted.expect("a message").0;
+    assert!(script.contains(message), "{message}");
 }

@@ -3,5 +3,6 @@
 mod cancelled;
 mod past_the_grace;
 mod release;
+mod signals;
 mod slow_uplink;
 mod unanswered_writes;
