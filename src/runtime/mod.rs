@@ -28,6 +28,8 @@
 //!   so [`gated`] with `candidate.gains()` stays. [`keep_open`] makes the first writes of a term faster.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, which grows to 30 s and
 //!   more. A gain during the pause takes effect after it. `Controller::trigger_backoff` sets another backoff.
+//! - kube-runtime adds `Config::debounce` to each trigger: a change, a requeue, and a gain. So all first writes of a term
+//!   come later by the whole debounce. A new trigger for an object begins its debounce anew.
 //! - The cache is only as fresh as its watch. Before a write that depends on an object, read the object or send its
 //!   version along.
 //! - It is also correct to build a new controller in each term, without a [`Replay`]. It then lists everything at

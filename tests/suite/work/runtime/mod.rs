@@ -1,6 +1,7 @@
 //! kube-runtime controllers and watchers around an election, over the in-process API server, in paused time.
 
 mod chance;
+mod debounce;
 mod gains;
 mod gated;
 pub mod logs;
