@@ -121,7 +121,32 @@ impl Candidate {
     /// 3. Until the returned future ends, the write is under way, and a stop waits for it. `Ok` of `future` is an
     ///    answer. An `Err` is not: the write may have been sent before the error. The election then keeps the lease for
     ///    a while ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is certain, for
-    ///    example because the database has refused the statement, let `future` return it inside `Ok`.
+    ///    example because the database has refused the statement, let `future` return it inside `Ok`. The error alone does
+    ///    not tell: another write of `future` may be without an answer.
+    ///
+    /// A whole reconciliation may be under guard too. Its gated client judges its own requests, so return their errors
+    /// inside `Ok`, unless another write was under way beside them:
+    ///
+    /// ```
+    /// # use kube_leader_gate::Candidate;
+    /// enum Failure {
+    ///     Kube(kube_client::Error), // from a gated client
+    ///     Cloud(std::io::Error),
+    /// }
+    ///
+    /// # type Error = Box<dyn std::error::Error + Send + Sync>;
+    /// async fn guarded(candidate: &Candidate) -> Result<Result<(), Failure>, Error> {
+    ///     let work = async {
+    ///         match reconcile().await {
+    ///             Err(Failure::Cloud(error)) => Err(error), // the cloud may not have answered
+    ///             outcome => Ok(outcome),
+    ///         }
+    ///     };
+    ///     candidate.guard("reconcile", work).await
+    /// }
+    ///
+    /// # async fn reconcile() -> Result<(), Failure> { Ok(()) }
+    /// ```
     ///
     /// If a call sends something before its future is polled, put it into an `async` block: the block runs only on the leader.
     ///

@@ -1,6 +1,6 @@
 //! Writes that are no requests to the Kubernetes API, under the guard of an election.
 
-use crate::support::{SKEW, SOON, candidate, leading, pass, steal, until, within};
+use crate::support::{SKEW, SOON, candidate, leading, pass, steal, until, within, write};
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader,
     election::{LeaseEnd, Running},
@@ -49,6 +49,35 @@ async fn s4_failed_guarded_write_holds_the_lease() {
     let begun = Instant::now();
     assert_eq!(a.stop().await, LeaseEnd::Released);
     assert!(begun.elapsed() >= SKEW, "{:?}", begun.elapsed());
+}
+
+/// A write through the gated client as a whole reconciliation under guard, which returns its error inside `Ok`.
+async fn stop_after_failed_reconciliation(fault: Fault) -> Duration {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let _fault = server.inject(fault.resource("tokenreviews"));
+    let reconcile = async { Ok::<_, Infallible>(write(&client).await) };
+    a.candidate().guard("reconcile", reconcile).await.unwrap().unwrap_err();
+    let begun = Instant::now();
+    assert_eq!(a.stop().await, LeaseEnd::Released);
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_answered_error_inside_ok_releases_at_once() {
+    for status in [404, 409, 422] {
+        let took = stop_after_failed_reconciliation(Fault::status(status)).await;
+        assert!(took < SOON, "{status}: {took:?}");
+    }
+}
+
+/// The gate judges the request by itself, whatever the guard is told.
+#[tokio::test(start_paused = true)]
+async fn s4_unanswered_request_inside_ok_holds_the_lease() {
+    for fault in [Fault::drop_after(), Fault::status(504)] {
+        let took = stop_after_failed_reconciliation(fault).await;
+        assert!(took >= SKEW, "{took:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
