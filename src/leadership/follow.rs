@@ -163,6 +163,10 @@ impl TermLoss {
     /// Whether a term was lost since the last call. A release after all writes have finished does not count. A passed
     /// deadline counts, even if no task has noticed it (rule S1).
     pub(crate) fn occurred(&mut self) -> bool {
+        // Then all grants have ended, for good: a follower needs no clock and no lock to say so.
+        if self.seen == self.inner.word.current_grant() {
+            return false;
+        }
         let ended = self.inner.last_ended();
         let count = ended - self.seen;
         self.seen = ended;
